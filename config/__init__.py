@@ -1,0 +1,1 @@
+"""Wiring: settings, routes and the ASGI application."""

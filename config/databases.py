@@ -1,0 +1,55 @@
+"""Where the truth is kept: SQLite next to the server by default, PostgreSQL when DATABASE_URL says so."""
+
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qsl, unquote, urlsplit
+
+from config.env import Environment
+
+# WAL lets readers go on while one writer commits; NORMAL makes a commit durable against the death of the process, and
+# against power loss up to the last checkpoint. The rest keeps the file and its log small. A checkpoint takes tens of
+# milliseconds: ``projects.checkpoints`` makes them beside the calls, a commit only when the log has reached 64 MiB in spite of that.
+SQLITE_PRAGMAS = (
+    "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA temp_store=MEMORY; PRAGMA cache_size=-16384;"
+    " PRAGMA journal_size_limit=67108864; PRAGMA wal_autocheckpoint=16000;"
+)
+
+
+def database_settings(environment: Environment, data_dir: Path) -> dict[str, Any]:
+    """Django's DATABASES["default"]."""
+    url = environment.text("DATABASE_URL")
+    if not url:
+        return sqlite(data_dir / "db.sqlite3")
+    parts = urlsplit(url)
+    if parts.scheme in {"postgres", "postgresql"}:
+        return _postgresql(url)
+    if parts.scheme == "sqlite":
+        return sqlite(Path(unquote(parts.path)))
+    environment.problem("DATABASE_URL must start with postgres:// or sqlite://")
+    return sqlite(data_dir / "db.sqlite3")
+
+
+def sqlite(path: Path) -> dict[str, Any]:
+    """A file in WAL mode. IMMEDIATE: a transaction that reads before it writes would otherwise fail when another one wrote meanwhile."""
+    return {
+        "ENGINE": "django.db.backends.sqlite3",
+        "NAME": path,
+        "CONN_MAX_AGE": None,
+        "OPTIONS": {"timeout": 20, "transaction_mode": "IMMEDIATE", "init_command": SQLITE_PRAGMAS},
+    }
+
+
+def _postgresql(url: str) -> dict[str, Any]:
+    parts = urlsplit(url)
+    return {
+        "ENGINE": "django.db.backends.postgresql",
+        "NAME": unquote(parts.path.lstrip("/")),
+        "USER": unquote(parts.username or ""),
+        "PASSWORD": unquote(parts.password or ""),
+        "HOST": parts.hostname or "",
+        "PORT": str(parts.port or ""),
+        "CONN_MAX_AGE": None,
+        # Without it the first query after a restart of the database fails.
+        "CONN_HEALTH_CHECKS": True,
+        "OPTIONS": {"connect_timeout": 5, **dict(parse_qsl(parts.query))},
+    }

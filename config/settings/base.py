@@ -1,0 +1,143 @@
+"""Settings of a server on one machine: SQLite, in-memory channel layer, loopback. ``production`` hardens them.
+
+Every variable is read here, through ``config.env``; ``projects.conf`` gives the rest of the code typed access.
+"""
+
+import re
+import secrets
+from pathlib import Path
+from typing import Any
+
+from cryptography.fernet import Fernet
+
+from config.databases import database_settings
+from config.env import Environment
+from config.key_file import read_or_make_key
+from controller_client.protocol import limits
+
+BASE_DIR = Path(__file__).resolve().parent.parent.parent
+environment = Environment()
+
+DATA_DIR = environment.path("HOLDLINE_DATA_DIR", BASE_DIR / ".holdline")
+DATABASES = {"default": database_settings(environment, DATA_DIR)}
+REDIS_URL = environment.text("REDIS_URL")
+DEBUG = environment.flag("HOLDLINE_DEBUG")
+ALLOWED_HOSTS = environment.items("HOLDLINE_ALLOWED_HOSTS", "localhost,127.0.0.1,[::1]")
+# Browser origins that may call /mcp, besides the server's own; such as https://tools.example.com
+ALLOWED_ORIGINS = environment.items("HOLDLINE_ALLOWED_ORIGINS")
+CSRF_TRUSTED_ORIGINS = ALLOWED_ORIGINS
+# Address by which callers reach the server, told to clients that have no token; empty: the one they used.
+PUBLIC_URL = environment.text("HOLDLINE_PUBLIC_URL").rstrip("/")
+if PUBLIC_URL and not re.fullmatch(r"https?://[\w.:\[\]-]+", PUBLIC_URL):
+    environment.problem("HOLDLINE_PUBLIC_URL must be an origin such as https://holdline.example.com")
+
+# What projects without lists of their own may start, and where; None: anything, anywhere.
+ALLOWED_COMMANDS = (environment.items("ALLOWED_COMMANDS") or []) if environment.text("ALLOWED_COMMANDS", "*") != "*" else None
+ALLOWED_DIRECTORIES = environment.items("ALLOWED_DIRECTORIES") or None
+
+# How long a program may live unless its start says otherwise.
+INTERACTIVE_CMD_TIMEOUT_SECONDS = environment.seconds("INTERACTIVE_CMD_TIMEOUT_SECONDS", 300.0, at_least=1.0)
+# Active background sessions of one project, and as many jobs.
+MAX_BACKGROUND_SESSIONS = environment.number("MAX_BACKGROUND_SESSIONS", 32, at_least=1)
+BACKGROUND_LIFETIME_SECONDS = environment.seconds("HOLDLINE_BACKGROUND_LIFETIME_SECONDS", 24 * 3600.0, at_least=1.0)
+# A background session that no caller asked for in this time is ended.
+BACKGROUND_IDLE_SECONDS = environment.seconds("HOLDLINE_BACKGROUND_IDLE_SECONDS", 1800.0, at_least=0.1)
+# Output of one-shots, background sessions and jobs stays this long after their end.
+COMMAND_RETENTION_SECONDS = environment.seconds("HOLDLINE_COMMAND_RETENTION_SECONDS", 24 * 3600.0, at_least=1.0)
+# How long a call may wait; clients of MCP give up at 60 s.
+MAX_WAIT_SECONDS = environment.seconds("HOLDLINE_MAX_WAIT_SECONDS", 30.0, at_least=0.0)
+# Doorbells may be lost: everybody who waits for one looks again after this long.
+SAFETY_NET_SECONDS = environment.seconds("HOLDLINE_SAFETY_NET_SECONDS", 1.0, at_least=0.01)
+# Newest output kept of each session; older bytes become a gap.
+MONITOR_RETAINED_BYTES = environment.number("HOLDLINE_MONITOR_RETAINED_BYTES", 16 * 1024 * 1024, at_least=limits.MAX_CHUNK_BYTES)
+OUTPUT_RETAINED_BYTES = environment.number("HOLDLINE_OUTPUT_RETAINED_BYTES", 256 * 1024 * 1024, at_least=limits.MAX_CHUNK_BYTES)
+SWEEP_SECONDS = environment.seconds("HOLDLINE_SWEEP_SECONDS", 5.0, at_least=0.05)
+HELLO_DEADLINE_SECONDS = environment.seconds("HOLDLINE_HELLO_DEADLINE_SECONDS", limits.HELLO_DEADLINE_SECONDS, at_least=0.05)
+HEARTBEAT_SECONDS = environment.seconds("HOLDLINE_HEARTBEAT_SECONDS", limits.HEARTBEAT_SECONDS, at_least=0.05)
+DEAD_AFTER_SECONDS = environment.seconds("HOLDLINE_DEAD_AFTER_SECONDS", limits.DEAD_AFTER_SECONDS, at_least=0.1)
+LEASE_SECONDS = environment.seconds("HOLDLINE_LEASE_SECONDS", limits.LEASE_SECONDS, at_least=0.1)
+# Threads for short transactions. SQLite has one writer at a time: more threads only wait for it, and asleep.
+DATABASE_THREADS = environment.number("HOLDLINE_DATABASE_THREADS", 8 if environment.text("DATABASE_URL") else 1, at_least=1)
+
+try:
+    SECRET_KEY = environment.text("HOLDLINE_SECRET_KEY") or read_or_make_key(DATA_DIR / "secret_key", lambda: secrets.token_urlsafe(48))
+    # The first key encrypts; all of them decrypt.
+    ENCRYPTION_KEYS = environment.items("HOLDLINE_ENCRYPTION_KEYS") or [
+        read_or_make_key(DATA_DIR / "encryption_key", lambda: Fernet.generate_key().decode())
+    ]
+except OSError as error:
+    environment.problem(f"HOLDLINE_DATA_DIR cannot be used ({error.strerror}): {DATA_DIR}")
+environment.finish()
+
+INSTALLED_APPS = [
+    "django.contrib.admin",
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "django.contrib.sessions",
+    "django.contrib.messages",
+    "django.contrib.staticfiles",
+    "projects",
+]
+MIDDLEWARE = [
+    "django.middleware.security.SecurityMiddleware",
+    "config.middleware.content_security_policy",
+    "whitenoise.middleware.WhiteNoiseMiddleware",
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.common.CommonMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+]
+TEMPLATES = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "APP_DIRS": True,
+        "OPTIONS": {
+            "context_processors": [
+                "django.template.context_processors.request",
+                "django.contrib.auth.context_processors.auth",
+                "django.contrib.messages.context_processors.messages",
+            ]
+        },
+    }
+]
+ROOT_URLCONF = "config.urls"
+ASGI_APPLICATION = "config.asgi.application"
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+AUTH_PASSWORD_VALIDATORS = [
+    {"NAME": f"django.contrib.auth.password_validation.{name}"}
+    for name in ("MinimumLengthValidator", "CommonPasswordValidator", "NumericPasswordValidator", "UserAttributeSimilarityValidator")
+]
+LANGUAGE_CODE = "en-us"
+TIME_ZONE = "UTC"
+USE_TZ = True
+STATIC_URL = "static/"
+# Static files come straight out of the installed packages: no collectstatic step before a start.
+WHITENOISE_USE_FINDERS = True
+X_FRAME_OPTIONS = "DENY"
+SESSION_COOKIE_HTTPONLY = True
+SESSION_COOKIE_SAMESITE = "Lax"
+CSRF_COOKIE_SAMESITE = "Lax"
+DATA_UPLOAD_MAX_MEMORY_SIZE = 1024 * 1024
+
+# Pub/sub survives a restart of Redis by itself, never waits longer than 0.1 s for a message, and is only a doorbell: a Redis
+# that hangs may hold nobody up for long, and redis-py's own defaults do not suit that.
+_REDIS_LAYER: dict[str, Any] = {
+    "BACKEND": "channels_redis.pubsub.RedisPubSubChannelLayer",
+    "CONFIG": {"hosts": [{"address": REDIS_URL, "socket_timeout": 1.0, "socket_connect_timeout": 1.0}], "prefix": "holdline"},
+}
+_MEMORY_LAYER: dict[str, Any] = {"BACKEND": "config.channel_layer.LocalChannelLayer"}
+CHANNEL_LAYERS = {"default": _REDIS_LAYER if REDIS_URL else _MEMORY_LAYER}
+
+LOGGING = {
+    "version": 1,
+    "disable_existing_loggers": False,
+    "formatters": {"json": {"()": "config.log_format.JsonFormatter"}},
+    "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "json"}},
+    "root": {"handlers": ["stderr"], "level": environment.text("HOLDLINE_LOG_LEVEL", "INFO").upper()},
+    "loggers": {
+        "django": {"handlers": [], "propagate": True, "level": "INFO"},
+        "django.server": {"handlers": [], "propagate": True},
+    },
+}
