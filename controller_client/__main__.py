@@ -1,0 +1,5 @@
+"""``python -m controller_client``."""
+
+from controller_client.cli import console
+
+console()

@@ -1,0 +1,81 @@
+"""Between fork and exec: what a program's process is set to, however it is connected to us, and what it reports if that fails."""
+
+import errno
+import os
+import signal
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, NoReturn
+
+from controller_client import resource_limits
+from controller_client.protocol.messages import ResourceLimits
+from controller_client.start_failure import StartFailed, cwd_not_found, from_os_error, program_not_executable, program_not_found
+
+_NOT_EXECUTABLE: Final = frozenset({errno.EACCES, errno.EPERM, errno.ENOEXEC, errno.ETXTBSY, errno.EISDIR, errno.ELOOP, errno.ELIBBAD})
+
+
+@dataclass(frozen=True)
+class Launch:
+    """A program that is to run: the file ``program`` with ``argv`` (its own idea of its name first).
+
+    ``cwd_fd``, if any, is the very directory to run in, whatever ``cwd`` leads to by then. ``group_fd``, if any, is the open
+    ``cgroup.procs`` of the control group to join.
+    """
+
+    program: str
+    argv: Sequence[str]
+    env: Mapping[str, str]
+    cwd: str
+    limits: ResourceLimits = resource_limits.NO_LIMITS
+    cwd_fd: int | None = None
+    group_fd: int | None = None
+
+
+def become_program(launch: Launch) -> NoReturn:
+    """Turn this process, a fresh fork, into the program. Raises ChildProcessError, whose text ``explain`` understands."""
+    _undo_holder()
+    _step("group", lambda: _join(launch.group_fd))
+    _step("chdir", lambda: os.chdir(launch.cwd if launch.cwd_fd is None else launch.cwd_fd))
+    _step("limit", lambda: resource_limits.apply(launch.limits))
+    _step("exec", lambda: os.execve(launch.program, list(launch.argv), dict(launch.env)))  # noqa: S606 (a shell only where needed)
+    raise ChildProcessError(f"exec {errno.EIO}")
+
+
+def explain(report: str, launch: Launch) -> StartFailed:
+    """The child's last words: which step failed, and its errno."""
+    step, _, number = report.strip().partition(" ")
+    code = int(number) if number.isdigit() else errno.EIO
+    error = OSError(code, os.strerror(code))
+    program = launch.argv[0]
+    if step == "chdir":
+        return cwd_not_found(launch.cwd, code)
+    if step in {"group", "limit"}:
+        return from_os_error(error, "the program's limits could not be set")
+    if code in {errno.ENOENT, errno.ENOTDIR}:
+        return program_not_found(program, code)
+    if code in _NOT_EXECUTABLE:
+        return program_not_executable(program, code)
+    return from_os_error(error, f"cannot execute {program}")
+
+
+def _undo_holder() -> None:
+    """Undo what the holder set up for itself."""
+    # An ignored signal stays ignored over exec: Python ignores some for itself, a holder those that a terminal or a service manager sends.
+    for number in signal.valid_signals():
+        if signal.getsignal(number) is signal.SIG_IGN:
+            signal.signal(number, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_SETMASK, ())
+    os.umask(0o022)
+
+
+def _join(group_fd: int | None) -> None:
+    if group_fd is not None:
+        os.write(group_fd, b"0")
+
+
+def _step(name: str, act: Callable[[], object]) -> None:
+    try:
+        act()
+    except (OSError, ValueError) as error:
+        number = error.errno if isinstance(error, OSError) else errno.EINVAL
+        raise ChildProcessError(f"{name} {number or errno.EIO}") from None

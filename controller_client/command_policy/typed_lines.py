@@ -1,0 +1,93 @@
+"""What may be typed into a shell that is running while an allowlist is in force.
+
+An input is whole lines, each a plain list of allowed commands, or keys that edit nothing. An unfinished line is refused: what the shell
+has of it would have to be known exactly, across retries, lost inputs and restarts, to know what the next input makes of it. And because
+some shell reads the line, not this grammar, what shells read differently is refused as well: history, backslashes, anything but printable
+ASCII, and builtins that can change what a later line does.
+"""
+
+import re
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from controller_client.command_policy.allowlist import Allowlist, CommandNotAllowed, plain
+
+_PLAIN_KEYS: Final = frozenset({"enter", "ctrl-c", "ctrl-d", "ctrl-z"})
+_PLAIN_CONTROLS: Final = frozenset({"\x03", "\x04", "\x1a"})
+_LINE_END: Final = re.compile(r"\r\n|\r|\n")
+_OTHER_MEANINGS: Final = {"!": "shells expand it to an earlier line", "\\": "shells differ in what it escapes"}
+# In a shell that is running these are builtins: they need no listing, for they run nothing and change nothing a later line means.
+_HARMLESS_BUILTINS: Final = frozenset({"exit", "logout", "jobs", "fg", "bg", "pwd"})
+# Of a list that names them these are builtins as good as the programs.
+_BUILTINS_LIKE_PROGRAMS: Final = frozenset({"echo", "true", "false", "kill", "cd", "ulimit", "umask", "clear"})
+# bash's, zsh's, ksh's, fish's and csh's other builtins: they evaluate, assign, define, or look elsewhere for programs.
+_REFUSED: Final = (
+    ". : [ abbr alias argparse autoload begin bind bindkey block break breakpoint builtin caller case chdir command commandline "
+    "compctl compgen complete compopt contains continue coproc count declare dirs disable disown echotc echoti emulate enable end "
+    "enum eval exec export fc float foreach functions funcsave getln getopts glob hash hashstat help hist history if integer let "
+    "limit local mapfile math nameref noglob notify onintr or popd print printenv printf private pushd pushln r random read "
+    "readarray readonly rehash repeat return sched select set setenv setopt settc setty shift shopt source status stop string "
+    "suspend switch telltc test time times trap ttyctl type typeset unalias unfunction unhash unlimit unset unsetenv unsetopt "
+    "vared wait whence where which while zcompile zformat zle zmodload zparseopts zpty zselect zsocket zstyle ztcp"
+)
+REFUSED_BUILTINS: Final = frozenset(_REFUSED.split())
+
+
+def check_input(data: bytes, keys: Sequence[str], check_program: Callable[[str], None]) -> None:
+    """Raises CommandNotAllowed unless the input can only run programs that ``check_program`` lets pass.
+
+    ``check_program`` raises CommandNotAllowed; it is not asked about builtins that do nothing.
+    """
+    for key in keys:
+        if key not in _PLAIN_KEYS:
+            raise CommandNotAllowed(key, "keys that edit a line cannot be checked; type the whole line")
+    text = data.decode("utf-8", "replace")
+    if not text or text in _PLAIN_CONTROLS:
+        return
+    *lines, rest = _LINE_END.split(text)
+    for line in lines:
+        if line.strip(" "):
+            _check_line(line, check_program)
+    if rest:
+        raise CommandNotAllowed(_shown(rest), "a line is checked as a whole; type it with \\n at its end")
+
+
+def check_script(data: bytes, check_program: Callable[[str], None]) -> None:
+    """As ``check_input``, for all that a shell gets to read: its last line needs no end."""
+    check_input(data if data.endswith((b"\n", b"\r")) or not data else data + b"\n", (), check_program)
+
+
+def listed(allowlist: Allowlist) -> Callable[[str], None]:
+    """The check of an allowlist by itself, for ``check_input``."""
+
+    def check(name: str) -> None:
+        if name in _BUILTINS_LIKE_PROGRAMS and allowlist.lists(name):
+            return
+        allowlist.check_program(name)
+
+    return check
+
+
+def is_builtin_like_program(name: str) -> bool:
+    """Whether a running shell has a builtin of that name which does what the program does, so that there need be no program."""
+    return name in _BUILTINS_LIKE_PROGRAMS
+
+
+def _check_line(line: str, check_program: Callable[[str], None]) -> None:
+    for character in line:
+        if not " " <= character <= "~":
+            raise CommandNotAllowed(f"U+{ord(character):04X}", "what is typed into a shell has to be printable ASCII, and a line's end")
+        if character in _OTHER_MEANINGS:
+            raise CommandNotAllowed(character, _OTHER_MEANINGS[character])
+    if line.lstrip(" ").startswith("^"):
+        raise CommandNotAllowed("^", "shells expand it to an earlier line")
+    for words in plain(line).commands():
+        name = words[0]
+        if name in REFUSED_BUILTINS:
+            raise CommandNotAllowed(name, "in a shell this is a builtin that can change what later lines run; give the program's path")
+        if name not in _HARMLESS_BUILTINS:
+            check_program(name)
+
+
+def _shown(text: str) -> str:
+    return text if len(text) <= 40 else text[:39] + "…"

@@ -1,0 +1,306 @@
+"""The holder: one process per session that owns its program, for as long as there is something to tell about it.
+
+Single-threaded on purpose, so that forking the program is safe, and small, because there is one per session. It is nobody's
+child: daemons come and go and connect to its socket. Everything it does hangs on one ``select``; unlike epoll that
+has microseconds, which is what the first look at a program costs.
+"""
+
+import ctypes
+import errno
+import os
+import select
+import signal
+import sys
+import time
+import traceback
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Final, NoReturn
+
+from controller_client.holder_link import HolderLink, accept, listen
+from controller_client.protocol.errors import LocalProtocolError, RemoteProtocolError
+from controller_client.protocol.messages import (
+    Ack,
+    DoneAck,
+    Error,
+    HolderAttach,
+    HolderDetach,
+    HolderHello,
+    InputAck,
+    Resize,
+    SendInput,
+    TerminateCmd,
+    ToHolder,
+)
+from controller_client.session import InteractiveSession
+from controller_client.session_directory import LOG_NAME, SOCKET_NAME, SessionDirectory
+
+LOCK_SECONDS: Final = 1.0
+"""A daemon that looks around takes the lock for a moment; a holder that starts just then waits so long for it."""
+LINGER_SECONDS: Final = 7 * 24 * 3600.0
+"""An ended session is kept for a daemon that does not come back; after that only ``done.json`` is left."""
+RECORD_AFTER_SECONDS: Final = 0.05
+"""How long an end that nobody has acknowledged may go unrecorded."""
+ACK_WAIT_SECONDS: Final = 0.005
+"""How long the news that an input was taken may wait for the program's answer."""
+# Timers that run on while the host is suspended are looked at this often at least.
+_LONGEST_SLEEP_SECONDS: Final = 15.0
+_PR_SET_CHILD_SUBREAPER: Final = 36
+_PR_SET_TIMERSLACK: Final = 29
+_PR_SET_NAME: Final = 15
+_TIMER_SLACK_NANOSECONDS: Final = 20_000
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+class Holder:
+    """The loop around one session. ``directory`` is the current directory of the process."""
+
+    def __init__(self, directory: SessionDirectory, session: InteractiveSession) -> None:
+        self._directory = directory
+        self._session = session
+        self._listener = listen(SOCKET_NAME)
+        self._child_signals, self._wakeup = os.pipe()
+        os.set_blocking(self._child_signals, False)
+        os.set_blocking(self._wakeup, False)
+        signal.set_wakeup_fd(self._wakeup, warn_on_full_buffer=False)
+        signal.signal(signal.SIGCHLD, _on_child_signal)
+        self._link: HolderLink | None = None
+        self._is_attached = False
+        self._is_done_due = False
+        self._is_done_recorded = False
+        self._ended_at: float | None = None
+        self._is_finished = False
+
+    def run(self) -> None:
+        """Start the program and serve daemons until the session is forgotten."""
+        self._session.begin()
+        if self._session.pid is not None:
+            with suppress(OSError):  # a full disk does not end a program that runs
+                self._directory.write_pid(self._session.pid)
+        while not self._is_finished:
+            self._turn()
+        self._drop_link()
+        # Descriptors may be what the start failed for, and removing a directory takes one.
+        self._listener.close()
+        self._directory.remove()
+
+    def _turn(self) -> None:
+        """Wait until something happens or is due, and deal with it."""
+        now = time.monotonic()
+        readable, writable, _ = select.select(*self._wanted(now), (), self._timeout(now))
+        now = time.monotonic()
+        link = self._link
+        if self._child_signals in readable:
+            self._on_child_signals(now)
+        # What the last daemon said comes before its successor.
+        if link is not None and not link.is_closed and link.fileno() in readable:
+            self._on_link_readable(link, now)
+        if self._listener.fileno() in readable:
+            self._on_connect()
+        if any(descriptor in readable for descriptor in self._session.read_fds(now)):
+            self._session.on_readable(now)
+        if self._session.write_fd() in writable:
+            self._send_acks(self._session.on_writable(now), now)
+        self._advance(now)
+
+    def _wanted(self, now: float) -> tuple[list[int], list[int]]:
+        reads = [self._child_signals, self._listener.fileno(), *self._session.read_fds(now)]
+        writes = []
+        if self._link is not None:
+            reads.append(self._link.fileno())
+            if self._link.wants_write:
+                writes.append(self._link.fileno())
+        if (typing := self._session.write_fd()) is not None:
+            writes.append(typing)
+        return reads, writes
+
+    def _timeout(self, now: float) -> float:
+        link = self._link
+        times = [
+            self._session.deadline(now) if link is None or link.has_room else None,
+            link.held_until if link is not None else None,
+            self._record_at,
+        ]
+        deadline = min((at for at in times if at is not None), default=None)
+        return _LONGEST_SLEEP_SECONDS if deadline is None else min(max(0.0, deadline - now), _LONGEST_SLEEP_SECONDS)
+
+    # ---- the daemon
+
+    def _on_connect(self) -> None:
+        link = accept(self._listener)
+        if link is None:
+            return
+        self._drop_link()
+        self._link = link
+        link.send(HolderHello(summary=self._session.summary()))
+        link.flush()
+
+    def _on_link_readable(self, link: HolderLink, now: float) -> None:
+        for message in link.receive():
+            try:
+                self._on_message(link, message, now)
+            except (LocalProtocolError, RemoteProtocolError) as error:
+                link.refuse(error.code, str(error))
+        if link.is_closed:
+            self._drop_link()
+
+    def _on_message(self, link: HolderLink, message: ToHolder, now: float) -> None:
+        session = self._session
+        if isinstance(message, SendInput):
+            self._send_acks(session.on_input(message, now), now)
+        elif isinstance(message, Ack):
+            for position in message.offsets:
+                if position.session_id == session.session_id:
+                    session.pump.acknowledge(position.stream, position.offset, now)
+        elif isinstance(message, HolderAttach):
+            self._on_attach(link, message, now)
+        elif isinstance(message, HolderDetach):
+            self._detach()
+        elif isinstance(message, TerminateCmd):
+            link.send(session.on_terminate(message, now))
+        elif isinstance(message, Resize):
+            link.send(session.on_resize(message, now))
+        elif isinstance(message, DoneAck):
+            self._is_finished = session.has_ended and session.session_id in message.session_ids
+        elif isinstance(message, Error):
+            link.close()
+
+    def _on_attach(self, link: HolderLink, message: HolderAttach, now: float) -> None:
+        offsets = {position.stream: position.offset for position in message.offsets}
+        self._session.pump.attach(offsets, message.window_bytes, now)
+        self._is_attached = True
+        self._is_done_due = self._session.done is not None
+        link.send(self._session.started())
+
+    def _detach(self) -> None:
+        self._is_attached = False
+        self._session.pump.detach()
+
+    def _drop_link(self) -> None:
+        if self._link is not None:
+            self._link.close()
+            self._link = None
+        self._detach()
+
+    def _send_acks(self, acks: Sequence[InputAck], now: float) -> None:
+        """One that says nothing but "taken" waits a moment for the answer to the input: one frame to wake up for, not two."""
+        if self._link is not None:
+            for ack in acks:
+                if ack.failure is None:
+                    self._link.send_in_company(ack, now + ACK_WAIT_SECONDS)
+                else:
+                    self._link.send(ack)
+
+    # ---- the program
+
+    def _on_child_signals(self, now: float) -> None:
+        with suppress(BlockingIOError):
+            os.read(self._child_signals, 4096)
+        self._session.on_child_change(now)
+
+    def _advance(self, now: float) -> None:
+        self._send_acks(self._session.advance(now), now)
+        if self._session.has_ended and self._ended_at is None:
+            self._ended_at = now
+            self._is_done_due = self._is_attached and self._session.done is not None
+        self._send_output(now)
+        self._record_end(now)
+        if self._ended_at is not None and now > self._ended_at + LINGER_SECONDS:
+            self._linger_is_over()
+
+    def _send_output(self, now: float) -> None:
+        link = self._link
+        if link is None:
+            return
+        for frame in self._session.frames(now):
+            link.send(frame)
+            if not link.has_room:
+                link.flush()
+                if not link.has_room:
+                    break
+        done = self._session.done
+        if self._is_done_due and done is not None and self._session.pump.sender.is_drained:
+            self._is_done_due = False
+            link.send(done)
+        link.flush(now)
+        if link.is_closed:
+            self._drop_link()
+
+    @property
+    def _record_at(self) -> float | None:
+        """When the end goes to disk: not at once, as a daemon that is there usually has it acknowledged before the disk had it."""
+        if self._session.done is None or self._is_done_recorded or self._ended_at is None:
+            return None
+        return self._ended_at + RECORD_AFTER_SECONDS
+
+    def _record_end(self, now: float) -> None:
+        """For the day this process dies too."""
+        if self._session.done is not None and (record_at := self._record_at) is not None and now >= record_at:
+            self._is_done_recorded = True
+            with suppress(OSError):
+                self._directory.write_done(self._session.done)
+
+    def _linger_is_over(self) -> NoReturn:
+        os._exit(0)
+
+
+def hold(path: Path, report: Callable[[int], None], groups: Path | None = None) -> NoReturn:
+    """Be the holder of the session in ``path`` until it is forgotten.
+
+    ``groups`` is where control groups of sessions are made, if anywhere.
+    ``report`` is called once, with 0 when daemons can connect, or with the errno of the reason why they never will.
+    The process must be a fresh fork with nothing to lose: this changes its directory, signals and parenthood.
+    """
+    status = 1
+    try:
+        holder = _settle_in(SessionDirectory(path), report, groups)
+        if holder is not None:
+            report(0)
+            holder.run()
+            status = 0
+    except BaseException:  # noqa: BLE001 (nobody is there to see it, so it is written down)
+        with suppress(OSError), open(LOG_NAME, "a", opener=_private) as log:
+            traceback.print_exc(file=log)
+    finally:
+        os._exit(status)
+
+
+def _settle_in(directory: SessionDirectory, report: Callable[[int], None], groups: Path | None) -> Holder | None:
+    """Everything up to the program's start; None after the report that there will be none."""
+    try:
+        os.chdir(directory.path)
+        _become_independent()
+        lock = _lock_patiently(directory)
+        start = directory.read_start()
+        if lock is not None and start is not None and directory.read_done() is None:
+            return Holder(directory, InteractiveSession(start, groups))
+        report(errno.EEXIST)
+    except OSError as error:
+        report(error.errno or errno.EIO)
+    return None
+
+
+def _lock_patiently(directory: SessionDirectory) -> int | None:
+    deadline = time.monotonic() + LOCK_SECONDS
+    while (lock := directory.lock()) is None and time.monotonic() < deadline and directory.path.is_dir():
+        select.select((), (), (), 0.02)
+    return lock
+
+
+def _become_independent() -> None:
+    """Adopt what our program leaves behind; survive the hang-up of whatever terminal the daemon was started from."""
+    for number in (signal.SIGHUP, signal.SIGINT, signal.SIGTERM, signal.SIGPIPE):
+        signal.signal(number, signal.SIG_IGN)
+    if sys.platform.startswith("linux"):
+        _libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+        _libc.prctl(_PR_SET_NAME, b"holdline-holder", 0, 0, 0)
+        _libc.prctl(_PR_SET_TIMERSLACK, _TIMER_SLACK_NANOSECONDS, 0, 0, 0)
+
+
+def _on_child_signal(_number: int, _frame: object) -> None:
+    """Only there so that SIGCHLD is not ignored; the wake-up descriptor does the rest."""
+
+
+def _private(name: str, flags: int) -> int:
+    return os.open(name, flags | os.O_NOFOLLOW, 0o600)

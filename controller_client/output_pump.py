@@ -1,0 +1,172 @@
+"""When output and verdicts of one session leave the holder, and when its program has to wait.
+
+Output waits up to COALESCE_SECONDS for its neighbours, unless the program waits for input: then everything leaves at once, the
+verdict on the last frame. While the server takes output, a backlog of half the ring pauses the program instead of losing bytes.
+"""
+
+from collections.abc import Iterator, Mapping
+
+import msgspec
+
+from controller_client.protocol.limits import COALESCE_SECONDS, MAX_CHUNK_BYTES
+from controller_client.protocol.messages import Gap, InteractiveOutput, OverflowPolicy, Stream, TerminalReport
+from controller_client.protocol.resume import OutputSender
+
+STALLED_SECONDS = 1.0
+"""Without an acknowledgement for so long, the server counts as not taking output."""
+DETAIL_SECONDS = 1.0
+"""How often a program that keeps running may say what else it does now."""
+_READ_BATCH_BYTES = 64 * 1024
+
+
+class OutputPump:
+    """Sits between the program's streams and the link to the daemon. ``now`` is monotonic seconds."""
+
+    def __init__(self, session_id: str, streams: list[Stream], *, ring_bytes: int, overflow: OverflowPolicy) -> None:
+        self.sender = OutputSender(session_id=session_id, streams=streams, ring_bytes=ring_bytes)
+        self._session_id = session_id
+        self._ring_bytes = ring_bytes
+        self._may_drop = overflow == "truncate"
+        self._main_stream = streams[0]
+        self._unsent_since: float | None = None
+        self._is_urgent = False
+        self._is_window_full = False
+        self._progress_at = 0.0
+        self._reported: TerminalReport | None = None
+        self._report: TerminalReport | None = None
+        self._report_due = 0.0
+
+    # ---- from the program
+
+    def produce(self, stream: Stream, data: bytes, now: float) -> None:
+        """The program wrote ``data``."""
+        if not self.sender.backlog_bytes:
+            # Nothing was there to be acknowledged, so the server is not late yet.
+            self._progress_at = now
+        self.sender.produce(stream, data)
+        if self._unsent_since is None:
+            self._unsent_since = now
+        if self._report is not None and self._report.state == "awaiting_input":
+            # Taken before these bytes: it never left, so it never was.
+            self._report = None
+
+    @property
+    def produced_bytes(self) -> int:
+        """Length of the stream that carries the verdicts."""
+        return self.sender.positions()[0].next_offset
+
+    def read_budget(self, now: float) -> int:
+        """How many bytes may be read from the program now; 0 pauses it."""
+        backlog = self.sender.backlog_bytes
+        if not self._may_drop:
+            return max(0, min(_READ_BATCH_BYTES, self._ring_bytes - backlog))
+        if backlog * 2 > self._ring_bytes and self._is_being_taken(now):
+            return 0
+        return _READ_BATCH_BYTES
+
+    def report(self, report: TerminalReport, now: float, *, at_once: bool = False) -> None:
+        """A verdict was reached. Waiting is told at once; running only if it lasts, or if it is news, unless it is to be ``at_once``."""
+        last = self._reported
+        if report == last:
+            self._report = None
+            return
+        if self._report is not None and report == self._report:
+            return
+        if report.state == "awaiting_input":
+            self._report_due = now
+        elif self._report is None or self._report.state == "awaiting_input":
+            is_news = last is None or last.state == "awaiting_input"
+            if not is_news and last is not None and report.detail == last.detail:
+                return
+            self._report_due = now + (COALESCE_SECONDS if is_news else DETAIL_SECONDS)
+        self._report = report
+        if at_once:
+            self._report_due = now
+
+    def flush(self) -> None:
+        """Everything produced so far is to leave without waiting for more."""
+        self._is_urgent = True
+
+    # ---- from the server
+
+    def attach(self, expected: Mapping[Stream, int], window_bytes: int, now: float) -> None:
+        """Send from these offsets on. Raises LocalProtocolError for an offset that was never reached."""
+        self.sender.attach(expected, window_bytes)
+        self._progress_at = now
+        self._is_window_full = False
+        self._is_urgent = True
+        if self._report is None:
+            self._report = self._reported
+        self._report_due = now
+        self._reported = None
+
+    def detach(self) -> None:
+        """Nobody listens: keep everything."""
+        self.sender.detach()
+
+    def acknowledge(self, stream: Stream, offset: int, now: float) -> None:
+        """The server has everything before ``offset``. Raises AckAhead."""
+        backlog = self.sender.backlog_bytes
+        self.sender.acknowledge(stream, offset)
+        if self.sender.backlog_bytes != backlog:
+            self._progress_at = now
+            self._is_window_full = False
+
+    # ---- to the server
+
+    def frames(self, now: float) -> Iterator[InteractiveOutput | Gap]:
+        """What is to be sent now; the caller may stop taking at any frame and come back for the rest."""
+        if not self.sender.is_attached or not self._is_due(now):
+            return
+        while (frame := self.sender.next_frame()) is not None:
+            yield self._with_report(frame)
+        self._is_window_full = not self.sender.is_drained
+        if self._is_window_full:
+            return
+        self._unsent_since = None
+        self._is_urgent = False
+        if self._report is not None and now >= self._report_due:
+            yield self._verdict_frame(self._report)
+
+    def deadline(self, now: float) -> float | None:
+        """When ``frames`` or ``read_budget`` will have something new to say without anything else happening."""
+        times: list[float] = []
+        if self.sender.is_attached and not self._is_window_full:
+            if self._unsent_since is not None:
+                times.append(now if self._is_urgent else self._unsent_since + COALESCE_SECONDS)
+            if self._report is not None:
+                times.append(self._report_due)
+        if self._may_drop and self.read_budget(now) == 0:
+            times.append(self._progress_at + STALLED_SECONDS)
+        return min(times, default=None)
+
+    def _is_being_taken(self, now: float) -> bool:
+        return self.sender.is_attached and now < self._progress_at + STALLED_SECONDS
+
+    def _is_due(self, now: float) -> bool:
+        if self._is_urgent or self.sender.unsent_bytes >= MAX_CHUNK_BYTES:
+            return True
+        if self._unsent_since is not None and now >= self._unsent_since + COALESCE_SECONDS:
+            return True
+        return self._report is not None and now >= self._report_due
+
+    def _with_report(self, frame: InteractiveOutput | Gap) -> InteractiveOutput | Gap:
+        """The verdict travels with the last bytes it is about."""
+        report = self._report
+        if report is None or not isinstance(frame, InteractiveOutput) or not self.sender.is_drained:
+            return frame
+        self._sent(report)
+        return msgspec.structs.replace(frame, terminal=report)
+
+    def _verdict_frame(self, report: TerminalReport) -> InteractiveOutput:
+        self._sent(report)
+        return InteractiveOutput(
+            session_id=self._session_id,
+            stream=self._main_stream,
+            offset=self.produced_bytes,
+            seq=self.sender.verdict_seq(),
+            terminal=report,
+        )
+
+    def _sent(self, report: TerminalReport) -> None:
+        self._reported, self._report = report, None

@@ -1,0 +1,61 @@
+"""Names of keys and the bytes an xterm sends for them (``TERM=xterm-256color``).
+
+Every single printable character is its own key, and exists with ``alt-`` before it, besides the names listed in KEY_NAMES.
+"""
+
+from string import ascii_lowercase
+from typing import Final
+
+from controller_client.protocol.errors import UnknownKeyName
+
+_ESC: Final = b"\x1b"
+_ALT: Final = "alt-"
+
+_PLAIN: dict[str, bytes] = {
+    "enter": b"\r",
+    "tab": b"\t",
+    "shift-tab": _ESC + b"[Z",
+    "escape": _ESC,
+    "space": b" ",
+    "backspace": b"\x7f",
+    "delete": _ESC + b"[3~",
+    "insert": _ESC + b"[2~",
+    "page-up": _ESC + b"[5~",
+    "page-down": _ESC + b"[6~",
+}
+# These change their prefix in application cursor mode (DECCKM): CSI becomes SS3.
+_CURSOR: dict[str, bytes] = {"up": b"A", "down": b"B", "right": b"C", "left": b"D", "home": b"H", "end": b"F"}
+_FUNCTION: dict[str, bytes] = {f"f{n}": _ESC + b"O" + bytes([0x50 + n - 1]) for n in range(1, 5)} | {
+    f"f{n}": _ESC + b"[%d~" % code for n, code in zip(range(5, 13), (15, 17, 18, 19, 20, 21, 23, 24), strict=True)
+}
+_CONTROL: dict[str, bytes] = {f"ctrl-{letter}": bytes([ord(letter) & 0x1F]) for letter in ascii_lowercase} | {
+    "ctrl-space": b"\x00",
+    "ctrl-\\": b"\x1c",
+    "ctrl-]": b"\x1d",
+    "ctrl-^": b"\x1e",
+    "ctrl-_": b"\x1f",
+}
+_FIXED: dict[str, bytes] = _PLAIN | _FUNCTION | _CONTROL
+
+KEY_NAMES: tuple[str, ...] = (*_PLAIN, *_CURSOR, *_FUNCTION, *_CONTROL)
+
+
+def key_bytes(name: str, *, application_cursor: bool = False) -> bytes:
+    """What the key sends; arrows, home and end depend on the cursor mode. Raises UnknownKeyName."""
+    if name in _CURSOR:
+        return _ESC + (b"O" if application_cursor else b"[") + _CURSOR[name]
+    if name in _FIXED:
+        return _FIXED[name]
+    character = name.removeprefix(_ALT)
+    if len(character) != 1 or not character.isprintable():
+        raise UnknownKeyName(name)
+    return (_ESC if name.startswith(_ALT) else b"") + character.encode()
+
+
+def is_key(name: str) -> bool:
+    """Whether ``key_bytes`` knows the name."""
+    try:
+        key_bytes(name)
+    except UnknownKeyName:
+        return False
+    return True

@@ -1,0 +1,14 @@
+"""Numbering, windows, deduplication and resume; driven by calls with values, so it can be simulated.
+
+Output travels holder -> daemon -> server: :class:`OutputSender` (holder) keeps what is not committed and starts again from
+any offset, :class:`ConnectionSender` (daemon) shares one connection between sessions, :class:`ReceiveWindow` and
+:class:`StreamReceiver` (server) refuse what exceeds the window and keep each byte once. Input travels the other way:
+:class:`InputSequencer` (holder) applies each input once, in order.
+"""
+
+from controller_client.protocol.resume.connection_sender import ConnectionSender, OutputLaneMessage
+from controller_client.protocol.resume.input_sequencer import InputSequencer, InputVerdict
+from controller_client.protocol.resume.output_receiver import ReceiveWindow, StreamReceiver
+from controller_client.protocol.resume.output_sender import OutputSender
+
+__all__ = ["ConnectionSender", "InputSequencer", "InputVerdict", "OutputLaneMessage", "OutputSender", "ReceiveWindow", "StreamReceiver"]

@@ -1,0 +1,144 @@
+"""What the output says about the terminal: modes, shell marks, the text left of the cursor, queries that want an answer.
+
+Not an emulator: only what the verdict needs, whatever the cut between two chunks.
+"""
+
+import re
+from typing import Final
+
+TAIL_BYTES: Final = 4096
+CARRY_BYTES: Final = 64
+MAX_ANSWERS: Final = 16
+
+_SEQUENCE: Final = re.compile(
+    rb"\x1b(?:\[(?P<mark>[?>=]?)(?P<params>[0-9;]*)(?P<final>[hlcnHd])"
+    rb"|\](?P<osc>1[0-2]);\?(?:\x07|\x1b\\)"
+    rb"|\]133;(?P<shell>[A-D])"
+    rb"|(?P<reset>c))"
+)
+_UNFINISHED: Final = re.compile(rb"\x1b(?:\[[?>=]?[0-9;]*|\](?:1[0-2]?(?:;(?:\?\x1b?)?)?|13|133;?)?)?\Z")
+_ESCAPES: Final = re.compile(
+    rb"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[PX^_][^\x1b]*\x1b\\|[()*+#%][0-9A-Za-z@]|[ -/]*[0-~])"
+)
+_MOVES_IN_LINE: Final = re.compile(rb"\x1b\[\d*[CG]")
+_ERASED: Final = re.compile(r"[^\x08]?\x08")
+_ALTERNATE: Final = frozenset({b"47", b"1047", b"1049"})
+
+_HOME: Final = frozenset({b"", b"1", b"1;1", b";"})
+
+# Colours and identity of a plain xterm: a program blocks on these, or falls back, when nobody answers.
+_COLOURS: Final = {
+    b"10": b"\x1b]10;rgb:ffff/ffff/ffff\x1b\\",
+    b"11": b"\x1b]11;rgb:0000/0000/0000\x1b\\",
+    b"12": b"\x1b]12;rgb:ffff/ffff/ffff\x1b\\",
+}
+_ANSWERS: Final = {
+    (b"", b"5", b"n"): b"\x1b[0n",
+    (b"", b"6", b"n"): b"\x1b[1;1R",
+    (b"?", b"6", b"n"): b"\x1b[?1;1R",
+    (b"", b"", b"c"): b"\x1b[?62;22c",
+    (b"", b"0", b"c"): b"\x1b[?62;22c",
+    (b">", b"", b"c"): b"\x1b[>1;10;0c",
+    (b">", b"0", b"c"): b"\x1b[>1;10;0c",
+}
+
+
+class OutputModes:
+    """The modes as of the last byte fed."""
+
+    def __init__(self) -> None:
+        self.is_alternate_screen = False
+        self.is_bracketed_paste = False
+        self.is_cursor_hidden = False
+        self.is_application_cursor = False
+        self.is_at_shell_mark = False
+        self.is_drawn = False
+        """Text was put at places of the screen, the alternate one or not."""
+        self._carry = b""
+        self._tail = b""
+        self._line: str | None = ""
+
+    def feed(self, data: bytes) -> bytes:
+        """Take output; the answers to the queries that ended in it, each query answered once."""
+        if data:
+            self._tail = data[-TAIL_BYTES:] if len(data) >= TAIL_BYTES else (self._tail + data)[-TAIL_BYTES:]
+            self._line = None
+        if not self._carry and b"\x1b" not in data:
+            return b""
+        window = self._carry + data
+        answers = [answer for match in _SEQUENCE.finditer(window) if (answer := self._take(match))]
+        unfinished = _UNFINISHED.search(window, max(0, len(window) - CARRY_BYTES))
+        self._carry = unfinished[0] if unfinished else b""
+        return b"".join(answers[:MAX_ANSWERS])
+
+    def forget_text(self) -> None:
+        """What was printed so far no longer counts as a prompt: an input has answered it."""
+        self._tail = b""
+        self._line = ""
+
+    def forget_drawing(self) -> None:
+        """Who drew on the screen has ended, or has gone over to asking for lines."""
+        self.is_drawn = False
+
+    @property
+    def is_input_screen(self) -> bool:
+        """A full screen, an editor line or a marked shell prompt: states in which programs take input."""
+        return self.is_alternate_screen or self.is_bracketed_paste or self.is_cursor_hidden or self.is_at_shell_mark
+
+    @property
+    def line(self) -> str:
+        """The text left of the cursor, on its line; empty when the cursor is at the start of one."""
+        if self._line is None:
+            self._line = _text_left_of_cursor(self._tail)
+        return self._line
+
+    def _take(self, match: re.Match[bytes]) -> bytes | None:
+        if match["final"]:
+            return self._take_control(match["mark"], match["params"], match["final"])
+        if match["osc"]:
+            return _COLOURS[match["osc"]]
+        if match["shell"]:
+            self.is_at_shell_mark = match["shell"] == b"B"
+        else:
+            self._reset()
+        return None
+
+    def _take_control(self, mark: bytes, params: bytes, final: bytes) -> bytes | None:
+        if final in b"nc":
+            return _ANSWERS.get((mark, params, final))
+        if final in b"Hd":
+            # Home alone is how a shell clears the screen.
+            self.is_drawn = self.is_drawn or not (mark or params in _HOME)
+        elif mark == b"?":
+            for mode in params.split(b";"):
+                self._set_mode(mode, is_on=final == b"h")
+        return None
+
+    def _set_mode(self, mode: bytes, *, is_on: bool) -> None:
+        if mode == b"2004":
+            self.is_bracketed_paste = is_on
+        elif mode == b"25":
+            self.is_cursor_hidden = not is_on
+        elif mode == b"1":
+            self.is_application_cursor = is_on
+        elif mode in _ALTERNATE:
+            self.is_alternate_screen = is_on
+
+    def _reset(self) -> None:
+        self.is_alternate_screen = self.is_bracketed_paste = self.is_cursor_hidden = False
+        self.is_application_cursor = self.is_at_shell_mark = self.is_drawn = False
+
+
+def _text_left_of_cursor(tail: bytes) -> str:
+    stretches = tail.rsplit(b"\n", 1)[-1].split(b"\r")
+    text = _plain(stretches[-1])
+    if not text.strip() and _MOVES_IN_LINE.search(stretches[-1]):
+        # Line editors go back to the margin, redraw, and step right again over what they printed before.
+        text = next((line for line in map(_plain, reversed(stretches)) if line.strip()), "")
+    while "\b" in text:
+        text = _ERASED.sub("", text, count=1)
+    return text
+
+
+def _plain(raw: bytes) -> str:
+    return _ESCAPES.sub(b"", raw).decode("utf-8", "replace").rstrip("\x00")

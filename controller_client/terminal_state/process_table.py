@@ -1,0 +1,248 @@
+"""The tree of processes below a session's leader, and who of them got the CPU since.
+
+``schedstat`` is world-readable and moves whenever a task goes on or off the CPU, so equal counters around a set of
+probes prove that a sleeping task slept through all of them. A task that is *on* the CPU may show the same counter for
+a clock tick: equality says nothing about a task that was not seen asleep.
+"""
+
+import os
+from collections.abc import Iterable, Iterator
+from typing import Final, NamedTuple
+
+from controller_client.terminal_state.proc_file import ProcFile, numbers_in
+
+Counters = dict[int, bytes]
+"""Run counter of each task by thread id; ``b""`` once the task is gone."""
+
+CHILDREN_BYTES: Final = 16 * 1024
+ASLEEP_STATES: Final = frozenset(b"STtZX")
+
+
+class TaskStatus(NamedTuple):
+    """The world-readable part of a task's state. ``state`` is the kernel's letter, as an int (``ord``)."""
+
+    comm: str
+    state: int
+    pgrp: int
+    session: int
+    tty: int
+    foreground_pgrp: int
+
+    @property
+    def is_asleep(self) -> bool:
+        """Asleep, stopped or dead: not runnable, and not in the middle of a disk wait or a page fault."""
+        return self.state in ASLEEP_STATES
+
+    @property
+    def is_stopped(self) -> bool:
+        """Stopped by job control or a debugger."""
+        return self.state in b"Tt"
+
+    @property
+    def is_live(self) -> bool:
+        """Neither stopped nor dead."""
+        return self.state not in b"TtZX"
+
+
+def parse_status(raw: bytes) -> TaskStatus:
+    """Read a ``stat`` line; the name in it may hold spaces and parentheses. ValueError when it is not one."""
+    end = raw.rindex(b")")
+    fields = raw[end + 2 :].split(None, 6)
+    comm = raw[raw.index(b"(") + 1 : end].decode("utf-8", "replace")
+    tty = int(fields[4])
+    # The kernel folds the device number its own way: minor bits 0-7 and 20-31, major bits 8-19.
+    device = os.makedev((tty >> 8) & 0xFFF, (tty & 0xFF) | ((tty >> 12) & 0xFFF00)) if tty else 0
+    return TaskStatus(comm, fields[0][0], int(fields[2]), int(fields[3]), device, int(fields[5]))
+
+
+class Task:
+    """One thread."""
+
+    __slots__ = ("_children", "_schedstat", "_stat", "_syscall", "counter", "pid", "tid")
+
+    def __init__(self, pid: int, tid: int) -> None:
+        base = f"/proc/{pid}/task/{tid}/"
+        self.pid = pid
+        self.tid = tid
+        self.counter = b""
+        self._schedstat = ProcFile(base + "schedstat")
+        self._children = ProcFile(base + "children")
+        self._syscall = ProcFile(base + "syscall")
+        self._stat = ProcFile(base + "stat")
+
+    def read_counter(self) -> bytes:
+        """The run counter now, ``b""`` when the task is gone."""
+        try:
+            return self._schedstat.read(64)
+        except OSError:
+            return b""
+
+    def children(self) -> list[int]:
+        """Pids this thread forked."""
+        try:
+            return [int(pid) for pid in self._children.read(CHILDREN_BYTES).split()]
+        except OSError:
+            return []
+
+    def syscall(self) -> bytes:
+        """The system call it sleeps in, as the kernel prints it; PermissionError when it may not be inspected."""
+        return self._syscall.read(256)
+
+    def status(self) -> TaskStatus:
+        """Name, state and terminal; OSError when it is gone."""
+        return parse_status(self._stat.read(512))
+
+    def close(self) -> None:
+        """Release the descriptors."""
+        for file in (self._schedstat, self._children, self._syscall, self._stat):
+            file.close()
+
+
+class Process:
+    """One process with its threads, the first of which is the one that names it."""
+
+    __slots__ = ("_task_directory", "pgrp", "pid", "session", "tasks")
+
+    def __init__(self, pid: int) -> None:
+        self.pid = pid
+        self._task_directory = ProcFile(f"/proc/{pid}/task")
+        self.pgrp = 0
+        self.session = 0
+        self.tasks: list[Task] = [Task(pid, pid)]
+
+    def refresh(self) -> list[int]:
+        """Bring group, session, threads and counters up to date; its children. OSError when it is gone."""
+        self.pgrp = os.getpgid(self.pid)
+        self.session = os.getsid(self.pid)
+        # Two of the directory's links are its own, the others are threads. One thread may have replaced another unseen.
+        if len(self.tasks) > 1 or self._task_directory.status().st_nlink != 3:
+            self._refresh_threads()
+        children: list[int] = []
+        for task in self.tasks:
+            task.counter = task.read_counter()
+            children += task.children()
+        return children
+
+    def _refresh_threads(self) -> None:
+        known = {task.tid: task for task in self.tasks}
+        tids = numbers_in(f"/proc/{self.pid}/task") or [self.pid]
+        self.tasks = [known[tid] if tid in known else Task(self.pid, tid) for tid in tids]
+        for tid in known.keys() - set(tids):
+            known[tid].close()
+
+    def status(self) -> TaskStatus:
+        """Status of its first thread."""
+        return self.tasks[0].status()
+
+    def close(self) -> None:
+        """Release the descriptors."""
+        self._task_directory.close()
+        for task in self.tasks:
+            task.close()
+
+
+class ProcessTable:
+    """The tree of one session, walked through the world-readable ``children`` files."""
+
+    def __init__(self, leader_pid: int) -> None:
+        self._leader = leader_pid
+        self._known: dict[int, Process] = {}
+        self._adopted: list[int] = []
+
+    @property
+    def processes(self) -> list[Process]:
+        """Every process of the tree at the last refresh."""
+        return list(self._known.values())
+
+    def has_only(self, tasks: list[Task]) -> bool:
+        """Whether the tree is one process whose threads are ``tasks``."""
+        if len(self._known) != 1:
+            return False
+        (process,) = self._known.values()
+        return len(process.tasks) == len(tasks)
+
+    def tasks(self) -> Iterator[Task]:
+        """Every thread of the tree at the last refresh."""
+        for process in self._known.values():
+            yield from process.tasks
+
+    def refresh(self) -> None:
+        """Walk the tree again and read every counter."""
+        before, self._known = self._known, {}
+        pending = [self._leader, *self._adopted]
+        while pending:
+            pid = pending.pop()
+            if pid in self._known:
+                continue
+            process = before.pop(pid, None) or Process(pid)
+            try:
+                pending += process.refresh()
+            except OSError:
+                process.close()
+                continue
+            self._known[pid] = process
+        for gone in before.values():
+            gone.close()
+        self._adopted = [pid for pid in self._adopted if pid in self._known]
+
+    def group(self, pgrp: int) -> list[Process]:
+        """Members of a process group. One whose parents died is found by its leader's pid or by a scan, once."""
+        members = [process for process in self._known.values() if process.pgrp == pgrp]
+        if members or pgrp <= 0:
+            return members
+        for pid in orphans_of_group(pgrp):
+            if pid not in self._adopted:
+                self._adopted.append(pid)
+        if self._adopted:
+            self.refresh()
+        return [process for process in self._known.values() if process.pgrp == pgrp]
+
+    def read_counters(self) -> Counters:
+        """The counters now, of the tasks known since the last refresh."""
+        return {task.tid: task.read_counter() for task in self.tasks()}
+
+    def is_unmoved(self) -> bool:
+        """Whether no task of the tree went on or off the CPU since the last refresh."""
+        return bool(self._known) and all_unmoved(self.tasks())
+
+    def close(self) -> None:
+        """Release every descriptor."""
+        for process in self._known.values():
+            process.close()
+        self._known = {}
+
+
+def status_or_none(process: Process | None) -> TaskStatus | None:
+    """Status of a process, None when there is none or it is gone."""
+    try:
+        return process.status() if process else None
+    except OSError:
+        return None
+
+
+def all_unmoved(tasks: Iterable[Task]) -> bool:
+    """Whether each task's counter is what it was at the last refresh."""
+    return all(task.read_counter() == task.counter for task in tasks)
+
+
+def orphans_of_group(pgrp: int) -> list[int]:
+    """Pids of a process group whose members nobody in the tree forked any more."""
+    try:
+        if os.getpgid(pgrp) == pgrp:
+            return [pgrp]
+    except OSError:
+        pass
+    return [pid for pid in all_pids() if group_of(pid) == pgrp]
+
+
+def group_of(pid: int) -> int:
+    """A process's group, 0 when it is gone."""
+    try:
+        return os.getpgid(pid)
+    except OSError:
+        return 0
+
+
+def all_pids() -> list[int]:
+    """Every process we can see."""
+    return numbers_in("/proc")

@@ -1,0 +1,149 @@
+"""What a task sleeps on: its ``/proc/<pid>/task/<tid>/syscall`` line resolved to descriptors.
+
+The arrays of select and poll are read from the task's own memory, an epoll set from ``fdinfo``. Needs the same user or
+CAP_SYS_PTRACE; PermissionError otherwise.
+"""
+
+import os
+import platform
+import re
+import struct
+from typing import Final, NamedTuple
+
+from controller_client.terminal_state.proc_file import READ_ONLY, read_once
+
+POLL_IN: Final = 0x41  # POLLIN | POLLRDNORM, the same bits for poll and epoll
+MAX_DESCRIPTORS: Final = 4096
+EPOLL_ENTRY: Final = re.compile(rb"tfd:\s*(\d+) events:\s*([0-9a-f]+)")
+
+
+class SyscallNumbers(NamedTuple):
+    """System call numbers of one architecture."""
+
+    read: frozenset[int]
+    select: frozenset[int]
+    poll: frozenset[int]
+    epoll: frozenset[int]
+    timeout_divisors: dict[int, int]
+    """Calls whose timeout is a pointer to seconds and parts of one, with the parts in a second. The others take milliseconds."""
+    passive: dict[int, int | None]
+    """Calls that wait for another task, a child or a signal, with the place of the timeout among their arguments."""
+    names: dict[int, str]
+
+
+X86_64: Final = SyscallNumbers(
+    read=frozenset({0, 19}),
+    select=frozenset({23, 270}),
+    poll=frozenset({7, 271}),
+    epoll=frozenset({232, 281, 441}),
+    timeout_divisors={23: 10**6, 270: 10**9, 271: 10**9, 441: 10**9},
+    passive={34: None, 61: None, 128: 2, 130: None, 202: 3, 247: None},
+    names={
+        0: "read", 1: "write", 7: "poll", 16: "ioctl", 19: "readv", 20: "writev", 23: "select", 34: "pause", 35: "nanosleep", 42: "connect",
+        43: "accept", 44: "sendto", 45: "recvfrom", 46: "sendmsg", 47: "recvmsg", 61: "wait4", 72: "fcntl", 73: "flock", 74: "fsync",
+        75: "fdatasync", 128: "rt_sigtimedwait", 130: "rt_sigsuspend", 202: "futex", 230: "clock_nanosleep", 232: "epoll_wait",
+        247: "waitid", 257: "openat", 270: "pselect6", 271: "ppoll", 281: "epoll_pwait", 288: "accept4", 426: "io_uring_enter",
+        441: "epoll_pwait2",
+    },
+)  # fmt: skip
+AARCH64: Final = SyscallNumbers(
+    read=frozenset({63, 65}),
+    select=frozenset({72}),
+    poll=frozenset({73}),
+    epoll=frozenset({22, 441}),
+    timeout_divisors={72: 10**9, 73: 10**9, 441: 10**9},
+    passive={95: None, 98: 3, 133: None, 137: 2, 260: None},
+    names={
+        22: "epoll_pwait", 25: "fcntl", 29: "ioctl", 32: "flock", 56: "openat", 63: "read", 64: "write", 65: "readv", 66: "writev",
+        72: "pselect6", 73: "ppoll", 82: "fsync", 83: "fdatasync", 95: "waitid", 98: "futex", 101: "nanosleep", 115: "clock_nanosleep",
+        133: "rt_sigsuspend", 137: "rt_sigtimedwait", 202: "accept", 203: "connect", 206: "sendto", 207: "recvfrom", 211: "sendmsg",
+        212: "recvmsg", 242: "accept4", 260: "wait4", 426: "io_uring_enter", 441: "epoll_pwait2",
+    },
+)  # fmt: skip
+SYSCALLS: Final = AARCH64 if platform.machine() in {"aarch64", "arm64"} else X86_64
+
+
+class WaitSet(NamedTuple):
+    """A sleep: the call, the descriptors it wants input from, in how many seconds it ends by itself (None: never)."""
+
+    number: int
+    descriptors: list[int]
+    timeout_seconds: float | None = None
+    is_read: bool = False
+    is_epoll: bool = False
+
+
+def syscall_name(number: int) -> str:
+    """Name of a system call; ``working`` for a task that sleeps outside of one (a page fault)."""
+    return SYSCALLS.names.get(number, f"syscall {number}" if number >= 0 else "working")
+
+
+def parse_call(raw: bytes) -> tuple[int, list[int]] | None:
+    """Number and the six arguments of a ``syscall`` line; None while the task is on the CPU or runnable."""
+    words = raw.split()
+    if not words or words[0] == b"running":
+        return None
+    return int(words[0]), [int(word, 16) for word in words[1:7]]
+
+
+def is_passive(number: int, arguments: list[int]) -> bool:
+    """Whether a call waits for another task, a child or a signal, for as long as it takes."""
+    if number not in SYSCALLS.passive:
+        return False
+    timeout = SYSCALLS.passive[number]
+    return timeout is None or arguments[timeout] == 0
+
+
+def wait_set(pid: int, number: int, arguments: list[int]) -> WaitSet:
+    """Resolve one call. A call that does not wait for descriptors has none. OSError when the task is out of reach."""
+    calls = SYSCALLS
+    if number in calls.read:
+        return WaitSet(number, [arguments[0]], is_read=True)
+    if number in calls.epoll:
+        return WaitSet(number, _epoll_descriptors(pid, arguments[0]), _timeout_seconds(pid, number, arguments[3]), is_epoll=True)
+    if number in calls.select:
+        return WaitSet(number, _select_descriptors(pid, arguments), _timeout_seconds(pid, number, arguments[4]))
+    if number in calls.poll:
+        return WaitSet(number, _poll_descriptors(pid, arguments), _timeout_seconds(pid, number, arguments[2]))
+    return WaitSet(number, [])
+
+
+def _timeout_seconds(pid: int, number: int, argument: int) -> float | None:
+    divisor = SYSCALLS.timeout_divisors.get(number)
+    if divisor is None:
+        milliseconds = argument & 0xFFFFFFFF  # an int, below zero for ever
+        return milliseconds / 1000 if milliseconds < 0x80000000 else None
+    if argument == 0:
+        return None
+    seconds, parts = struct.unpack("qq", _memory(pid, argument, 16))
+    return float(seconds + parts / divisor)
+
+
+def _epoll_descriptors(pid: int, epoll_fd: int) -> list[int]:
+    info = read_once(f"/proc/{pid}/fdinfo/{epoll_fd}", 65536)
+    return [int(match[1]) for match in EPOLL_ENTRY.finditer(info) if int(match[2], 16) & POLL_IN]
+
+
+def _select_descriptors(pid: int, arguments: list[int]) -> list[int]:
+    count, address = min(arguments[0] & 0xFFFFFFFF, MAX_DESCRIPTORS), arguments[1]
+    if not address or not count:
+        return []
+    bits = int.from_bytes(_memory(pid, address, (count + 63) // 64 * 8), "little")
+    return [fd for fd in range(count) if bits >> fd & 1]
+
+
+def _poll_descriptors(pid: int, arguments: list[int]) -> list[int]:
+    count = min(arguments[1] & 0xFFFFFFFF, MAX_DESCRIPTORS)
+    entries = struct.iter_unpack("ihh", _memory(pid, arguments[0], count * 8)) if count else ()
+    return [fd for fd, events, _ in entries if fd >= 0 and events & POLL_IN]
+
+
+def _memory(pid: int, address: int, size_bytes: int) -> bytes:
+    fd = os.open(f"/proc/{pid}/mem", READ_ONLY)
+    try:
+        data = os.pread(fd, size_bytes, address)
+    finally:
+        os.close(fd)
+    if len(data) != size_bytes:
+        raise OSError("the task's memory moved")
+    return data
