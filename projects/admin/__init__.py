@@ -1,0 +1,15 @@
+"""Pages for operators. They read rows and call services; nothing is written here."""
+
+from django.contrib import admin
+
+from projects.admin.audit import AuditEventAdmin
+from projects.admin.controllers import ControllerAdmin
+from projects.admin.monitors import MonitorAdmin
+from projects.admin.projects import ProjectAdmin
+from projects.admin.sessions import CommandSessionAdmin
+from projects.admin.tokens import ApiTokenAdmin
+
+__all__ = ["ApiTokenAdmin", "AuditEventAdmin", "CommandSessionAdmin", "ControllerAdmin", "MonitorAdmin", "ProjectAdmin"]
+
+admin.site.site_header = admin.site.site_title = "Holdline"
+admin.site.index_title = "Site administration"

@@ -1,0 +1,92 @@
+"""Enrolled hosts, and whether they are there."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from django.contrib import admin
+from django.db.models import Count, Q, QuerySet
+from django.http import HttpRequest
+from django.utils import timezone
+
+from projects.admin.access import ReadOnlyAdmin
+from projects.admin.display import duration, shortened, visible
+from projects.models import Controller
+from projects.selectors import ACTIVE, is_online
+
+
+class OnlineFilter(admin.SimpleListFilter):
+    """By lease."""
+
+    title = "presence"
+    parameter_name = "presence"
+
+    def lookups(self, _request: HttpRequest, _model_admin: Any) -> Iterable[tuple[str, str]]:
+        """The choices."""
+        return (("online", "online"), ("offline", "offline"))
+
+    def queryset(self, _request: HttpRequest, queryset: QuerySet[Controller]) -> QuerySet[Controller]:
+        """The chosen rows."""
+        running = Q(lease_expires_at__gt=timezone.now())
+        match self.value():
+            case "online":
+                return queryset.filter(running)
+            case "offline":
+                return queryset.exclude(running)
+        return queryset
+
+
+@admin.register(Controller)
+class ControllerAdmin(ReadOnlyAdmin[Controller]):
+    """Presence is the lease, and nothing else."""
+
+    list_display = ("name", "project", "online", "lease", "shown_version", "shown_platform", "shown_hostname", "sessions_active")
+    list_filter = (OnlineFilter, "project")
+    list_select_related = ("project",)
+    search_fields = ("name", "hostname", "platform")
+    fields = (
+        *("name", "project", "online", "lease", "shown_hostname", "shown_platform", "shown_version", "shown_capabilities"),
+        *("epoch", "id", "created_at", "revoked_at"),
+    )
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Controller]:
+        """With the number of active sessions."""
+        active = Q(sessions__state__in=ACTIVE)
+        return super().get_queryset(request).annotate(active_count=Count("sessions", filter=active))
+
+    @admin.display(boolean=True, ordering="lease_expires_at")
+    def online(self, controller: Controller) -> bool:
+        """Whether the lease runs."""
+        return is_online(controller.lease_expires_at)
+
+    @admin.display(ordering="lease_expires_at")
+    def lease(self, controller: Controller) -> str:
+        """For how long, or since when not."""
+        until, now = controller.lease_expires_at, timezone.now()
+        if until is None:
+            return "never connected"
+        return f"for another {duration(now, until)}" if until > now else f"expired {duration(until, now)} ago"
+
+    @admin.display(description="version", ordering="client_version")
+    def shown_version(self, controller: Controller) -> str:
+        """What the daemon says it is."""
+        return shortened(controller.client_version) or "-"
+
+    @admin.display(description="platform", ordering="platform")
+    def shown_platform(self, controller: Controller) -> str:
+        """What the host says it is."""
+        return shortened(controller.platform) or "-"
+
+    @admin.display(description="hostname", ordering="hostname")
+    def shown_hostname(self, controller: Controller) -> str:
+        """What the host calls itself."""
+        return shortened(controller.hostname) or "-"
+
+    @admin.display(description="capabilities")
+    def shown_capabilities(self, controller: Controller) -> str:
+        """What the daemon says it can do."""
+        return visible(", ".join(str(item) for item in controller.capabilities)) or "-"
+
+    @admin.display(description="active sessions", ordering="active_count")
+    def sessions_active(self, controller: Controller) -> int:
+        """Sessions that have not ended."""
+        return int(controller.active_count)  # type: ignore[attr-defined]  # annotated above

@@ -1,0 +1,52 @@
+"""A session ends: one way to write it down, whoever found out."""
+
+from datetime import datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+from django.db import connection
+from django.utils import timezone
+
+from controller_client.protocol.session_state import SessionState, check_transition
+from projects.dispatch import as_parameter
+from projects.models import CommandSession
+from projects.session_actions import audit
+
+# Whatever was on its way to the program cannot reach it any more; bodies may hold secrets and go at once.
+_SETTLE_ALL = """
+UPDATE projects_controllercommand
+SET settled_at = %s, body = NULL,
+    failure_code = CASE WHEN type = 'SEND_INPUT' THEN 'SESSION_ENDED' ELSE failure_code END,
+    failure_message = CASE WHEN type = 'SEND_INPUT' THEN 'the program ended before it could be typed' ELSE failure_message END
+WHERE session_id = %s AND settled_at IS NULL
+"""
+
+
+def end_session(session: CommandSession, state: SessionState, *, actor: str, duration_seconds: float = 0.0, **fields: Any) -> None:
+    """``session`` becomes ``state`` with ``fields``; its open commands are settled and the end is audited. Inside a transaction.
+
+    ``session`` must have been read in that transaction. Raises IllegalTransition from a final state, changing nothing.
+    """
+    check_transition(SessionState(session.state), state)
+    now = timezone.now()
+    fields = {"state": state.value, "ended_at": _ended_at(session.started_at, duration_seconds, now), **fields}
+    CommandSession.objects.filter(id=session.id).update(**fields)
+    settle_commands(session.id, now)
+    detail = {
+        "state": state.value,
+        **{name: fields[name] for name in ("exit_code", "signal", "failure_code") if fields.get(name) is not None},
+    }
+    audit(actor, "session.end", (session.project_id, session.controller_id, session.id), detail)
+
+
+def settle_commands(session_id: UUID, now: datetime) -> None:
+    """Settles every open command of a session that is over."""
+    with connection.cursor() as cursor:
+        cursor.execute(_SETTLE_ALL, [connection.ops.adapt_datetimefield_value(now), as_parameter(session_id)])
+
+
+def _ended_at(started_at: datetime | None, duration_seconds: float, now: datetime) -> datetime:
+    """The end as the host measured it, where that is believable: the report may have waited for a connection."""
+    if started_at is None or not 0 < duration_seconds < (now - started_at).total_seconds():
+        return now
+    return started_at + timedelta(seconds=duration_seconds)

@@ -1,0 +1,176 @@
+"""HELLO: accept or refuse a connection, fence the one before it, and bring both sides' view of every session together."""
+
+from datetime import datetime, timedelta
+from typing import Any, Final
+from uuid import UUID
+
+from django.db import transaction
+from django.db.models import F
+from django.utils import timezone
+
+from controller_client.protocol.limits import CONNECTION_WINDOW_BYTES, SESSION_WINDOW_BYTES, SUPPORTED_VERSIONS
+from controller_client.protocol.messages import Hello, SessionDirective, SessionSummary, StreamOffset, Welcome
+from controller_client.protocol.session_state import ACTIVE_STATES, SessionState
+from projects.authentication import is_controller_credential_valid
+from projects.conf import conf
+from projects.dispatch import START_TYPES
+from projects.inbound.ending import end_session
+from projects.inbound.refusals import Fenced, Revoked, SecondInstance, VersionUnsupported
+from projects.inbound.stored_text import stored_list, stored_text
+from projects.models import AuditEvent, CommandSession, Controller
+
+MAX_CAPABILITIES: Final = 64
+
+
+def hello(controller_id: UUID, message: Hello) -> tuple[Welcome, list[str]]:
+    """The WELCOME of a new connection (its ``epoch`` is the connection's), and the ids of sessions found lost.
+
+    Raises VersionUnsupported, Revoked, or SecondInstance while another daemon's lease runs.
+    """
+    if not set(message.versions) & set(SUPPORTED_VERSIONS):
+        raise VersionUnsupported(SUPPORTED_VERSIONS)
+    with transaction.atomic():
+        controller = Controller.objects.select_for_update(no_key=True).filter(id=controller_id, revoked_at__isnull=True).first()
+        if controller is None:
+            raise Revoked
+        is_taken = _is_taken_by_another(controller, message)
+        if is_taken:
+            _audit(controller, "controller.second_instance", {"hostname": stored_text(message.hostname, 255)})
+        else:
+            epoch = _take_over(controller, message)
+            lost = _end_missing(controller, message)
+            _adopt_started(controller, message.sessions)
+            directives = _directives(controller, message.sessions)
+    # Outside: the refusal must not roll its audit row back.
+    if is_taken:
+        raise SecondInstance
+    return (
+        Welcome(
+            epoch=epoch,
+            heartbeat_seconds=conf.heartbeat_seconds,
+            lease_seconds=conf.lease_seconds,
+            session_window_bytes=SESSION_WINDOW_BYTES,
+            connection_window_bytes=CONNECTION_WINDOW_BYTES,
+            sessions=directives,
+        ),
+        lost,
+    )
+
+
+def heartbeat(controller_id: UUID, epoch: int, credential_id: UUID) -> None:
+    """Renews the lease of a connection that showed a sign of life. Raises Revoked, or Fenced when a newer one took over."""
+    if not is_controller_credential_valid(credential_id):
+        raise Revoked
+    renewed = Controller.objects.filter(id=controller_id, epoch=epoch, revoked_at__isnull=True).update(lease_expires_at=_lease_end())
+    if not renewed:
+        raise Fenced
+
+
+def check_standing(controller_id: UUID, epoch: int, credential_id: UUID) -> None:
+    """Raises as ``heartbeat`` does, and writes nothing."""
+    if not is_controller_credential_valid(credential_id):
+        raise Revoked
+    if not Controller.objects.filter(id=controller_id, epoch=epoch).exists():
+        raise Fenced
+
+
+def release_lease(controller_id: UUID, epoch: int) -> None:
+    """The daemon said that it goes: it is offline now, not when its lease runs out."""
+    Controller.objects.filter(id=controller_id, epoch=epoch).update(lease_expires_at=timezone.now())
+
+
+def record_violation(controller_id: UUID, code: str) -> None:
+    """A connection was closed because its peer broke the protocol; that goes on record."""
+    controller = Controller.objects.filter(id=controller_id).first()
+    if controller is not None:
+        _audit(controller, "controller.protocol_violation", {"code": code})
+
+
+def _lease_end() -> datetime:
+    return timezone.now() + timedelta(seconds=conf.lease_seconds)
+
+
+def _is_taken_by_another(controller: Controller, message: Hello) -> bool:
+    """A daemon that comes back is the same instance; a copy of its credential elsewhere is not."""
+    is_live = controller.lease_expires_at is not None and controller.lease_expires_at > timezone.now()
+    return is_live and controller.instance_id not in ("", message.instance_id)
+
+
+def _take_over(controller: Controller, message: Hello) -> int:
+    Controller.objects.filter(id=controller.id).update(
+        epoch=F("epoch") + 1,
+        instance_id=stored_text(message.instance_id, 64),
+        boot_id=stored_text(message.boot_id, 64),
+        lease_expires_at=_lease_end(),
+        client_version=stored_text(message.client_version, 32),
+        os=stored_text(message.os, 32),
+        platform=stored_text(message.platform, 128),
+        hostname=stored_text(message.hostname, 255),
+        capabilities=stored_list(message.capabilities, MAX_CAPABILITIES, 64),
+    )
+    _audit(controller, "controller.connect", {"epoch": controller.epoch + 1})
+    return controller.epoch + 1
+
+
+def _end_missing(controller: Controller, message: Hello) -> list[str]:
+    """Programs that ran and are not on the host any more, or ran before it booted: they are lost. Returns their ids."""
+    is_rebooted = controller.boot_id not in ("", stored_text(message.boot_id, 64))
+    survivors = {s.session_id for s in message.sessions if s.state == "done" or not is_rebooted}
+    running = controller.sessions.select_for_update(no_key=True).filter(state=SessionState.RUNNING).order_by("id")
+    lost = [session for session in running if str(session.id) not in survivors]
+    for session in lost:
+        note = "the host was rebooted" if is_rebooted else "the host no longer knows the session"
+        end_session(
+            session,
+            SessionState.LOST,
+            actor=f"controller:{controller.name}",
+            end_reason="lost",
+            ended_by="host",
+            notes=[*session.notes, note],
+        )
+    return [str(session.id) for session in lost]
+
+
+def _adopt_started(controller: Controller, summaries: list[SessionSummary]) -> None:
+    """A host has sessions whose STARTED was lost with its connection: their START must neither expire nor be repeated."""
+    summary_of = {summary.session_id: summary for summary in summaries}
+    for session in controller.sessions.select_for_update(no_key=True).filter(state=SessionState.SENT).order_by("id"):
+        summary = summary_of.get(str(session.id))
+        if summary is None:
+            continue
+        now = timezone.now()
+        session.commands.filter(type__in=START_TYPES, settled_at__isnull=True).update(settled_at=now, body=None)
+        if summary.state == "running":
+            CommandSession.objects.filter(id=session.id).update(state=SessionState.RUNNING, pid=summary.pid, started_at=now)
+
+
+def _directives(controller: Controller, summaries: list[SessionSummary]) -> list[SessionDirective]:
+    wanted = [session_id for summary in summaries if (session_id := _parsed(summary.session_id)) is not None]
+    known = {str(session.id): session for session in controller.sessions.filter(id__in=wanted)}
+    return [_directive(summary, known.get(summary.session_id)) for summary in summaries]
+
+
+def _directive(summary: SessionSummary, session: CommandSession | None) -> SessionDirective:
+    """What the host is to do with a session. One the server never had, or has already given up, must not go on running."""
+    if session is None:
+        return SessionDirective(session_id=summary.session_id, action="terminate" if summary.state == "running" else "forget")
+    is_unwanted = session.state not in ACTIVE_STATES and summary.state == "running"
+    expected = [StreamOffset(session_id=summary.session_id, stream="stdout", offset=session.stdout_next_offset)]
+    # The host knows better: the STARTED that said pipes instead of a terminal may have been lost.
+    has_stderr = any(position.stream == "stderr" for position in summary.streams)
+    if has_stderr or session.io_mode == CommandSession.IoModeChoice.PIPE:
+        expected.append(StreamOffset(session_id=summary.session_id, stream="stderr", offset=session.stderr_next_offset))
+    return SessionDirective(session_id=summary.session_id, action="terminate" if is_unwanted else "continue", expected=expected)
+
+
+def _parsed(session_id: str) -> UUID | None:
+    try:
+        return UUID(session_id)
+    except ValueError:
+        return None
+
+
+def _audit(controller: Controller, action: str, detail: dict[str, Any]) -> None:
+    AuditEvent.objects.create(
+        project_id=controller.project_id, controller_id=controller.id, actor=f"controller:{controller.name}", action=action, detail=detail
+    )

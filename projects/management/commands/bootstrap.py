@@ -1,0 +1,122 @@
+"""``manage.py bootstrap``: everything a first start needs, made once and reused after that."""
+
+import json
+import os
+import secrets
+from argparse import ArgumentParser
+from pathlib import Path
+from typing import Any
+
+from asgiref.sync import async_to_sync
+from django.conf import settings
+from django.contrib.auth import get_user_model
+from django.core.management.base import BaseCommand
+
+from projects.authentication import (
+    api_token_create,
+    authenticate_api_token,
+    authenticate_controller,
+    controller_create,
+    controller_credential_create,
+)
+from projects.errors import Unauthenticated
+from projects.models import Controller, Project
+
+ADMIN_NAME = "admin"
+
+
+class Command(BaseCommand):
+    """A project, an API token, a controller with its credential, an admin user, and the configuration of an MCP client.
+
+    Secrets go to files of mode 0600 in the data directory and are reused while they are valid. The answer on stdout is JSON; it holds
+    the admin's password while nobody has logged in with it, because a password is not kept anywhere.
+    """
+
+    help = "Make (or find again) a project, an API token, a controller and an admin user"
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        """Names, and where the server will answer."""
+        parser.add_argument("--project", default="quickstart")
+        parser.add_argument("--controller", default="local")
+        parser.add_argument("--url", required=True, help="base URL of the server, such as http://127.0.0.1:8000")
+
+    def handle(self, *_args: Any, **options: Any) -> None:
+        """Idempotent."""
+        data_dir = Path(settings.DATA_DIR)
+        project, _ = Project.objects.get_or_create(name=options["project"])
+        token_file, credential_file, client_file = (data_dir / name for name in ("api_token", "controller_credential", "mcp.json"))
+        token = _api_token(project, token_file)
+        _controller_credential(project, options["controller"], credential_file)
+        server = {"type": "http", "url": f"{options['url']}/mcp", "headers": {"Authorization": f"Bearer {token}"}}
+        _write_private(client_file, json.dumps({"mcpServers": {"holdline": server}}, indent=2) + "\n")
+        answer = {
+            "project": project.name,
+            "token_file": str(token_file),
+            "credential_file": str(credential_file),
+            "client_file": str(client_file),
+            "mcp_url": server["url"],
+            "admin_url": f"{options['url']}/admin/",
+            "admin_name": ADMIN_NAME,
+            "admin_password": _admin_password(),
+        }
+        self.stdout.write(json.dumps(answer))
+
+
+def _api_token(project: Project, file: Path) -> str:
+    """The token of the file if it still opens this project; otherwise a new one."""
+    kept = _read(file)
+    if kept:
+        try:
+            if async_to_sync(authenticate_api_token)(f"Bearer {kept}").project_id == project.id:
+                return kept
+        except Unauthenticated:
+            pass
+    _row, token = api_token_create(project=project, name="quickstart", actor="bootstrap")
+    _write_private(file, token + "\n")
+    return token
+
+
+def _controller_credential(project: Project, name: str, file: Path) -> None:
+    controller = Controller.objects.filter(project=project, name=name).first() or controller_create(
+        project=project, name=name, actor="bootstrap"
+    )
+    kept = _read(file)
+    if kept:
+        try:
+            if async_to_sync(authenticate_controller)(f"Bearer {kept}")[0] == controller.id:
+                return
+        except Unauthenticated:
+            pass
+    _row, credential = controller_credential_create(controller=controller, actor="bootstrap")
+    _write_private(file, credential + "\n")
+
+
+def _admin_password() -> str | None:
+    """A fresh password until somebody has used one; None from then on."""
+    users = get_user_model().objects
+    admin = users.filter(username=ADMIN_NAME).first()
+    if admin is not None and admin.last_login is not None:
+        return None
+    password = secrets.token_urlsafe(12)
+    if admin is None:
+        users.create_superuser(ADMIN_NAME, password=password)
+    else:
+        admin.set_password(password)
+        admin.save(update_fields=["password"])
+    return password
+
+
+def _read(file: Path) -> str:
+    try:
+        return file.read_text().strip()
+    except OSError:
+        return ""
+
+
+def _write_private(path: Path, text: str) -> None:
+    """Readable by its owner only, and never seen half written."""
+    fresh = path.with_name(f".{path.name}.{os.getpid()}")
+    fresh.unlink(missing_ok=True)
+    with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
+        file.write(text)
+    fresh.replace(path)

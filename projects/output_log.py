@@ -1,0 +1,239 @@
+"""The stored output of sessions: append, read at an offset, trim, verify. Offsets are absolute bytes of one stream.
+
+A chunk never exceeds MAX_CHUNK_BYTES: the chunk that covers an offset starts within that distance before it, so a read is one
+range scan of the unique index wherever it starts. Statements are written out where they run several times in every turn: the
+ORM takes ten times as long to build and read them.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from hashlib import sha256
+from typing import Final, NamedTuple
+from uuid import UUID
+
+from django.db import connection, transaction
+from django.db.models import QuerySet
+from django.utils import timezone
+
+from controller_client.protocol.limits import MAX_CHUNK_BYTES
+from controller_client.protocol.messages import GapReason, Stream
+from projects.dispatch import as_parameter
+from projects.models import CommandSession, OutputChunk, OutputGap
+
+# A gap as old as the session may be followed by many small ones; a read shows no more than this at once.
+MAX_GAPS_PER_READ: Final = 100
+# 2 MiB per transaction: a trim must not keep writers waiting.
+TRIM_CHUNKS_PER_TRANSACTION: Final = 32
+TRIM_SLACK_BYTES: Final = 4 * 1024 * 1024
+PIECE_BYTES: Final = 1024 * 1024
+_OFFSET_COLUMNS: Final[dict[Stream, tuple[str, str]]] = {
+    "stdout": ("stdout_first_offset", "stdout_next_offset"),
+    "stderr": ("stderr_first_offset", "stderr_next_offset"),
+}
+
+_INSERT_CHUNK: Final = (
+    'INSERT INTO projects_outputchunk (session_id, stream, "offset", size, seq, data, created_at) VALUES (%s, %s, %s, %s, %s, %s, %s)'
+)
+_READ: Final = (
+    'SELECT "offset", data FROM projects_outputchunk'
+    ' WHERE session_id = %s AND stream = %s AND "offset" > %s AND "offset" < %s ORDER BY "offset"'
+)
+
+
+class NewChunk(NamedTuple):
+    """Bytes to be stored; ``seq`` orders the chunks of a session across its streams."""
+
+    session_id: UUID
+    stream: Stream
+    offset: int
+    seq: int
+    data: bytes
+
+
+class GapRange(NamedTuple):
+    """Bytes ``[from_offset, to_offset)`` are gone."""
+
+    from_offset: int
+    to_offset: int
+    reason: str
+
+
+class OutputSlice(NamedTuple):
+    """What a read found from its offset on: bytes, and the gaps between them clipped to what was read.
+
+    The read ended at ``offset + len(data) + the gaps' lengths``: see ``next_offset``.
+    """
+
+    data: bytes
+    gaps: list[GapRange]
+
+    def next_offset(self, offset: int) -> int:
+        """Where the next read goes on, if this one began at ``offset``."""
+        return offset + len(self.data) + sum(gap.to_offset - gap.from_offset for gap in self.gaps)
+
+
+def append(chunks: Sequence[NewChunk]) -> None:
+    """Stores chunks; inside the caller's transaction, which has checked that each begins where its stream ended."""
+    now = connection.ops.adapt_datetimefield_value(timezone.now())
+    rows = [(as_parameter(c.session_id), c.stream, c.offset, len(c.data), c.seq, c.data, now) for c in chunks]
+    with connection.cursor() as cursor:
+        if len(rows) == 1:
+            cursor.execute(_INSERT_CHUNK, rows[0])
+        elif rows:
+            cursor.executemany(_INSERT_CHUNK, rows)
+
+
+def add_gap(session_id: UUID, stream: Stream, from_offset: int, to_offset: int, reason: GapReason) -> None:
+    """Stores that bytes are gone; inside the caller's transaction."""
+    OutputGap.objects.create(session_id=session_id, stream=stream, from_offset=from_offset, to_offset=to_offset, reason=reason)
+
+
+def read(session_id: UUID, stream: Stream, offset: int, max_bytes: int) -> OutputSlice:
+    """At most ``max_bytes`` from ``offset`` on, and the gaps on the way. Empty at the end of what is stored.
+
+    The cost depends on what is returned, not on the offset.
+    """
+    data = _contiguous(session_id, stream, offset, max_bytes)
+    if len(data) >= max_bytes or (data and not _has_gap_after(session_id, stream, offset + len(data))):
+        return OutputSlice(data, [])
+    return _read_across_gaps(session_id, stream, offset, max_bytes)
+
+
+def _has_gap_after(session_id: UUID, stream: Stream, offset: int) -> bool:
+    return OutputGap.objects.filter(session_id=session_id, stream=stream, from_offset=offset).exists()
+
+
+def _read_across_gaps(session_id: UUID, stream: Stream, offset: int, max_bytes: int) -> OutputSlice:
+    rows = OutputGap.objects.filter(session_id=session_id, stream=stream, to_offset__gt=offset).order_by("from_offset")
+    known = [GapRange(*row) for row in rows.values_list("from_offset", "to_offset", "reason")[:MAX_GAPS_PER_READ]]
+    parts: list[bytes] = []
+    gaps: list[GapRange] = []
+    position, left = offset, max_bytes
+    for gap in known:
+        if gap.from_offset > position:
+            part = _contiguous(session_id, stream, position, min(left, gap.from_offset - position))
+            parts.append(part)
+            position, left = position + len(part), left - len(part)
+        if left <= 0 or position < gap.from_offset:
+            break
+        gaps.append(gap._replace(from_offset=position))
+        position = gap.to_offset
+    else:
+        if left > 0 and len(known) < MAX_GAPS_PER_READ:
+            parts.append(_contiguous(session_id, stream, position, left))
+    return OutputSlice(b"".join(parts), gaps)
+
+
+def _contiguous(session_id: UUID, stream: Stream, offset: int, max_bytes: int) -> bytes:
+    """Bytes from ``offset`` up to the first hole, or ``max_bytes``."""
+    with connection.cursor() as cursor:
+        cursor.execute(_READ, [as_parameter(session_id), stream, offset - MAX_CHUNK_BYTES, offset + max_bytes])
+        rows = cursor.fetchall()
+    parts: list[bytes] = []
+    position, end = offset, offset + max_bytes
+    for start, data in rows:
+        if start + len(data) <= position:
+            continue
+        if start > position:
+            break
+        part = bytes(data[position - start : end - start])
+        parts.append(part)
+        position += len(part)
+    return b"".join(parts)
+
+
+def pieces(session_id: UUID, stream: Stream, start: int, end: int) -> Iterator[bytes | GapRange]:
+    """What is stored of ``[start, end)`` in its order: bytes, each piece as large as it comes, and the gaps between, cut to the range."""
+    position = start
+    while position < end:
+        found = read(session_id, stream, position, min(end - position, PIECE_BYTES))
+        if found.next_offset(position) == position:
+            return
+        data = memoryview(found.data)
+        for gap in found.gaps:
+            before, data = data[: gap.from_offset - position], data[gap.from_offset - position :]
+            if before:
+                yield bytes(before[: end - position])
+            if gap.from_offset >= end:
+                return
+            yield gap._replace(to_offset=min(gap.to_offset, end))
+            position = gap.to_offset
+        # A gap takes nothing of what a read may return: after one it may have gone past the end.
+        if data and position < end:
+            yield bytes(data[: end - position])
+        position += len(data)
+
+
+def trim(session_id: UUID, stream: Stream, retained_bytes: int) -> int:
+    """Drops the oldest of a stream over ``retained_bytes``, one batch at most, and returns its bytes. What is before the cut is one gap."""
+    first_column, next_column = _OFFSET_COLUMNS[stream]
+    with transaction.atomic():
+        row = _locked(session_id).values_list(first_column, next_column).first()
+        if row is None or row[1] - row[0] <= retained_bytes + slack_bytes(retained_bytes):
+            return 0
+        first, wanted_cut = row[0], row[1] - retained_bytes
+        stored = OutputChunk.objects.filter(session_id=session_id, stream=stream)
+        oldest = list(stored.order_by("offset").values_list("id", "offset", "size")[:TRIM_CHUNKS_PER_TRANSACTION])
+        doomed = [(chunk_id, offset + size) for chunk_id, offset, size in oldest if offset + size <= wanted_cut]
+        if not doomed:
+            return 0
+        cut = doomed[-1][1]
+        stored.filter(id__in=[chunk_id for chunk_id, _ in doomed]).delete()
+        _mark_gone(session_id, stream, cut)
+    return int(cut - first)
+
+
+def slack_bytes(retained_bytes: int) -> int:
+    """How much more than ``retained_bytes`` may lie there until it is trimmed: trimming chunk by chunk would rewrite the gap for each."""
+    return min(TRIM_SLACK_BYTES, max(MAX_CHUNK_BYTES, retained_bytes))
+
+
+def clear(session_id: UUID) -> bool:
+    """Takes away a batch of the oldest output of a session that is over; True if there may be more. At the end all of it is one gap."""
+    with transaction.atomic():
+        row = _locked(session_id).values_list("stdout_next_offset", "stderr_next_offset").first()
+        if row is None:
+            return False
+        oldest = OutputChunk.objects.filter(session_id=session_id).values_list("id", flat=True)[:TRIM_CHUNKS_PER_TRANSACTION]
+        doomed = list(oldest)
+        OutputChunk.objects.filter(id__in=doomed).delete()
+        if len(doomed) == TRIM_CHUNKS_PER_TRANSACTION:
+            return True
+        _mark_gone(session_id, "stdout", row[0])
+        _mark_gone(session_id, "stderr", row[1])
+    return False
+
+
+def _locked(session_id: UUID) -> QuerySet[CommandSession]:
+    return CommandSession.objects.select_for_update(no_key=True).filter(id=session_id)
+
+
+def _mark_gone(session_id: UUID, stream: Stream, cut: int) -> None:
+    """Everything before ``cut`` is one gap."""
+    if cut == 0:
+        return
+    OutputGap.objects.filter(session_id=session_id, stream=stream, to_offset__lte=cut).delete()
+    add_gap(session_id, stream, 0, cut, "retention")
+    CommandSession.objects.filter(id=session_id).update(**{_OFFSET_COLUMNS[stream][0]: cut})
+
+
+def verify(session_id: UUID, stream: Stream, length: int, expected_sha256: str) -> bool | None:
+    """Compares a stored stream with the holder's digest and records the verdict; None where bytes are gone or it was not all stored."""
+    if OutputGap.objects.filter(session_id=session_id, stream=stream).exists():
+        return None
+    digest, position = sha256(), 0
+    for data in _all_of(session_id, stream):
+        digest.update(data)
+        position += len(data)
+    if position != length:
+        return None
+    is_right = digest.hexdigest() == expected_sha256
+    CommandSession.objects.filter(id=session_id).update(**{f"{stream}_sha256_ok": is_right})
+    return is_right
+
+
+def _all_of(session_id: UUID, stream: Stream) -> Iterable[bytes]:
+    """Every byte of a stream, a few chunks at a time."""
+    position = 0
+    while data := _contiguous(session_id, stream, position, 16 * MAX_CHUNK_BYTES):
+        yield data
+        position += len(data)

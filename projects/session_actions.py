@@ -1,0 +1,303 @@
+"""The transactions behind every action on a session: start, type, terminate, resize.
+
+Each is one transaction: checks, the session's row, the command in the outbox, the audit row. They run in a database thread and leave
+ringing and waiting to the services, which all command families share these with.
+"""
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from typing import Any, Final
+from uuid import UUID, uuid4
+
+import msgspec
+from django.db import IntegrityError, connection, transaction
+from django.utils import timezone
+
+from controller_client.protocol.limits import START_TTL_SECONDS, TERMINATE_GRACE_SECONDS
+from controller_client.protocol.messages import Resize, RunCommand, SendInput, StartInteractiveCmd, TerminateCmd
+from controller_client.protocol.session_state import SessionState
+from projects import command_rules, dispatch, selectors
+from projects.authentication import Caller
+from projects.conf import conf
+from projects.errors import ControllerOffline, SessionEnded, SessionLimitReached, SessionNotFound, StorageUnavailable
+from projects.idempotency import Done, Request
+from projects.models import CommandSession, ControllerCommand
+
+SYSTEM: Final = "system"
+_RACES: Final = 5
+_TOUCH_GRAIN: Final = timedelta(minutes=1)
+_KIND = CommandSession.Kind
+
+
+@dataclass(frozen=True, kw_only=True)
+class NewSession:
+    """What is to be started. ``build`` makes its first command, given ``seq`` and ``session_id``; ``lifetime_seconds`` is in there too.
+
+    ``limit``: how many of its ``kind`` the project may have at once, None for any number; of interactive ones the project itself says.
+    """
+
+    build: Callable[..., StartInteractiveCmd | RunCommand]
+    lifetime_seconds: float
+    kind: CommandSession.Kind = _KIND.INTERACTIVE
+    limit: int | None = None
+    retained_bytes: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Acted:
+    """What an action's transaction did. ``controller_id`` is to be rung; None: nothing was put into its outbox."""
+
+    session_id: UUID
+    controller_id: UUID | None
+    from_offset: int = 0
+    input_seq: int = 0
+    command_seq: int | None = None
+    is_new: bool = True
+    is_withdrawn: bool = False
+
+
+def actor_of(caller: Caller | None) -> str:
+    """How audit rows name who acts."""
+    return SYSTEM if caller is None else caller.label
+
+
+# ---- start -------------------------------------------------------------------------------------------------------------
+
+
+def start_session(project_id: UUID, caller: Caller | None, controller: str | None, new: NewSession, request: Request | None) -> Acted:
+    """Commits a new session and its START. Raises ControllerOffline, SessionLimitReached and what ``controller_for`` raises."""
+    for _ in range(_RACES):
+        try:
+            with transaction.atomic():
+                return _start_once(project_id, caller, controller, new, request)
+        except IntegrityError:
+            # Somebody took the slot or the request id between our read and our write: look again.
+            continue
+    raise StorageUnavailable
+
+
+def _start_once(project_id: UUID, caller: Caller | None, controller: str | None, new: NewSession, request: Request | None) -> Acted:
+    if request is not None and (earlier := request.earlier()) is not None:
+        return Acted(earlier.session_id, None, is_new=False)
+    checked = command_rules.rules_of(project_id).checked_start(caller, new.build(seq=0, session_id=""))
+    host = selectors.controller_for(project_id, controller)
+    if not selectors.is_online(host.lease_expires_at):
+        raise ControllerOffline(host.name)
+    slot = _free_slot(project_id, new)
+    session_id, now = uuid4(), timezone.now()
+    seq, _, _ = dispatch.allocate_seq(host.id)
+    start = new.build(seq=seq, session_id=str(session_id))
+    _session_row(new, start, id=session_id, project_id=project_id, controller_id=host.id, slot=slot, now=now, by=actor_of(caller)).save(
+        force_insert=True
+    )
+    message = msgspec.structs.replace(checked, seq=seq, session_id=str(session_id))
+    dispatch.enqueue(controller_id=host.id, session_id=session_id, message=message, expires_at=now + timedelta(seconds=START_TTL_SECONDS))
+    detail = {"command": start.command, "cwd": start.cwd, "env": sorted(start.env)}
+    audit(actor_of(caller), "session.start", (project_id, host.id, session_id), detail)
+    if request is not None:
+        request.record(Done(session_id, None, 0))
+    return Acted(session_id, host.id)
+
+
+def _session_row(new: NewSession, start: StartInteractiveCmd | RunCommand, *, now: datetime, by: str, **ids: Any) -> CommandSession:
+    terminal = {} if isinstance(start, RunCommand) else {"rows": start.rows, "cols": start.cols, "io_mode": start.io_mode}
+    return CommandSession(
+        **{
+            "io_mode": CommandSession.IoModeChoice.PIPE,
+            **terminal,
+            **ids,
+            "kind": new.kind,
+            "command": start.command or "",
+            "cwd": start.cwd or "",
+            "lifetime_seconds": new.lifetime_seconds,
+            "retained_bytes": new.retained_bytes,
+            "started_by": by,
+            "created_at": now,
+        }
+    )
+
+
+def _free_slot(project_id: UUID, new: NewSession) -> int | None:
+    """The first free place of this kind, by the database's own constraint; None where there is no limit. Raises SessionLimitReached."""
+    limit = selectors.session_limit_of(project_id) if new.kind == _KIND.INTERACTIVE else new.limit
+    if limit is None:
+        return None
+    active = selectors.sessions_with_slot(project_id, new.kind)
+    taken = {slot for _, slot in active}
+    for slot in range(1, limit + 1):
+        if slot not in taken:
+            return slot
+    raise SessionLimitReached(limit, [str(session_id) for session_id, _ in active], kind=new.kind.value)
+
+
+# ---- act on a session --------------------------------------------------------------------------------------------------
+
+# Statements that run in every turn are written out: the ORM takes several times as long to build them as the database to run them.
+# One finds the session's controller, locks it and numbers the command; the next numbers the input, only while the session lives.
+_NUMBER_COMMAND = """
+UPDATE projects_controller SET last_command_seq = last_command_seq + 1
+WHERE id = (SELECT controller_id FROM projects_commandsession WHERE id = %s AND project_id = %s)
+RETURNING id, last_command_seq, name, lease_expires_at
+"""
+_NUMBER_INPUT = f"""
+UPDATE projects_commandsession SET input_seq = input_seq + 1, touched_at = %s
+WHERE id = %s AND state IN ({", ".join("%s" for _ in selectors.ACTIVE)})
+RETURNING input_seq, shown_offset, terminal_kind, command
+"""  # noqa: S608 - placeholders only
+_AUDIT = """
+INSERT INTO projects_auditevent (created_at, project_id, controller_id, session_id, actor, action, detail)
+VALUES (%s, %s, %s, %s, %s, %s, %s)
+"""
+
+
+def send_input(project_id: UUID, session_id: UUID, caller: Caller | None, build: Any, request: Request | None) -> Acted:
+    """Commits the SEND_INPUT that ``build`` makes of its numbers. Raises SessionNotFound, SessionEnded or ControllerOffline."""
+    for _ in range(_RACES):
+        try:
+            with transaction.atomic():
+                return _send_input_once(project_id, session_id, caller, build, request)
+        except IntegrityError:
+            continue
+    raise StorageUnavailable
+
+
+def _send_input_once(project_id: UUID, session_id: UUID, caller: Caller | None, build: Any, request: Request | None) -> Acted:
+    if request is not None and (earlier := request.earlier()) is not None:
+        return Acted(session_id, None, earlier.from_offset, earlier.input_seq or 0, earlier.command_seq, is_new=False)
+    controller_id, seq = _number_command(project_id, session_id)
+    with connection.cursor() as cursor:
+        cursor.execute(_NUMBER_INPUT, [dispatch.time_as_parameter(timezone.now()), dispatch.as_parameter(session_id), *selectors.ACTIVE])
+        row = cursor.fetchone()
+    if row is None:
+        raise SessionEnded(session_id, selectors.session_of(project_id, session_id).state)
+    input_seq, from_offset, terminal_kind, command = row
+    message: SendInput = build(seq=seq, input_seq=input_seq)
+    rules = command_rules.rules_of(project_id)
+    if not rules.commands.is_open and command_rules.takes_lines(command, terminal_kind):
+        rules.check_typed(message, is_hidden=terminal_kind == "secret")
+    dispatch.enqueue(controller_id=controller_id, session_id=session_id, message=message)
+    detail = _input_detail(message, is_hidden=terminal_kind == "secret")
+    audit(actor_of(caller), "session.input", (project_id, controller_id, session_id), detail)
+    if request is not None:
+        request.record(Done(session_id, input_seq, from_offset, seq))
+    return Acted(session_id, controller_id, from_offset, input_seq, seq)
+
+
+def _input_detail(message: SendInput, *, is_hidden: bool) -> dict[str, Any]:
+    """What the audit row says of an input: never its text, and of a hidden one not even its length."""
+    if is_hidden:
+        return {"input_seq": message.input_seq, "hidden": True}
+    size = len(message.data)
+    bucket = next(limit for limit in (0, 16, 256, 4096, 65_536) if size <= limit)
+    return {"input_seq": message.input_seq, "at_most_bytes": bucket, "keys": len(message.keys), "eof": message.eof}
+
+
+def _number_command(project_id: UUID, session_id: UUID, *, may_be_offline: bool = False) -> tuple[UUID, int]:
+    """(controller id, seq) for a command to the session's controller. Raises SessionNotFound or ControllerOffline."""
+    with connection.cursor() as cursor:
+        cursor.execute(_NUMBER_COMMAND, [dispatch.as_parameter(session_id), dispatch.as_parameter(project_id)])
+        row = cursor.fetchone()
+    if row is None:
+        raise SessionNotFound(session_id)
+    if not may_be_offline and not selectors.is_online(dispatch.as_time(row[3])):
+        raise ControllerOffline(row[2])
+    return UUID(str(row[0])), row[1]
+
+
+def terminate_session(
+    project_id: UUID,
+    session_id: UUID,
+    actor: str,
+    *,
+    ended_by: str | None = None,
+    signal_name: str = "SIGTERM",
+    is_escalated: bool = True,
+    request: Request | None = None,
+) -> Acted:
+    """Commits a TERMINATE_CMD; ``is_escalated``: what the signal leaves alive is killed after a grace. Nothing, for a session that is over.
+
+    ``ended_by`` is put on record in place of ``actor``. Raises SessionNotFound.
+    """
+    for _ in range(_RACES):
+        try:
+            with transaction.atomic():
+                return _terminate_once((project_id, session_id), actor, ended_by or actor, (signal_name, is_escalated), request)
+        except IntegrityError:
+            continue
+    raise StorageUnavailable
+
+
+def _terminate_once(about: tuple[UUID, UUID], actor: str, ended_by: str, how: tuple[str, bool], request: Request | None) -> Acted:
+    (project_id, session_id), (signal_name, is_escalated) = about, how
+    if request is not None and (earlier := request.earlier()) is not None:
+        return Acted(session_id, None, earlier.from_offset, command_seq=earlier.command_seq, is_new=False)
+    session = selectors.session_of(project_id, session_id)
+    over = Acted(session_id, None, session.shown_offset, session.input_seq, is_new=False)
+    if SessionState(session.state).is_final:
+        return over
+    controller_id = session.controller_id
+    audited = (project_id, controller_id, session_id)
+    if is_escalated and _withdraw_start(session_id, ended_by):
+        audit(actor, "session.terminate", audited, {"withdrawn": True})
+        return replace(over, is_withdrawn=True)
+    # Allowed while the host is away: the command waits for it in the outbox.
+    _, seq = _number_command(project_id, session_id, may_be_offline=True)
+    CommandSession.objects.filter(id=session_id, state__in=selectors.ACTIVE).update(ended_by=ended_by)
+    message = TerminateCmd(
+        seq=seq, session_id=str(session_id), signal=signal_name, escalate=is_escalated, grace_seconds=TERMINATE_GRACE_SECONDS
+    )
+    dispatch.enqueue(controller_id=controller_id, session_id=session_id, message=message)
+    detail = {} if is_escalated else {"signal": signal_name}
+    audit(actor, "session.terminate", audited, detail if ended_by == actor else {**detail, "reason": ended_by})
+    if request is not None:
+        request.record(Done(session_id, None, session.shown_offset, seq))
+    return Acted(session_id, controller_id, session.shown_offset, session.input_seq, command_seq=seq)
+
+
+def _withdraw_start(session_id: UUID, actor: str) -> bool:
+    """Takes an unsent START out of the outbox, and the program never begins."""
+    now = timezone.now()
+    unsent = ControllerCommand.objects.filter(session_id=session_id, sent_epoch__isnull=True, settled_at__isnull=True)
+    if not unsent.filter(type__in=dispatch.START_TYPES).update(settled_at=now, body=None, failure_code="WITHDRAWN"):
+        return False
+    unsent.update(settled_at=now, body=None, failure_code="SESSION_ENDED")
+    CommandSession.objects.filter(id=session_id).update(
+        state=SessionState.TERMINATED.value, ended_at=now, end_reason="terminated", ended_by=actor
+    )
+    return True
+
+
+@transaction.atomic
+def resize_session(project_id: UUID, session_id: UUID, caller: Caller | None, size: tuple[int, int], request: Request | None) -> Acted:
+    """Commits a RESIZE to ``size`` (rows, columns). Raises SessionNotFound, SessionEnded or ControllerOffline."""
+    rows, cols = size
+    if request is not None and (earlier := request.earlier()) is not None:
+        return Acted(session_id, None, earlier.from_offset, is_new=False)
+    controller_id, seq = _number_command(project_id, session_id)
+    resized = CommandSession.objects.filter(id=session_id, state__in=selectors.ACTIVE).update(rows=rows, cols=cols)
+    session = selectors.session_of(project_id, session_id)
+    if not resized:
+        raise SessionEnded(session_id, session.state)
+    dispatch.enqueue(
+        controller_id=controller_id, session_id=session_id, message=Resize(seq=seq, session_id=str(session_id), rows=rows, cols=cols)
+    )
+    audit(actor_of(caller), "session.resize", (project_id, controller_id, session_id), {"rows": rows, "cols": cols})
+    if request is not None:
+        request.record(Done(session_id, None, session.stdout_next_offset))
+    return Acted(session_id, controller_id, session.stdout_next_offset, command_seq=seq)
+
+
+def touch(session_id: UUID, touched_at: datetime) -> None:
+    """A caller has to do with a session, so it is not idle. Noted to a minute only, so that polling writes nothing."""
+    now = timezone.now()
+    if now - touched_at > min(_TOUCH_GRAIN, timedelta(seconds=conf.background_idle_seconds / 4)):
+        CommandSession.objects.filter(id=session_id, state__in=selectors.ACTIVE).update(touched_at=now)
+
+
+def audit(actor: str, action: str, about: tuple[UUID, UUID, UUID], detail: dict[str, Any]) -> None:
+    """Writes the audit row; ``about`` is project, controller and session."""
+    ids = [dispatch.as_parameter(about_id) for about_id in about]
+    with connection.cursor() as cursor:
+        cursor.execute(_AUDIT, [dispatch.time_as_parameter(timezone.now()), *ids, actor, action, json.dumps(detail)])

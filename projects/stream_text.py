@@ -1,0 +1,94 @@
+"""A range of one stream as text: UTF-8 as it came, control characters and all. Offsets are bytes and never stand inside a character.
+
+Bytes that are no UTF-8 become replacement characters. Runs in a database thread; the cost depends on what is returned.
+"""
+
+from dataclasses import dataclass
+from uuid import UUID
+
+from controller_client.protocol.messages import Stream
+from projects import output_log
+from projects.characters import LONGEST, complete_length, length_of_rest
+
+_HEAD_SHARE = 4
+
+
+@dataclass(frozen=True, slots=True)
+class StreamText:
+    """``text`` shows ``[offset, next_offset)``, but for ``lost_bytes`` that are gone and ``omitted_bytes`` from ``omitted_offset`` on."""
+
+    text: str
+    offset: int
+    next_offset: int
+    lost_bytes: int = 0
+    omitted_bytes: int = 0
+    omitted_offset: int | None = None
+
+
+def read_text(session_id: UUID, stream: Stream, start: int, end: int, *, is_final: bool) -> StreamText:
+    """``[start, end)``. A start inside a character moves on to the next; unless ``is_final`` an incomplete last one is left for later."""
+    if start >= end:
+        return StreamText("", start, start)
+    begun, position, lost = start, start, 0
+    parts: list[str] = []
+    for run in _runs(session_id, stream, start, end):
+        lost += run.lost_before
+        skipped = 0
+        if run.lost_before or (run.offset == start and start > 0):
+            skipped = length_of_rest(None if run.lost_before else _before(session_id, stream, start), run.data)
+        if not parts:
+            begun = run.offset + skipped
+        is_last = run.offset + len(run.data) == end
+        kept = len(run.data) if is_final or not is_last else skipped + complete_length(run.data[skipped:])
+        parts.append(run.data[skipped:kept].decode(errors="replace"))
+        position = run.offset + kept
+    if not parts:
+        # Nothing of it is left.
+        return StreamText("", end, end, end - start)
+    return StreamText("".join(parts), begun, position, lost)
+
+
+def read_ends(session_id: UUID, stream: Stream, end: int, budget_bytes: int) -> StreamText:
+    """All of a stream that is over, ``[0, end)``: whole if it fits the budget, else its head and its tail."""
+    if end <= budget_bytes:
+        return read_text(session_id, stream, 0, end, is_final=True)
+    head = read_text(session_id, stream, 0, budget_bytes // _HEAD_SHARE, is_final=False)
+    tail = read_text(session_id, stream, end - (budget_bytes - budget_bytes // _HEAD_SHARE), end, is_final=True)
+    omitted = tail.offset - head.next_offset
+    marker = f"\n[… {omitted} bytes left out …]\n"
+    return StreamText(head.text + marker + tail.text, 0, end, head.lost_bytes + tail.lost_bytes, omitted, head.next_offset)
+
+
+@dataclass(frozen=True, slots=True)
+class _Run:
+    """Bytes without a gap between them, and how many were lost just before."""
+
+    offset: int
+    data: bytes
+    lost_before: int
+
+
+def _runs(session_id: UUID, stream: Stream, start: int, end: int) -> list[_Run]:
+    runs: list[_Run] = []
+    held: list[bytes] = []
+    offset, position, lost = start, start, 0
+    for piece in output_log.pieces(session_id, stream, start, end):
+        if isinstance(piece, bytes):
+            held.append(piece)
+            position += len(piece)
+            continue
+        if held:
+            runs.append(_Run(offset, b"".join(held), lost))
+            held, lost = [], 0
+        lost += piece.to_offset - piece.from_offset
+        offset = position = piece.to_offset
+    if held:
+        runs.append(_Run(offset, b"".join(held), lost))
+    return runs
+
+
+def _before(session_id: UUID, stream: Stream, offset: int) -> bytes | None:
+    """The few bytes before ``offset``; None if they are gone."""
+    start = max(0, offset - LONGEST + 1)
+    found = output_log.read(session_id, stream, start, offset - start)
+    return found.data if not found.gaps and len(found.data) == offset - start else None

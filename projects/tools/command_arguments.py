@@ -1,0 +1,26 @@
+"""Arguments that every tool which starts a program shares, and the errors it may answer with."""
+
+from typing import Annotated, Final
+
+from pydantic import Field
+
+from projects import errors
+from projects.errors import ControllerActionError
+
+Command = Annotated[str, Field(description="The command line, such as 'git status' or 'make -j2 2>&1 | tail -50'.")]
+ControllerName = Annotated[str | None, Field(description="Name or id of the host; may be left out when the project has only one.")]
+Directory = Annotated[str | None, Field(description="Directory to start in; default: the home directory of the daemon's user.")]
+Variables = Annotated[dict[str, str] | None, Field(description="Variables to add to the program's environment.")]
+
+START_ERRORS: Final[tuple[type[ControllerActionError], ...]] = (
+    errors.EmptyCommand,
+    errors.CommandHasNul,
+    errors.CommandNotAllowed,
+    errors.CwdNotAllowed,
+    errors.NoControllerEnrolled,
+    errors.ControllerNotFound,
+    errors.ControllerAmbiguous,
+    errors.ControllerOffline,
+    errors.RequestIdReused,
+    errors.StartFailed,
+)

@@ -1,0 +1,79 @@
+"""``start_session_monitor``: follow a log file of a host. Input, output and error codes are those of requirement 002."""
+
+from datetime import datetime
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from projects import errors, monitor_errors, monitors
+from projects.authentication import Caller
+from projects.tools import guidance
+from projects.tools.base import Tool, ToolInput, ToolOutput
+
+# Checked by the service, which answers with a code of its own.
+UUID_PATTERN = "^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$"
+HOST_ERRORS = (errors.ControllerOffline, monitor_errors.HostSilent, monitor_errors.HostTooOld, monitor_errors.PathNotAllowed)
+
+
+class StartMonitorInput(ToolInput):
+    """Arguments of start_session_monitor."""
+
+    session_id: Annotated[
+        str, Field(description="Unique identifier for the session (UUID4 recommended)", json_schema_extra={"pattern": UUID_PATTERN})
+    ]
+    session_type: Annotated[Literal["ssh", "script", "file"], Field(description="Type of session being monitored")]
+    log_file: Annotated[str, Field(description="Absolute path to the session output log file")]
+    metadata: Annotated[dict[str, str], Field(default_factory=dict, description="Optional session metadata (e.g., SSH host, user)")]
+    controller: Annotated[
+        str | None, Field(description="Name or id of the host the file is on; may be left out if the project has one.")
+    ] = None
+    start_at_end: Annotated[bool, Field(description="Leave out what the file has already.")] = False
+
+
+class StartMonitorOutput(ToolOutput):
+    """A monitor that was started."""
+
+    session_id: str
+    status: Literal["active", "stopped"]
+    file_position: int
+    start_time: datetime
+    log_file: str
+
+
+async def _handle(arguments: StartMonitorInput, caller: Caller) -> dict[str, object]:
+    started = await monitors.monitor_start(
+        caller.project_id,
+        arguments.session_id,
+        arguments.session_type,
+        arguments.log_file,
+        arguments.metadata,
+        caller=caller,
+        controller=arguments.controller,
+        at_end=arguments.start_at_end,
+    )
+    return {**vars(started), "session_id": str(started.session_id)}
+
+
+START_SESSION_MONITOR = Tool(
+    name="start_session_monitor",
+    title="Monitor a log file",
+    description=(
+        "Starts to follow a log file on a remote host, such as the recording of an ssh or script session; read it with get_session_updates."
+    ),
+    guidance=(f"Choose a fresh UUID4 as session_id. A monitor costs nothing while you do not ask. {guidance.UNTRUSTED}"),
+    input_model=StartMonitorInput,
+    output_model=StartMonitorOutput,
+    handler=_handle,
+    scopes=("monitor:read",),
+    errors=(
+        monitor_errors.SessionAlreadyExists,
+        monitor_errors.LogNotFound,
+        monitor_errors.FileNotReadable,
+        monitor_errors.InvalidSessionId,
+        monitor_errors.FileReadError,
+        *HOST_ERRORS,
+        errors.ControllerNotFound,
+        errors.ControllerAmbiguous,
+        errors.NoControllerEnrolled,
+    ),
+)
