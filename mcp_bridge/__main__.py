@@ -1,0 +1,6 @@
+"""``python -m mcp_bridge``."""
+
+from mcp_bridge.cli import console
+
+if __name__ == "__main__":
+    console()

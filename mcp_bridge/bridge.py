@@ -1,0 +1,68 @@
+"""The SDK's server over stdio in front of the SDK's client over HTTP: every request goes through as it is, and so does its answer.
+
+Nothing is kept between requests: a server that restarts is there again for the next one. Cancelling a call here cancels it there.
+"""
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import mcp_types as types
+from mcp import Client
+from mcp.client.streamable_http import streamable_http_client
+from mcp.server.context import ServerRequestContext
+from mcp.server.lowlevel import Server
+from mcp.server.stdio import stdio_server
+from mcp.shared._httpx_utils import create_mcp_http_client
+
+from mcp_bridge import __version__
+
+Context = ServerRequestContext[Any, Any]
+Paging = types.PaginatedRequestParams | None
+
+
+async def serve(url: str, token: str) -> None:
+    """Serves stdin and stdout until the client closes them."""
+    async with (
+        create_mcp_http_client(headers={"Authorization": f"Bearer {token}"}) as http,
+        Client(streamable_http_client(url, http_client=http)) as upstream,
+    ):
+        server = build_server(upstream)
+        async with stdio_server() as (read, write):
+            await server.run(read, write, server.create_initialization_options())
+
+
+def build_server(upstream: Client) -> Server[Any]:
+    """A server whose every answer is ``upstream``'s."""
+
+    async def call_tool(context: Context, params: types.CallToolRequestParams) -> types.CallToolResult:
+        return await upstream.session.call_tool(params.name, params.arguments, progress_callback=context.session.report_progress)
+
+    async def read_resource(_context: Context, params: types.ReadResourceRequestParams) -> types.ReadResourceResult:
+        return await upstream.session.read_resource(params.uri)
+
+    async def get_prompt(_context: Context, params: types.GetPromptRequestParams) -> types.GetPromptResult:
+        return await upstream.session.get_prompt(params.name, params.arguments)
+
+    return Server(
+        "holdline",
+        version=__version__,
+        title="Holdline",
+        instructions=upstream.instructions,
+        on_list_tools=_paged(upstream.session.list_tools),
+        on_call_tool=call_tool,
+        on_list_resources=_paged(upstream.session.list_resources),
+        on_list_resource_templates=_paged(upstream.session.list_resource_templates),
+        on_read_resource=read_resource,
+        on_list_prompts=_paged(upstream.session.list_prompts),
+        on_get_prompt=get_prompt,
+        get_tool_input_schema=lambda _name: None,
+    )
+
+
+def _paged(fetch: Callable[..., Awaitable[Any]]) -> Callable[[Context, Paging], Awaitable[Any]]:
+    async def listed(_context: Context, params: Paging) -> Any:
+        # Only the position: the rest of the parameters is between this client and us.
+        cursor = params.cursor if params is not None else None
+        return await fetch(params=types.PaginatedRequestParams(cursor=cursor) if cursor else None)
+
+    return listed

@@ -1,0 +1,31 @@
+"""First stage: nothing is installed yet, so the standard library has to do."""
+
+import os
+import sys
+
+from quickstart import environment, preflight
+from quickstart.console import Console
+from quickstart.errors import QuickstartError
+from quickstart.options import ROOT, parse
+
+
+def main() -> None:
+    """Check, install, and become the second stage; exits with 1 and a message if that is not possible."""
+    console = Console()
+    try:
+        preflight.check(parse(sys.argv[1:], os.environ))
+        python = environment.ensure("requirements.txt", console)
+    except QuickstartError as error:
+        console.line(f"error: {error}")
+        if error.hint:
+            console.line(f"       {error.hint}")
+        sys.exit(1)
+    except KeyboardInterrupt:
+        console.line("stopped; run it again to go on")
+        sys.exit(1)
+    os.chdir(ROOT)
+    os.execv(python, [str(python), "-m", "quickstart.run", *sys.argv[1:]])  # noqa: S606 - no shell on purpose
+
+
+if __name__ == "__main__":
+    main()

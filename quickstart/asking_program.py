@@ -1,0 +1,17 @@
+"""The program of the demonstration: asks a name, then something hidden, then yes or no. Knows nothing of Holdline."""
+
+import getpass
+import sys
+
+
+def main() -> int:
+    """Ask the three questions; 0 if the last answer was yes."""
+    name = input("What is your name? ")
+    passphrase = getpass.getpass("Choose a passphrase: ")
+    answer = input(f"Hello {name}, your passphrase has {len(passphrase)} characters. Keep it? [y/n] ")
+    sys.stdout.write("Kept.\n" if answer.strip().lower() in {"y", "yes"} else "Forgotten.\n")
+    return 0 if answer.strip().lower() in {"y", "yes"} else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
