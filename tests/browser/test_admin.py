@@ -1,0 +1,104 @@
+"""The admin as an operator meets it in a browser: log in, see hosts and sessions, read a hostile transcript, terminate."""
+
+import json
+import os
+import shlex
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.support.browser import Page, browser
+from tests.support.mcp_client import connect
+from tests.support.stack import PROJECT_ROOT, Stack, running_stack
+
+HOSTILE = "<script>document.title='owned'</script><img src=x onerror=\"document.title='owned'\">"
+BIDI = "\u202egnp.exe"
+
+
+@pytest.fixture(scope="module")
+def own_stack() -> Iterator[Stack]:
+    with running_stack() as stack:
+        yield stack
+
+
+@pytest.fixture(scope="module")
+def password(own_stack: Stack) -> str:
+    environment = {**os.environ, "HOLDLINE_DATA_DIR": str(own_stack.data_dir), "DJANGO_SETTINGS_MODULE": "config.settings.base"}
+    command = [sys.executable, "manage.py", "bootstrap", "--url", f"http://127.0.0.1:{own_stack.port}"]
+    made = subprocess.run(command, cwd=PROJECT_ROOT, env=environment, capture_output=True, text=True, check=True)
+    return str(json.loads(made.stdout)["admin_password"])
+
+
+@pytest.fixture
+def page(own_stack: Stack, password: str) -> Iterator[Page]:
+    """A tab that is logged in."""
+    with browser() as tab:
+        tab.open(f"http://127.0.0.1:{own_stack.port}/admin/")
+        tab.fill("#id_username", "admin")
+        tab.fill("#id_password", password)
+        tab.click("input[type=submit]")
+        assert "Site administration" in tab.text()
+        yield tab
+
+
+def keep_picture(page: Page, name: str) -> None:
+    """Where HOLDLINE_PICTURES says so, for people to look at."""
+    if folder := os.environ.get("HOLDLINE_PICTURES"):
+        page.screenshot(Path(folder) / f"{name}.png")
+
+
+async def test_a_hostile_transcript_is_shown_as_text_and_a_session_is_terminated_by_two_clicks(own_stack: Stack, page: Page) -> None:
+    sessions = f"http://127.0.0.1:{own_stack.port}/admin/projects/commandsession/"
+    async with connect(own_stack.url, own_stack.provisioned.token) as caller:
+        script = own_stack.root / "hostile.sh"
+        printed = f"printf '%s\\n' {shlex.quote(HOSTILE)} {BIDI}\nprintf '\\033[31mred\\033[0m \\033]0;owned\\007'\n"
+        script.write_text(printed + "read -p 'Go on? ' answer\n")
+        async with caller.terminal(f"bash {script} {shlex.quote(HOSTILE)} {BIDI}") as terminal:
+            assert terminal.kind == "line"
+            page.open(sessions)
+            keep_picture(page, "sessions")
+            listed = page.text("#result_list")
+            assert "<script>" in listed
+            assert "RUNNING: waits for input (line, kernel)" in listed
+            assert "\u202e" not in listed
+
+            page.open(f"{sessions}{terminal.session_id}/change/")
+            keep_picture(page, "session")
+            shown = page.text(".holdline-transcript pre")
+            assert HOSTILE in shown
+            assert "red Go on? " in shown
+            assert "\\u202egnp.exe" in shown
+            assert "owned" not in page.evaluate("document.title")
+            assert page.errors == []
+
+            page.click(".holdline-terminate button")
+            keep_picture(page, "terminate")
+            assert "killed with its whole process tree" in page.text("#content")
+            page.click("input[type=submit][value='Yes, terminate']")
+            keep_picture(page, "terminated")
+            assert "Terminated: bash" in page.text(".messagelist")
+            result = await terminal.until("exited")
+            assert result["end_reason"] == "terminated"
+
+        page.open(f"{sessions}{terminal.session_id}/change/")
+        assert "terminated by admin:admin" in page.text("#content")
+        assert page.text(".holdline-terminate") == ""
+
+
+@pytest.mark.parametrize(
+    ("place", "expected"),
+    [
+        ("controller", "Linux"),
+        ("project", "first"),
+        ("auditevent", "bootstrap"),
+        ("apitoken", "session:read"),
+    ],
+)
+def test_every_list_shows_its_rows(own_stack: Stack, page: Page, place: str, expected: str) -> None:
+    page.open(f"http://127.0.0.1:{own_stack.port}/admin/projects/{place}/")
+    keep_picture(page, place)
+    assert expected in page.text("#result_list")
+    assert page.errors == []

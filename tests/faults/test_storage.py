@@ -1,0 +1,56 @@
+"""Output that the database does not take for a while: it is logged, the program and the service go on, and nothing is missing later."""
+
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from tests.support.stack import Stack
+from tests.support.waiting import await_until
+
+pytestmark = pytest.mark.fault
+
+# The store of output is away; or it is there and fails in a way that nobody foresaw.
+_AWAY = ("ALTER TABLE projects_outputchunk RENAME TO output_away", "ALTER TABLE output_away RENAME TO projects_outputchunk")
+_BROKEN = (
+    "CREATE TRIGGER broken BEFORE INSERT ON projects_outputchunk BEGIN SELECT RAISE(ABORT, 'no room left'); END",
+    "DROP TRIGGER broken",
+)
+
+
+def _execute(stack: Stack, statement: str) -> None:
+    with closing(sqlite3.connect(stack.database.path, timeout=20)) as connection, connection:
+        connection.execute(statement)
+
+
+def _server_log(stack: Stack) -> str:
+    return (stack.root / "server.log").read_text()
+
+
+@pytest.mark.requirement("S4.R7.2", "S4.R7.4")
+@pytest.mark.parametrize(
+    ("breaks", "heals", "logged"), [(*_AWAY, "cannot be stored now"), (*_BROKEN, "no room left")], ids=["away", "broken"]
+)
+async def test_output_that_cannot_be_stored_is_logged_and_stored_later(
+    own_stack: Stack, tmp_path: Path, breaks: str, heals: str, logged: str
+) -> None:
+    steps, stop = tmp_path / "steps", tmp_path / "stop"
+    counting = f"i=0; until [ -e {stop} ]; do i=$((i+1)); echo line $i; echo $i > {steps}; sleep 0.01; done; echo lines: $i"
+    async with own_stack.caller() as caller:
+        token = (await caller.call("run_command", command=counting, timeout=120))["token"]
+        await await_until(steps.exists, 20, "the job to run")
+        _execute(own_stack, breaks)
+        await await_until(lambda: logged in _server_log(own_stack), 20, "the failure to be logged")
+        before = int(steps.read_text() or 0)
+        await await_until(lambda: int(steps.read_text() or 0) > before + 20, 20, "the job to go on meanwhile")
+        assert (await caller.call("list_controllers"))["controllers"], "the service is there"
+        _execute(own_stack, heals)
+        stop.touch()
+        await await_until(lambda: own_stack.database.state(token) == "EXITED", 60, "the job's end to be stored")
+        answer = await caller.call("query_command_status", token=token)
+    *lines, last = answer["stdout"].splitlines()
+    assert lines == [f"line {number}" for number in range(1, int(last.removeprefix("lines: ")) + 1)]
+    assert (answer["exit_code"], answer["stdout_truncated"]) == (0, False)
+    await own_stack.database.await_verified(token)
+    assert "the connection is dead" not in (own_stack.root / "daemon.log").read_text(), "a failed connection is closed, not left behind"

@@ -1,0 +1,98 @@
+"""What a program may use, and a control group nothing escapes from."""
+
+import os
+import resource
+import sys
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+from uuid import uuid4
+
+import pytest
+
+from controller_client.control_group import SessionGroup, is_usable
+from controller_client.protocol.messages import CommandResult, ResourceLimits
+from controller_client.spawner_client import Spawner
+from tests.support.holders import HolderHost, holder_host
+from tests.support.processes import is_running
+from tests.support.waiting import await_until
+
+# Where the host's cgroup v2 hierarchy is, alone or beside the older ones.
+_MOUNTS = (Path("/sys/fs/cgroup"), Path("/sys/fs/cgroup/unified"))
+HIERARCHY = next((path for path in _MOUNTS if (path / "cgroup.subtree_control").exists()), None)
+CAN_MAKE_GROUPS = HIERARCHY is not None and os.geteuid() == 0 and os.access(HIERARCHY, os.W_OK)
+
+
+@pytest.fixture
+async def host(tmp_path: Path) -> AsyncIterator[HolderHost]:
+    async with holder_host(tmp_path) as host:
+        yield host
+
+
+@pytest.mark.parametrize("io_mode", ["pipe", "pty"])
+async def test_limits_hold_for_what_a_program_starts_too(host: HolderHost, io_mode: str) -> None:
+    limits = ResourceLimits(processes=4000, memory_bytes=1 << 32, file_size_bytes=1 << 20, open_files=99)
+    talk = await host.run("bash -c 'ulimit -u; ulimit -v; ulimit -f; ulimit -n; ulimit -c; ulimit -Hn'", io_mode=io_mode, limits=limits)
+    await talk.done()
+    assert bytes(talk.output).split() == [b"4000", b"4194304", b"1024", b"99", b"0", b"99"]
+
+
+async def test_without_limits_a_program_has_what_the_daemon_has_and_never_a_core(host: HolderHost) -> None:
+    talk = await host.run_once("ulimit -n; ulimit -c")
+    await talk.get(CommandResult)
+    assert bytes(talk.output).split() == [b"%d" % resource.getrlimit(resource.RLIMIT_NOFILE)[0], b"0"]
+
+
+async def test_a_file_that_grows_too_large_ends_its_writer(host: HolderHost, tmp_path: Path) -> None:
+    path = tmp_path / "big"
+    limits = ResourceLimits(file_size_bytes=1000)
+    talk = await host.run_once(argv=["head", "-c", "1000000", "/dev/zero"], limits=limits)
+    assert (await talk.get(CommandResult)).exit_code == 0, "output is no file"
+    talk = await host.run_once(
+        argv=["dd", "if=/dev/zero", f"of={path}", "bs=100", "count=100"], limits=ResourceLimits(file_size_bytes=1000)
+    )
+    result = await talk.get(CommandResult)
+    assert (result.signal, path.stat().st_size) == ("SIGXFSZ", 1000)
+
+
+async def test_memory_over_the_limit_is_not_to_be_had(host: HolderHost) -> None:
+    command = [sys.executable, "-c", "bytearray(400 << 20)"]
+    talk = await host.run_once(argv=command, limits=ResourceLimits(memory_bytes=300 << 20))
+    assert (await talk.get(CommandResult)).exit_code == 1
+    assert b"MemoryError" in talk.outputs["stderr"]
+
+
+@pytest.fixture
+def groups() -> Iterator[Path]:
+    """A control group of the test's own."""
+    assert HIERARCHY is not None
+    root = HIERARCHY / f"holdline-test-{uuid4()}"
+    root.mkdir()
+    yield root
+    for left in root.iterdir():
+        if left.is_dir():
+            left.rmdir()
+    root.rmdir()
+
+
+@pytest.mark.skipif(not CAN_MAKE_GROUPS, reason="makes control groups, which needs a cgroup v2 hierarchy")
+@pytest.mark.parametrize("io_mode", ["pipe", "pty"])
+async def test_a_program_is_in_its_sessions_group_its_holder_is_not_and_a_kill_leaves_nobody(
+    tmp_path: Path, groups: Path, io_mode: str
+) -> None:
+    assert is_usable(groups)
+    async with holder_host(tmp_path) as host:
+        await host.spawner.close()
+        host.spawner = Spawner(tmp_path, groups)
+        # Without its cookie, in a session of its own, adopted by nobody: only the group still knows the sleeper.
+        command = "env -i setsid sh -c 'trap \"\" TERM HUP; echo up; sleep 1000 & wait'"
+        talk = await host.run(f"{command} & wait", io_mode=io_mode)
+        await talk.shows(b"up")
+        group = SessionGroup.of(groups, talk.session_id)
+        members = group.pids()
+        assert len(members) >= 3
+        assert host.holder_pid(talk.session_id) not in members
+        await talk.terminate(signal="SIGTERM", grace_seconds=0.2)
+        done = await talk.done()
+        assert (done.end_reason, done.survivors) == ("terminated", [])
+        assert [pid for pid in members if is_running(pid)] == []
+        await await_until(lambda: not group.path.exists(), 10, "the group to be removed")

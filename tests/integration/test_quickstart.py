@@ -1,0 +1,164 @@
+"""``bin/quickstart`` as a newcomer runs it: a demonstration, a configuration that works, clear refusals, nothing left behind."""
+
+import json
+import os
+import re
+import signal
+import socket
+import stat
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from tests.support.mcp_client import connect
+from tests.support.processes import describe, pids_mentioning, pids_with_environment
+from tests.support.stack import free_port
+from tests.support.waiting import wait_until
+
+ROOT = Path(__file__).resolve().parents[2]
+SECONDS = 120
+
+
+def environment(port: int | str, **extra: str) -> dict[str, str]:
+    kept = {name: value for name, value in os.environ.items() if name not in {"HOLDLINE_DATA_DIR", "HOLDLINE_CALLED_FROM"}}
+    return {**kept, "PORT": str(port), "PYTHON": sys.executable, **extra}
+
+
+def run(*arguments: str, port: int | str, root: Path = ROOT, **extra: str) -> subprocess.CompletedProcess[str]:
+    command = [str(root / "bin" / "quickstart"), *arguments]
+    return subprocess.run(command, env=environment(port, **extra), capture_output=True, text=True, timeout=SECONDS, check=False)
+
+
+@contextmanager
+def staying_up(data_dir: Path, port: int) -> Iterator[subprocess.Popen[str]]:
+    """A quickstart that was told to stay; killed at the end if it is still there."""
+    log = data_dir.with_suffix(".log")
+    command = [str(ROOT / "bin" / "quickstart"), "--data-dir", str(data_dir)]
+    with log.open("w") as output:
+        process = subprocess.Popen(command, env=environment(port), stdout=output, stderr=output, text=True, start_new_session=True)
+    try:
+        wait_until(lambda: process.poll() is not None or "Ctrl-C stops" in log.read_text(), SECONDS, "the quickstart to be up")
+        assert process.poll() is None, log.read_text()
+        yield process
+    finally:
+        if process.poll() is None:
+            process.kill()
+        process.wait(SECONDS)
+
+
+def left_behind(data_dir: Path) -> list[str]:
+    return [describe(pid) for pid in pids_mentioning(str(data_dir))]
+
+
+def test_once_shows_every_prompt_and_a_second_start_reuses_everything(tmp_path: Path) -> None:
+    data_dir = tmp_path / "my data"
+    first = run("--once", "--data-dir", str(data_dir), port=free_port())
+    assert first.returncode == 0, first.stdout + first.stderr
+    for kind in ("line", "secret"):
+        assert f"kind: {kind}   evidence: kernel" in first.stdout
+    assert "exit code: 0" in first.stdout
+    assert "correct horse" not in first.stdout
+    assert "one-time password: " in first.stdout
+    configuration = data_dir / "mcp.json"
+    assert stat.S_IMODE(configuration.stat().st_mode) == 0o600
+    token = json.loads(configuration.read_text())["mcpServers"]["holdline"]["headers"]["Authorization"]
+    assert left_behind(data_dir) == []
+
+    port = free_port()
+    second = run("--once", "--data-dir", str(data_dir), port=port)
+    assert second.returncode == 0, second.stdout + second.stderr
+    assert "Installing" not in second.stdout
+    server = json.loads(configuration.read_text())["mcpServers"]["holdline"]
+    assert server == {"type": "http", "url": f"http://127.0.0.1:{port}/mcp", "headers": {"Authorization": token}}
+    assert left_behind(data_dir) == []
+
+
+async def test_ctrl_c_ends_the_sessions_of_callers_too_and_leaves_no_process(tmp_path: Path) -> None:
+    data_dir = tmp_path / "data"
+    with staying_up(data_dir, free_port()) as quickstart:
+        server = json.loads((data_dir / "mcp.json").read_text())["mcpServers"]["holdline"]
+        async with connect(server["url"], server["headers"]["Authorization"].removeprefix("Bearer ")) as caller:
+            session = await caller.start("bash -c 'trap \"\" HUP; sleep 1000 & cat'")
+            cookie = f"HOLDLINE_SESSION={session.session_id}".encode()
+            assert pids_with_environment(cookie)
+        os.killpg(quickstart.pid, signal.SIGINT)
+        assert quickstart.wait(SECONDS) == 0
+        assert left_behind(data_dir) == []
+        assert pids_with_environment(cookie) == []
+
+
+def test_a_quickstart_that_is_killed_leaves_no_server_behind(tmp_path: Path) -> None:
+    data_dir, port = tmp_path / "data", free_port()
+    with staying_up(data_dir, port) as quickstart:
+        server = pids_mentioning(f"-p {port} ")
+        assert server
+        quickstart.kill()
+        wait_until(lambda: not pids_mentioning(f"-p {port} ") and not left_behind(data_dir), 20, "the server and the daemon to end")
+
+
+def test_a_taken_port_is_named_before_anything_starts(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+        refused = run("--once", "--data-dir", str(tmp_path / "data"), port=port)
+    assert refused.returncode == 1
+    assert f"error: port {port} on 127.0.0.1 is taken" in refused.stdout
+    assert "PORT=" in refused.stdout
+
+
+def test_a_port_that_is_none_is_named(tmp_path: Path) -> None:
+    refused = run("--once", "--data-dir", str(tmp_path / "data"), port="http")
+    assert refused.returncode == 1
+    assert "error: port 'http' is not a port number" in refused.stdout
+
+
+def test_a_read_only_directory_is_named() -> None:
+    """/proc cannot be written by anybody, not even by root, whom permission bits do not stop."""
+    refused = run("--once", "--data-dir", "/proc/holdline", port=free_port())
+    assert refused.returncode == 1
+    assert "error: cannot write to /proc/holdline" in refused.stdout
+    assert "--data-dir" in refused.stdout
+
+
+def test_a_python_without_venv_is_told_what_to_install(tmp_path: Path) -> None:
+    checkout, shadow = tmp_path / "check out", tmp_path / "shadow"
+    for part in ("bin", "quickstart"):
+        (checkout / part).mkdir(parents=True)
+        for file in (ROOT / part).iterdir():
+            if file.is_file():
+                (checkout / part / file.name).write_bytes(file.read_bytes())
+                (checkout / part / file.name).chmod(file.stat().st_mode)
+    (checkout / "requirements.txt").write_text("")
+    shadow.mkdir()
+    (shadow / "ensurepip.py").write_text("raise ImportError('not packed')\n")
+    refused = run("--once", port=free_port(), root=checkout, PYTHONPATH=str(shadow))
+    assert refused.returncode == 1
+    assert "has no ensurepip module" in refused.stdout
+    assert "python3-venv" in refused.stdout
+
+
+def test_two_at_once_on_one_data_directory_are_refused(tmp_path: Path) -> None:
+    data_dir = tmp_path / "data"
+    with staying_up(data_dir, free_port()) as quickstart:
+        refused = run("--once", "--data-dir", str(data_dir), port=free_port())
+        assert refused.returncode == 1
+        assert "another quickstart is running" in refused.stdout
+        quickstart.terminate()
+        assert quickstart.wait(SECONDS) == 0
+    assert left_behind(data_dir) == []
+
+
+def test_the_client_in_the_getting_started_page_does_what_the_page_says(tmp_path: Path) -> None:
+    data_dir = tmp_path / ".holdline"
+    example = re.search(r"```python\n(.*?)```", (ROOT / "docs/getting-started.md").read_text(), re.DOTALL)
+    assert example is not None
+    with staying_up(data_dir, free_port()) as quickstart:
+        ran = subprocess.run([sys.executable, "-c", example[1]], cwd=tmp_path, capture_output=True, text=True, timeout=SECONDS, check=False)
+        assert ran.returncode == 0, ran.stderr
+        promised = re.search(r"# (awaiting_input \{.*?),", example[1])
+        assert promised is not None
+        assert promised[1] in ran.stdout
+        assert "42" in ran.stdout
+        quickstart.terminate()
+        assert quickstart.wait(SECONDS) == 0

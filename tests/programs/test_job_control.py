@@ -1,0 +1,82 @@
+"""Keys that are signals, the end of input, the size of the window."""
+
+import pytest
+
+from tests.support.stack import Stack
+
+_SHELL = "bash --norc --noprofile -i"
+
+
+@pytest.mark.requirement("S4.R3.1", "S4.R3.3")
+async def test_ctrl_c_interrupts_the_program(stack: Stack) -> None:
+    async with stack.caller() as caller:
+        session = await caller.start("sleep 300", wait_seconds=0.3)
+        assert session.result["state"] == "running"
+        await session.keys("ctrl-c")
+        assert session.result["state"] == "exited"
+        assert (session.result["exit_code"], session.result["signal"], session.result["end_reason"]) == (None, "SIGINT", "exited")
+
+
+async def test_ctrl_d_ends_the_input(stack: Stack) -> None:
+    async with stack.caller() as caller:
+        session = await caller.start("cat")
+        await session.send("hello\n")
+        assert session.result["output"].splitlines() == ["hello", "hello"]
+        assert session.result["state"] == "awaiting_input"
+        await session.keys("ctrl-d")
+        assert (session.result["state"], session.result["exit_code"]) == ("exited", 0)
+
+
+async def test_ctrl_z_stops_a_job_and_fg_takes_it_back(stack: Stack) -> None:
+    async with stack.caller() as caller, caller.terminal(_SHELL) as shell:
+        assert shell.kind == "shell"
+        await shell.send("cat\n")
+        assert (shell.result["state"], shell.kind) == ("awaiting_input", "line")
+        await shell.send("first\n")
+        await shell.keys("ctrl-z")
+        assert "Stopped" in shell.result["output"]
+        assert (shell.result["state"], shell.kind) == ("awaiting_input", "shell")
+        await shell.send("fg\n")
+        assert (shell.result["state"], shell.kind) == ("awaiting_input", "line")
+        await shell.send("second\n")
+        assert shell.result["output"].splitlines() == ["second", "second"]
+        await shell.keys("ctrl-d")
+        assert shell.kind == "shell"
+        await shell.send("exit 3\n")
+        assert (shell.result["state"], shell.result["exit_code"]) == ("exited", 3)
+
+
+async def test_a_sleeping_job_is_stopped_resumed_and_interrupted(stack: Stack) -> None:
+    async with stack.caller() as caller, caller.terminal(_SHELL) as shell:
+        await shell.send("sleep 300\n", wait_seconds=0.5)
+        assert shell.result["state"] == "running"
+        await shell.keys("ctrl-z")
+        assert "Stopped" in shell.result["output"]
+        await shell.send("fg\n", wait_seconds=0.5)
+        assert shell.result["state"] == "running"
+        await shell.keys("ctrl-c")
+        assert (shell.result["state"], shell.kind) == ("awaiting_input", "shell")
+
+
+async def test_a_resize_reaches_the_program(stack: Stack) -> None:
+    async with stack.caller() as caller:
+        shell = await caller.start("""bash -c 'trap "stty size" WINCH; stty size; while :; do sleep 0.1; done'""", wait_seconds=0.5)
+        await shell.until_output("24 120")
+        await caller.call("resize_session", session_id=shell.session_id, rows=40, cols=100)
+        await shell.until_output("40 100")
+        await shell.terminate()
+
+
+async def test_the_size_can_be_chosen_at_the_start(stack: Stack) -> None:
+    async with stack.caller() as caller:
+        session = await caller.start("stty size", rows=10, cols=40)
+        assert session.result["output"].strip() == "10 40"
+
+
+@pytest.mark.requirement("S4.R3.5")
+async def test_control_sequences_are_kept_raw_and_stripped_from_the_text(stack: Stack) -> None:
+    async with stack.caller() as caller:
+        session = await caller.start(r"""bash -c "printf '\033[31mred\033[0m\r\n10%%\r100%%\n'" """)
+        assert session.result["state"] == "exited"
+        assert session.result["output"] == "red\n100%\n"
+        assert b"\x1b[31mred\x1b[0m" in stack.database.transcript(session.session_id)

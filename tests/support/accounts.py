@@ -1,0 +1,113 @@
+"""Ordinary users of the test machine, with passwords, and how to run a daemon as one of them."""
+
+import atexit
+import functools
+import importlib.util
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+_HOST_PACKAGES = ("msgspec", "pexpect", "ptyprocess", "websockets")
+
+
+@dataclass(frozen=True)
+class Account:
+    """A user; ``password`` is in the clear, for typing it."""
+
+    name: str
+    password: str
+    uid: int
+    gid: int
+    home: Path
+
+    @property
+    def as_user(self) -> list[str]:
+        """Prefix of an argv that becomes this user and stays the same process."""
+        return ["setpriv", "--reuid", str(self.uid), "--regid", str(self.gid), "--init-groups"]
+
+    @property
+    def shell_prefix(self) -> str:
+        """The same for a command line, with the user's own environment."""
+        return f"{' '.join(self.as_user)} env HOME={self.home} USER={self.name} LOGNAME={self.name}"
+
+
+def requires(*programs: str) -> None:
+    """Skips the test where a program is not installed; fails it in CI, which installs all of them."""
+    missing = [program for program in programs if shutil.which(program, path=f"{os.environ['PATH']}:/usr/sbin:/sbin") is None]
+    if missing:
+        _cannot_run(f"not installed: {', '.join(missing)}")
+
+
+def requires_root() -> None:
+    """Skips the test for an ordinary user; fails it in CI, which runs as root."""
+    if os.geteuid() != 0:
+        _cannot_run("needs root")
+
+
+def _cannot_run(reason: str) -> None:
+    if os.environ.get("CI") == "true":
+        pytest.fail(reason)
+    pytest.skip(reason)
+
+
+def _run(*command: str, stdin: str | None = None) -> None:
+    subprocess.run(command, input=stdin, text=True, check=True, capture_output=True)
+
+
+@contextmanager
+def ordinary_user(suffix: str, *, may_sudo: bool = False) -> Iterator[Account]:
+    """A fresh account for the time of the block; with ``may_sudo`` it may do anything after its password."""
+    requires_root()
+    requires("useradd", "userdel", "chpasswd", "setpriv")
+    name, password = f"hlt{os.getpid()}{suffix}", f"Corr3ct-horse-{suffix}"
+    sudoers = Path("/etc/sudoers.d") / name
+    _run("useradd", "--create-home", "--shell", "/bin/bash", name)
+    try:
+        _run("chpasswd", stdin=f"{name}:{password}\n")
+        if may_sudo:
+            sudoers.write_text(f"{name} ALL=(ALL) ALL\n")
+            sudoers.chmod(0o440)
+        uid, gid = (int(subprocess.check_output(["id", flag, name])) for flag in ("-u", "-g"))
+        yield Account(name, password, uid, gid, Path("/home") / name)
+    finally:
+        sudoers.unlink(missing_ok=True)
+        subprocess.run(["pkill", "-KILL", "-U", name], check=False)
+        subprocess.run(["userdel", "--remove", "--force", name], check=False, capture_output=True)
+
+
+@functools.cache
+def host_libraries() -> Path:
+    """A directory any user may import the daemon from: the package and what it depends on, nothing else."""
+    target = Path(tempfile.mkdtemp(prefix="holdline-host-"))
+    atexit.register(shutil.rmtree, target, ignore_errors=True)
+    target.chmod(0o755)
+    source = Path(__file__).resolve().parents[2] / "controller_client"
+    shutil.copytree(source, target / "controller_client", ignore=shutil.ignore_patterns("build"))
+    for package in _HOST_PACKAGES:
+        spec = importlib.util.find_spec(package)
+        assert spec is not None
+        assert spec.submodule_search_locations
+        shutil.copytree(spec.submodule_search_locations[0], target / package)
+    return target
+
+
+def interpreter_for(account: Account) -> str:
+    """A Python of this version that ``account`` may execute; skips (fails in CI) where there is none."""
+    version = f"python{sys.version_info.major}.{sys.version_info.minor}"
+    for candidate in (sys.executable, f"/usr/bin/{version}", f"/usr/local/bin/{version}"):
+        # Through a shell: setpriv itself still has root's capabilities when it executes, the daemon's own children will not.
+        probe = [*account.as_user, "/bin/sh", "-c", 'exec "$0" -c "import msgspec, pexpect, websockets"', candidate]
+        environment = {"PATH": os.defpath, "PYTHONPATH": str(host_libraries())}
+        # cwd: the test's own directory may be closed to that user.
+        if subprocess.run(probe, env=environment, cwd="/", check=False, capture_output=True).returncode == 0:
+            return candidate
+    _cannot_run(f"no {version} that an ordinary user may execute")
+    raise AssertionError("unreachable")

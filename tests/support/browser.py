@@ -1,0 +1,142 @@
+"""A headless Chromium, driven over the DevTools protocol: open a page, ask it things, click, take a picture."""
+
+import base64
+import json
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from websockets.sync.client import ClientConnection, connect
+
+from tests.support.processes import descendants_of, is_running, send_signal
+from tests.support.waiting import wait_until
+
+_START_SECONDS = 30.0
+_PAGE_SECONDS = 20.0
+_QUIET = (
+    *("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking"),
+    *("--disable-component-update", "--disable-sync", "--disable-dev-shm-usage", "--window-size=1280,1000"),
+)
+
+
+def chromium() -> str:
+    """Its path; the test is skipped where there is none."""
+    for name in ("chromium", "chromium-browser", "google-chrome"):
+        if found := shutil.which(name):
+            return found
+    pytest.skip("Chromium is not installed")
+
+
+class Page:
+    """One tab. ``errors`` are what its console complained about, such as a script the page's policy refused."""
+
+    def __init__(self, connection: ClientConnection) -> None:
+        self._connection = connection
+        self._last_id = 0
+        self.errors: list[str] = []
+        for domain in ("Page", "Runtime", "Log"):
+            self._call(f"{domain}.enable")
+
+    def open(self, url: str) -> None:
+        """Returns when the page has loaded."""
+        self._call("Page.navigate", url=url)
+        self._wait_loaded()
+
+    def evaluate(self, expression: str) -> Any:
+        """The value of a JavaScript expression in the page."""
+        answer = self._call("Runtime.evaluate", expression=expression, returnByValue=True)
+        assert "exceptionDetails" not in answer, answer["exceptionDetails"]
+        return answer["result"].get("value")
+
+    def text(self, selector: str = "body") -> str:
+        """What a reader sees of the first element that matches; empty if none does."""
+        return str(self.evaluate(f"document.querySelector({json.dumps(selector)})?.innerText ?? ''"))
+
+    def fill(self, selector: str, value: str) -> None:
+        """Put a value into a field."""
+        self.evaluate(f"document.querySelector({json.dumps(selector)}).value = {json.dumps(value)}")
+
+    def click(self, selector: str) -> None:
+        """Click something that leads to another page, and wait for it."""
+        self.evaluate(f"window.holdlineOld = true; document.querySelector({json.dumps(selector)}).click()")
+        wait_until(lambda: self.evaluate("window.holdlineOld !== true"), _PAGE_SECONDS, f"a new page after clicking {selector}")
+        self._wait_loaded()
+
+    def screenshot(self, path: Path) -> None:
+        """The whole page as PNG."""
+        picture = self._call("Page.captureScreenshot", format="png", captureBeyondViewport=True)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(base64.b64decode(picture["data"]))
+
+    def _wait_loaded(self) -> None:
+        is_loaded = "document.readyState === 'complete' && location.href !== 'about:blank'"
+        wait_until(lambda: self.evaluate(is_loaded), _PAGE_SECONDS, "the page to load")
+
+    def _call(self, method: str, **parameters: Any) -> dict[str, Any]:
+        self._last_id += 1
+        self._connection.send(json.dumps({"id": self._last_id, "method": method, "params": parameters}))
+        while True:
+            message = json.loads(self._connection.recv(_PAGE_SECONDS))
+            if message.get("id") == self._last_id:
+                assert "error" not in message, message
+                return dict(message["result"])
+            if message.get("method") == "Log.entryAdded" and message["params"]["entry"]["level"] == "error":
+                self.errors.append(message["params"]["entry"]["text"])
+            if message.get("method") == "Runtime.exceptionThrown":
+                self.errors.append(message["params"]["exceptionDetails"]["text"])
+
+
+@contextmanager
+def browser() -> Iterator[Page]:
+    """A browser with an empty profile and one tab."""
+    profile = Path(tempfile.mkdtemp(prefix="holdline-browser-"))
+    command = [chromium(), *_QUIET, "--remote-debugging-port=0", f"--user-data-dir={profile}", "about:blank"]
+    # Fontconfig and dconf write into HOME; the profile goes away afterwards.
+    environment = {**os.environ, "HOME": str(profile), "XDG_CONFIG_HOME": str(profile), "XDG_CACHE_HOME": str(profile)}
+    log = profile / "browser.log"
+    with log.open("wb") as output:
+        process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=output, stderr=output, env=environment)
+    try:
+        endpoint = profile / "DevToolsActivePort"
+        wait_until(
+            lambda: process.poll() is not None or (endpoint.exists() and len(endpoint.read_text().splitlines()) == 2),
+            _START_SECONDS,
+            "Chromium to listen",
+        )
+        assert process.poll() is None, log.read_text(errors="replace")
+        port = int(endpoint.read_text().splitlines()[0])
+        with connect(_first_tab(port), max_size=None, compression=None) as connection:
+            yield Page(connection)
+    finally:
+        _end(process)
+        shutil.rmtree(profile, ignore_errors=True)
+
+
+def _first_tab(port: int) -> str:
+    from urllib.request import urlopen
+
+    def tabs() -> list[dict[str, str]]:
+        with urlopen(f"http://127.0.0.1:{port}/json/list", timeout=_PAGE_SECONDS) as answer:
+            return [tab for tab in json.load(answer) if tab["type"] == "page"]
+
+    return wait_until(tabs, _START_SECONDS, "a tab")[0]["webSocketDebuggerUrl"]
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    helpers = descendants_of(process.pid)
+    process.terminate()
+    try:
+        process.wait(10)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait(10)
+    for pid in helpers:
+        if is_running(pid):
+            send_signal(pid, 9)  # type: ignore[arg-type]
+    wait_until(lambda: not any(is_running(pid) for pid in helpers), 10, "Chromium's helpers to end")

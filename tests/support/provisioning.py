@@ -1,0 +1,82 @@
+"""A migrated database with projects, tokens and a controller in it, made once per test run and copied for each stack.
+
+Run as a program (``python -m tests.support.provisioning LIMIT``) it fills the data directory of its environment and prints what it made.
+"""
+
+import atexit
+import functools
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+_PROJECT_ROOT = Path(__file__).resolve().parents[2]
+
+
+@dataclass(frozen=True)
+class Provisioned:
+    """Credentials of a fresh data directory, in the clear. Each token belongs to a project of its own.
+
+    ``reader_token`` is of the first project and may only read; ``other_token`` is of a project without any controller;
+    ``away_token`` of one whose controller never connects. ``spare_credential`` is a second one of the same controller.
+    """
+
+    controller: str
+    token: str
+    reader_token: str
+    credential: str
+    spare_credential: str
+    other_token: str
+    away_token: str
+
+
+@functools.cache
+def _template(max_interactive_sessions: int) -> tuple[Path, Provisioned]:
+    """Data directory and credentials; the directory is removed when the test process ends."""
+    data_dir = Path(tempfile.mkdtemp(prefix="holdline-template-"))
+    atexit.register(shutil.rmtree, data_dir, ignore_errors=True)
+    kept = {name: value for name, value in os.environ.items() if name not in {"DATABASE_URL", "REDIS_URL"}}
+    environment = {**kept, "HOLDLINE_DATA_DIR": str(data_dir), "DJANGO_SETTINGS_MODULE": "config.settings.base"}
+    command = [sys.executable, "-m", "tests.support.provisioning", str(max_interactive_sessions)]
+    done = subprocess.run(command, cwd=_PROJECT_ROOT, env=environment, check=False, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return data_dir, Provisioned(**json.loads(done.stdout.splitlines()[-1]))
+
+
+def provision(data_dir: Path, max_interactive_sessions: int) -> Provisioned:
+    """Makes ``data_dir`` a server's data directory whose first project may have that many interactive sessions at once."""
+    template, provisioned = _template(max_interactive_sessions)
+    shutil.copytree(template, data_dir)
+    return provisioned
+
+
+def _fill(max_interactive_sessions: int) -> Provisioned:
+    import django
+    from django.core.management import call_command
+
+    django.setup()
+    call_command("migrate", verbosity=0)
+    from projects.authentication import api_token_create, controller_create, controller_credential_create
+    from projects.models import Project
+
+    first = Project.objects.create(name="first", max_interactive_sessions=max_interactive_sessions)
+    other, away = Project.objects.create(name="other"), Project.objects.create(name="away")
+    host = controller_create(project=first, name="host")
+    controller_create(project=away, name="absent-host")
+    return Provisioned(
+        controller=host.name,
+        token=api_token_create(project=first, name="tests")[1],
+        reader_token=api_token_create(project=first, name="reader", scopes=("session:read",))[1],
+        credential=controller_credential_create(controller=host)[1],
+        spare_credential=controller_credential_create(controller=host)[1],
+        other_token=api_token_create(project=other, name="other")[1],
+        away_token=api_token_create(project=away, name="away")[1],
+    )
+
+
+if __name__ == "__main__":
+    sys.stdout.write(json.dumps(asdict(_fill(int(sys.argv[1])))) + "\n")

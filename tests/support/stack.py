@@ -1,0 +1,240 @@
+"""The whole product, for real: a Daphne process, a daemon process and their files, in a directory of their own."""
+
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractAsyncContextManager, contextmanager
+from pathlib import Path
+
+from tests.support.accounts import Account, host_libraries, interpreter_for
+from tests.support.database import Database
+from tests.support.mcp_client import Caller, connect
+from tests.support.processes import all_pids, children_of, is_running, open_descriptors, pids_with_environment, send_signal
+from tests.support.provisioning import Provisioned, provision
+from tests.support.waiting import wait_until
+
+PROJECT_ROOT = Path(__file__).resolve().parents[2]
+_START_SECONDS = 30.0
+_STOP_SECONDS = 10.0
+_DAPHNE_OPTIONS = (
+    *("--websocket_timeout", "-1", "--ping-interval", "10", "--ping-timeout", "10"),
+    *("--application-close-timeout", "30", "-v", "0", "config.asgi:application"),
+)
+_CREDENTIAL_SUFFIX = ".credential"
+
+
+def free_port() -> int:
+    """A TCP port of the loopback that nobody listens on at the moment."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def _accepts(port: int) -> bool:
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0
+
+
+def _server_environment(data_dir: Path, extra: dict[str, str]) -> dict[str, str]:
+    # The test settings of the test process are not the server's.
+    kept = {name: value for name, value in os.environ.items() if name not in {"DJANGO_SETTINGS_MODULE", "DATABASE_URL", "REDIS_URL"}}
+    return {**kept, "HOLDLINE_DATA_DIR": str(data_dir), **extra}
+
+
+class Stack:
+    """A server and a daemon that can be killed, stopped and started again.
+
+    ``account`` runs the daemon as that ordinary user. ``daemon_port`` is where the daemon connects to when it is not the server
+    itself, such as a proxy; ``daemon_prefix`` stands before its command line. ``root`` holds ``data`` (server), ``host`` (daemon's
+    state), both processes' logs, and the directories of logs that may be monitored.
+    """
+
+    def __init__(
+        self,
+        *,
+        account: Account | None = None,
+        max_interactive_sessions: int = 200,
+        port: int | None = None,
+        daemon_port: int | None = None,
+        server_environment: dict[str, str] | None = None,
+        daemon_prefix: Sequence[str] = (),
+    ) -> None:
+        self.root = Path(tempfile.mkdtemp(prefix="holdline-stack-"))
+        self.root.chmod(0o711)
+        self.account = account
+        self.port = port or free_port()
+        self.daemon_port = daemon_port or self.port
+        self.data_dir, self.state_dir = self.root / "data", self.root / "host"
+        self.session_logs, self.log_root = self.root / "ssk-sessions", self.root / "logs"
+        self.provisioned: Provisioned = provision(self.data_dir, max_interactive_sessions)
+        self.database = Database(self.data_dir / "db.sqlite3")
+        self._server_environment = server_environment or {}
+        self._daemon_prefix = tuple(daemon_prefix)
+        self.server: subprocess.Popen[bytes] | None = None
+        self.daemon: subprocess.Popen[bytes] | None = None
+        self._make_state_dir()
+
+    def _make_state_dir(self) -> None:
+        self.log_root.mkdir()
+        self.state_dir.mkdir(mode=0o700)
+        self.credential_file = self.root / f"host{_CREDENTIAL_SUFFIX}"
+        self.credential_file.touch(mode=0o600)
+        self.credential_file.write_text(self.provisioned.credential + "\n")
+        if self.account:
+            os.chown(self.state_dir, self.account.uid, self.account.gid)
+            os.chown(self.credential_file, self.account.uid, self.account.gid)
+
+    # ---- server --------------------------------------------------------------------------------------------------------
+
+    def start_server(self, **environment: str) -> None:
+        """Returns once the port accepts. ``environment`` is added to what the stack's servers get."""
+        command = [str(Path(sys.executable).parent / "daphne"), "-b", "127.0.0.1", "-p", str(self.port), *_DAPHNE_OPTIONS]
+        environment = _server_environment(self.data_dir, {**self._server_environment, **environment})
+        with (self.root / "server.log").open("ab") as log:
+            self.server = subprocess.Popen(command, cwd=PROJECT_ROOT, env=environment, stdout=log, stderr=log, stdin=subprocess.DEVNULL)
+        self._wait_started(self.server, lambda: _accepts(self.port), "the server to accept connections")
+
+    def kill_server(self) -> None:
+        """kill -9, and reaped."""
+        assert self.server is not None
+        self.server.kill()
+        self.server.wait(_STOP_SECONDS)
+
+    def pause_server(self) -> None:
+        """The server does nothing from now on, and nobody is told."""
+        assert self.server is not None
+        self.server.send_signal(signal.SIGSTOP)
+
+    def resume_server(self) -> None:
+        """It goes on where it was."""
+        assert self.server is not None
+        self.server.send_signal(signal.SIGCONT)
+
+    # ---- daemon --------------------------------------------------------------------------------------------------------
+
+    def daemon_command(self, *, state_dir: Path | None = None, credential_file: Path | None = None) -> tuple[list[str], dict[str, str]]:
+        """Command line and environment of the daemon."""
+        arguments = ["-m", "controller_client", "run", "--server", f"ws://127.0.0.1:{self.daemon_port}/ws/controller/"]
+        arguments += ["--credential-file", str(credential_file or self.credential_file), "--state-dir", str(state_dir or self.state_dir)]
+        arguments += ["--log-level", "debug", "--session-logs", str(self.session_logs), "--log-root", str(self.log_root)]
+        environment = {"PATH": os.environ.get("PATH", os.defpath), "LANG": "C.UTF-8"}
+        if self.account is None:
+            as_root = ["--allow-root"] if os.geteuid() == 0 else []
+            environment |= {"HOME": os.environ.get("HOME", "/"), "PYTHONPATH": str(PROJECT_ROOT)}
+            return [*self._daemon_prefix, sys.executable, *arguments, *as_root], environment
+        environment |= {"HOME": str(self.account.home), "USER": self.account.name, "PYTHONPATH": str(host_libraries())}
+        return [*self.account.as_user, interpreter_for(self.account), *arguments], environment
+
+    def start_daemon(self) -> None:
+        """Returns once the server has accepted its HELLO."""
+        epoch = self.database.controller_epoch(self.provisioned.controller)
+        command, environment = self.daemon_command()
+        with (self.root / "daemon.log").open("ab") as log:
+            self.daemon = subprocess.Popen(command, cwd=self.root, env=environment, stdout=log, stderr=log, stdin=subprocess.DEVNULL)
+        online = "the daemon's HELLO to be accepted"
+        self._wait_started(self.daemon, lambda: self.database.controller_epoch(self.provisioned.controller) > epoch, online)
+
+    def kill_daemon(self) -> None:
+        """kill -9, and reaped; its spawner ends by itself, its holders live."""
+        assert self.daemon is not None
+        self.daemon.kill()
+        self.daemon.wait(_STOP_SECONDS)
+
+    def daemon_pids(self) -> list[int]:
+        """The daemon and its direct children, such as the warm spawner."""
+        return [] if self.daemon is None else [self.daemon.pid, *children_of(self.daemon.pid)]
+
+    def _wait_started(self, process: subprocess.Popen[bytes], is_up: Callable[[], bool], what: str) -> None:
+        def up_or_dead() -> bool:
+            return process.poll() is not None or is_up()
+
+        try:
+            wait_until(up_or_dead, _START_SECONDS, what)
+            assert process.poll() is None, f"ended with {process.returncode} instead of {what}"
+        except AssertionError as error:
+            raise AssertionError(f"{error}\n{self.logs()}") from None
+
+    # ---- holders -------------------------------------------------------------------------------------------------------
+
+    def holder_pid(self, session_id: str) -> int | None:
+        """The process that holds the lock of a session's directory."""
+        lock = str(self.state_dir / "sessions" / session_id / "holder.lock")
+        for pid in all_pids():
+            if lock in open_descriptors(pid).values():
+                return pid
+        return None
+
+    def program_pids(self, session_id: str) -> list[int]:
+        """Live processes of a session, found by the mark in their environment."""
+        return pids_with_environment(f"HOLDLINE_SESSION={session_id}".encode())
+
+    def session_ids_on_host(self) -> list[str]:
+        """Sessions the host still keeps a directory of."""
+        sessions = self.state_dir / "sessions"
+        return [entry.name for entry in sessions.iterdir()] if sessions.is_dir() else []
+
+    # ---- callers and life ----------------------------------------------------------------------------------------------
+
+    @property
+    def url(self) -> str:
+        """The MCP endpoint."""
+        return f"http://127.0.0.1:{self.port}/mcp"
+
+    def caller(self, token: str | None = None, *, mode: str = "auto") -> AbstractAsyncContextManager[Caller]:
+        """An MCP client session; the project's own token unless another is given."""
+        return connect(self.url, token or self.provisioned.token, mode=mode)
+
+    def start(self) -> "Stack":
+        """Server, then daemon."""
+        self.start_server()
+        self.start_daemon()
+        return self
+
+    def logs(self, lines: int = 60) -> str:
+        """The ends of both logs."""
+        parts = []
+        for log in sorted(self.root.glob("*.log")):
+            parts += [f"---- {log.name}", *log.read_text(errors="replace").splitlines()[-lines:]]
+        return "\n".join(parts)
+
+    def stop(self) -> None:
+        """Ends everything the stack started, also the sessions, and removes its files."""
+        left = {session: [self.holder_pid(session), *self.program_pids(session)] for session in self.session_ids_on_host()}
+        for process in (self.daemon, self.server):
+            if process is not None and process.poll() is None:
+                process.send_signal(signal.SIGCONT)
+                process.terminate()
+        for process in (self.daemon, self.server):
+            if process is not None:
+                _reap(process)
+        pids = [pid for found in left.values() for pid in found if pid]
+        for pid in pids:
+            send_signal(pid, signal.SIGKILL)
+        wait_until(lambda: not any(is_running(pid) for pid in pids), _STOP_SECONDS, "the sessions' processes to be gone")
+        shutil.rmtree(self.root, ignore_errors=True)
+
+
+def _reap(process: subprocess.Popen[bytes]) -> None:
+    try:
+        process.wait(_STOP_SECONDS)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait(_STOP_SECONDS)
+
+
+@contextmanager
+def running_stack(**options: object) -> Iterator[Stack]:
+    """A started stack that is stopped at the end, whatever happens; its logs are printed if the body failed."""
+    stack = Stack(**options)  # type: ignore[arg-type]
+    try:
+        yield stack.start()
+    except BaseException:
+        sys.stderr.write(stack.logs() + "\n")
+        raise
+    finally:
+        stack.stop()

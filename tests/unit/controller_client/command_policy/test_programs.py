@@ -1,0 +1,62 @@
+"""Which programs count as able to run others, by whatever name their versions go."""
+
+import pytest
+
+from controller_client.command_policy.programs import base_name, can_spawn, is_shell
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        *(
+            "bash",
+            "/bin/sh",
+            "/usr/bin/python3.11",
+            "python3",
+            "python",
+            "perl5.36",
+            "env",
+            "xargs",
+            "find",
+            "vim.tiny",
+            "/usr/bin/vim.basic",
+        ),
+        *(
+            "awk",
+            "mawk",
+            "gcc-12",
+            "ssh",
+            "git",
+            "tar",
+            "less",
+            "man",
+            "sudo",
+            "busybox",
+            "7z",
+            "gpg2",
+            "timeout",
+            "nohup",
+            "node18",
+            "lua5.4",
+        ),
+    ],
+)
+def test_runners_are_known_by_every_name_of_theirs(program: str) -> None:
+    assert can_spawn(program)
+
+
+@pytest.mark.parametrize(
+    "program", ["echo", "sleep", "cat", "ls", "cp", "mv", "ln", "tee", "dd", "curl", "grep", "head", "date", "md5sum", "base64"]
+)
+def test_programs_that_run_nothing_need_no_mark(program: str) -> None:
+    assert not can_spawn(program)
+
+
+def test_a_version_is_no_other_program() -> None:
+    assert base_name("/usr/bin/python3.11") == "python"
+    assert base_name("md5sum") == "md5sum"
+
+
+def test_shells_are_told_from_other_runners() -> None:
+    assert all(map(is_shell, ("bash", "/usr/bin/dash", "zsh-5.9", "rbash")))
+    assert not any(map(is_shell, ("python3", "env", "echo")))

@@ -1,0 +1,108 @@
+"""From what was found to what may be claimed."""
+
+import dataclasses
+import os
+from typing import Any
+
+import pytest
+
+from controller_client.terminal_state.decision import Context, requirement
+from controller_client.terminal_state.probe import Snapshot
+from controller_client.terminal_state.process_table import Process, Task
+from controller_client.terminal_state.prompt_text import Likeness
+from controller_client.terminal_state.terminal_device import Flags
+from controller_client.terminal_state.waiter import How, Waiter
+
+LINES = Flags(is_echoing=True, is_canonical=True, is_polling=False)
+TASK = Task(os.getpid(), os.getpid())
+READER = Waiter(How.READ, "cat", 12, TASK)
+POLLER = Waiter(How.POLL, "vim", 12, TASK)
+MIXED = Waiter(How.MIXED, "ssh", 12, TASK)
+
+
+def found(*waiters: Waiter, **changes: Any) -> Snapshot:
+    return Snapshot(**{"flags": LINES, "waiters": list(waiters), **changes})
+
+
+def needed(snapshot: Snapshot, likeness: Likeness = Likeness.NONE, *, after_escape: bool = False) -> tuple[str, float] | None:
+    result = requirement(snapshot, Context(lambda: likeness, after_escape))
+    return result and (result.evidence, result.settle_seconds)
+
+
+@pytest.mark.parametrize("waiter", [READER, POLLER])
+def test_whoever_sleeps_on_the_terminal_alone_waits_at_once(waiter: Waiter) -> None:
+    assert needed(found(waiter)) == ("kernel", 0.0)
+
+
+def test_nobody_waits_while_input_is_unread() -> None:
+    assert needed(found(READER, has_unread=True)) is None
+
+
+def test_nobody_waits_while_a_relay_has_output_to_pass_on() -> None:
+    assert needed(found(READER, is_relaying=True)) is None
+
+
+def test_nobody_waits_while_a_relay_runs() -> None:
+    assert needed(found(READER, inner_device=1, is_asleep=False)) is None
+
+
+def test_text_alone_is_no_evidence_where_the_kernel_can_be_asked() -> None:
+    assert needed(found(), Likeness.PROMPT) is None
+
+
+def test_a_timeout_or_other_work_needs_silence() -> None:
+    assert needed(found(dataclasses.replace(POLLER, timeout_seconds=0.1))) == ("kernel+quiet", 0.25)
+    assert needed(found(READER, is_busy=True)) == ("kernel+quiet", 0.25)
+    assert needed(found(READER, flags=Flags(is_echoing=False, is_canonical=False, is_polling=True))) == ("kernel+quiet", 0.25)
+
+
+def test_a_long_timeout_on_the_keyboard_alone_needs_little_silence() -> None:
+    assert needed(found(dataclasses.replace(POLLER, timeout_seconds=4.0))) == ("kernel+quiet", 0.02)
+    assert needed(found(dataclasses.replace(POLLER, timeout_seconds=4.0), is_busy=True)) == ("kernel+quiet", 0.25)
+
+
+def test_the_best_waiter_counts() -> None:
+    assert needed(found(MIXED, READER)) == ("kernel", 0.0)
+
+
+@pytest.mark.parametrize(
+    ("likeness", "expected"),
+    [(Likeness.NONE, None), (Likeness.TEXT, ("heuristic", 1.5)), (Likeness.PROMPT, ("kernel+quiet", 0.25))],
+)
+def test_a_shared_wait_is_decided_by_the_text(likeness: Likeness, expected: tuple[str, float] | None) -> None:
+    assert needed(found(MIXED), likeness) == expected
+    assert needed(found(Waiter(How.WOKEN, "bash", 12, TASK)), likeness) == expected
+
+
+def test_a_shared_wait_with_a_password_prompts_modes_is_a_prompt() -> None:
+    modes = Flags(is_echoing=False, is_canonical=True, is_polling=False)
+    assert needed(found(MIXED, flags=modes)) == ("kernel+quiet", 0.25)
+
+
+@pytest.mark.parametrize(
+    ("likeness", "expected"),
+    [(Likeness.NONE, None), (Likeness.TEXT, ("heuristic", 1.5)), (Likeness.PROMPT, ("heuristic", 0.3))],
+)
+def test_out_of_reach_it_is_guessed(likeness: Likeness, expected: tuple[str, float] | None) -> None:
+    assert needed(found(is_unreachable=True, flags=None), likeness) == expected
+
+
+def test_nothing_is_guessed_of_a_program_that_runs() -> None:
+    assert needed(found(is_unreachable=True, is_asleep=False), Likeness.PROMPT) is None
+
+
+def test_a_reader_without_counters_must_settle() -> None:
+    outsider = Waiter(How.READ_LOCK, "a process")
+    assert needed(found(outsider)) == ("kernel", 0.008)
+    assert needed(found(outsider, blind=[Process(os.getpid())])) == ("kernel", 0.0)
+
+
+def test_a_relay_out_of_sight_must_settle() -> None:
+    assert needed(found(READER, inner_device=1, is_relay_opaque=True)) == ("kernel", 0.02)
+
+
+def test_a_lone_escape_is_given_time_where_it_may_be_held_back() -> None:
+    assert needed(found(dataclasses.replace(POLLER, timeout_seconds=1.0)), after_escape=True) == ("kernel+quiet", 1.2)
+    assert needed(found(dataclasses.replace(POLLER, timeout_seconds=4.0)), after_escape=True) == ("kernel+quiet", 0.02)
+    assert needed(found(READER), after_escape=True) == ("kernel", 0.0)
+    assert needed(found(MIXED), Likeness.PROMPT, after_escape=True) == ("kernel+quiet", 1.2)

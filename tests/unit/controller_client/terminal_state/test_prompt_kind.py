@@ -1,0 +1,56 @@
+"""Which kind of input is wanted."""
+
+import os
+
+import pytest
+
+from controller_client.terminal_state.output_modes import OutputModes
+from controller_client.terminal_state.prompt_kind import prompt_kind
+from controller_client.terminal_state.terminal_device import Flags
+
+LINES = Flags(is_echoing=True, is_canonical=True, is_polling=False)
+SECRET = Flags(is_echoing=False, is_canonical=True, is_polling=False)
+RAW = Flags(is_echoing=False, is_canonical=False, is_polling=False)
+NOBODY = 0
+
+
+@pytest.mark.parametrize(
+    ("flags", "output", "comm", "kind"),
+    [
+        (LINES, b"Name: ", "cat", "line"),
+        (LINES, b"$ ", "dash", "shell"),
+        (LINES, b"Name: ", "dash", "line"),
+        (SECRET, b"anything", "sudo", "secret"),
+        (SECRET, b"\x1b[?1049h", "vim", "secret"),
+        (RAW, b"\x1b[?1049h\x1b[2J", "vim", "screen"),
+        (RAW, b"\x1b[?2004h$ ", "bash", "shell"),
+        (RAW, b"\x1b[?1049hkilled\r\n$ ", "bash", "shell"),
+        (LINES, b"\x1b[?1049hkilled\r\nName: ", "read", "line"),
+        (None, b"\x1b[?1049h", "?", "screen"),
+        (RAW, b">>> ", "python3", "line"),
+        (RAW, b"\x1b[?2004hmysql", "mysql", "line"),
+        (RAW, b"Passphrase: ", "ssh", "secret"),
+        (RAW, b"Press any key", "read", "key"),
+        (RAW, b"", "more", "key"),
+        (RAW, b"more follows\n:", "less", "key"),
+        (RAW, b"more follows\n:", "a process", "key"),
+        (RAW, b"\x1b[3;5Hxx Go on?", "dialog", "screen"),
+        (RAW, b"\x1b[3;5HPress any key", "setup", "key"),
+        (RAW, b"\x1b[H\x1b[2J> ", "node", "line"),
+        (RAW, b"... ", "node", "line"),
+        (RAW, b"\x1b[3;5Hroot# ", "bash", "shell"),
+        (None, b"password: ", "?", "secret"),
+        (None, b"Name: ", "?", "line"),
+    ],
+)
+def test_kind_by_modes_then_program_then_text(flags: Flags | None, output: bytes, comm: str, kind: str) -> None:
+    modes = OutputModes()
+    modes.feed(output)
+    assert prompt_kind(flags, modes, comm, NOBODY) == kind
+
+
+def test_a_shell_that_runs_a_script_asks_for_a_line() -> None:
+    modes = OutputModes()
+    modes.feed(b"$ ")
+    # This process was given a script to run, as any interpreter of tests is.
+    assert prompt_kind(LINES, modes, "bash", os.getpid()) == "line"

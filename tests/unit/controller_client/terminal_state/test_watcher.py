@@ -1,0 +1,126 @@
+"""The watcher on a terminal without a program."""
+
+import os
+import termios
+from collections.abc import Iterator
+
+import pytest
+
+from controller_client.terminal_state.watcher import TerminalWatcher, Verdict
+
+
+class Clock:
+    """Time that passes when told to."""
+
+    def __init__(self) -> None:
+        self.now = 1000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def ends() -> Iterator[tuple[int, int]]:
+    """Master and slave."""
+    master, slave = os.openpty()
+    yield master, slave
+    os.close(slave)
+    os.close(master)
+
+
+@pytest.fixture
+def watcher(ends: tuple[int, int], clock: Clock) -> Iterator[TerminalWatcher]:
+    """A watcher whose program never was: all it can do is guess from the text."""
+    created = TerminalWatcher(ends[0], 2**22 + 1, clock=clock)
+    yield created
+    created.close()
+
+
+def nothing() -> bool:
+    return False
+
+
+def test_without_text_nothing_is_guessed(watcher: TerminalWatcher, clock: Clock) -> None:
+    clock.now += 10
+    verdict, delay = watcher.look(nothing)
+    assert verdict.state == "running"
+    assert delay is not None
+
+
+def test_a_prompt_is_guessed_after_a_silence_and_not_before(watcher: TerminalWatcher, clock: Clock) -> None:
+    watcher.on_output(b"Name: ")
+    verdict, delay = watcher.look(nothing)
+    assert verdict.state == "running"
+    while not verdict.is_waiting and clock.now < 1001:
+        assert delay is not None
+        clock.now += delay
+        verdict, delay = watcher.look(nothing)
+    assert (verdict.state, verdict.kind, verdict.evidence, verdict.prompt) == ("awaiting_input", "line", "heuristic", "Name: ")
+    assert clock.now == pytest.approx(1000.3)
+
+
+def test_output_that_comes_with_the_last_check_voids_the_claim(watcher: TerminalWatcher, clock: Clock) -> None:
+    watcher.on_output(b"Name: ")
+    watcher.look(nothing)
+    clock.now += 0.5
+
+    def more() -> bool:
+        watcher.on_output(b"not yet")
+        return True
+
+    verdict, delay = watcher.look(more)
+    assert verdict == Verdict("running")
+    assert delay is not None
+    assert delay < 0.01
+
+
+def test_an_input_voids_what_was_claimed_and_its_prompt(watcher: TerminalWatcher, clock: Clock) -> None:
+    watcher.on_output(b"Name: ")
+    watcher.look(nothing)
+    clock.now += 0.5
+    assert watcher.look(nothing)[0].is_waiting
+    watcher.before_input(b"ada\n")
+    clock.now += 5
+    assert not watcher.look(nothing)[0].is_waiting
+
+
+def test_output_in_full_flow_is_not_looked_at(watcher: TerminalWatcher, clock: Clock) -> None:
+    for _ in range(100):
+        watcher.on_output(b"line\n")
+    verdict, delay = watcher.look(nothing)
+    assert verdict == Verdict("running")
+    assert delay == pytest.approx(0.003)
+
+
+def test_modes_are_those_of_now(watcher: TerminalWatcher, ends: tuple[int, int]) -> None:
+    assert watcher.is_canonical()
+    assert not watcher.is_asking_for_secret()
+    attributes = termios.tcgetattr(ends[1])
+    attributes[3] &= ~termios.ECHO
+    termios.tcsetattr(ends[1], termios.TCSANOW, attributes)
+    assert watcher.is_asking_for_secret()
+    watcher.on_output(b"\x1b[?1h")
+    assert watcher.application_cursor
+
+
+def test_queries_are_answered(watcher: TerminalWatcher) -> None:
+    assert watcher.on_output(b"\x1b[6n") == b"\x1b[1;1R"
+
+
+def test_a_terminal_that_is_gone_is_running_and_raises_nothing(clock: Clock) -> None:
+    master, slave = os.openpty()
+    watcher = TerminalWatcher(master, os.getpid(), clock=clock)
+    os.close(slave)
+    os.close(master)
+    watcher.before_input(b"x\n")
+    verdict, delay = watcher.look(nothing)
+    assert verdict == Verdict("running")
+    assert delay is not None
+    assert not watcher.is_canonical()
+    assert not watcher.is_asking_for_secret()
+    watcher.close()

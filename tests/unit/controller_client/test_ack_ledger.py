@@ -1,0 +1,49 @@
+"""What a holder is told of what the server committed: everything, in the end, and nothing twice."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from controller_client.ack_ledger import AckLedger
+from controller_client.protocol.messages import Stream, StreamOffset
+
+
+def _at(stream: Stream, offset: int) -> StreamOffset:
+    return StreamOffset(session_id="s", stream=stream, offset=offset)
+
+
+def test_several_acknowledgements_become_one() -> None:
+    ledger = AckLedger("s")
+    ledger.commit([_at("stdout", 10)])
+    ledger.commit([_at("stdout", 30), _at("stderr", 5)])
+    assert ledger.untold_bytes == 35
+    (ack,) = ledger.tell_news()
+    assert ack.offsets == [_at("stdout", 30), _at("stderr", 5)]
+    assert ledger.untold_bytes == 0
+    assert ledger.tell_news() == []
+
+
+def test_a_holder_that_is_attached_to_starts_where_the_server_stands() -> None:
+    ledger = AckLedger("s")
+    ledger.commit([_at("stdout", 10)])
+    ledger.begin({"stdout": 7})
+    assert ledger.tell_all() == [_at("stdout", 7)]
+    assert ledger.tell_news() == []
+    ledger.commit([_at("stdout", 8)])
+    assert [ack.offsets for ack in ledger.tell_news()] == [[_at("stdout", 8)]]
+
+
+@given(st.lists(st.tuples(st.sampled_from(["stdout", "stderr"]), st.integers(0, 100), st.booleans())))
+def test_whenever_it_is_told_the_holder_ends_where_the_server_does(steps: list[tuple[Stream, int, bool]]) -> None:
+    ledger = AckLedger("s")
+    committed: dict[Stream, int] = {}
+    known: dict[Stream, int] = {}
+    for stream, size, is_told in steps:
+        committed[stream] = committed.get(stream, 0) + size
+        ledger.commit([_at(stream, committed[stream])])
+        for position in (position for ack in (ledger.tell_news() if is_told else ()) for position in ack.offsets):
+            assert position.offset > known.get(position.stream, 0)
+            known[position.stream] = position.offset
+    for position in (position for ack in ledger.tell_news() for position in ack.offsets):
+        known[position.stream] = position.offset
+    assert known == {stream: offset for stream, offset in committed.items() if offset}
+    assert ledger.untold_bytes == 0

@@ -1,0 +1,130 @@
+"""What the daemon accepts on its command line, and what it refuses before anything starts."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from controller_client.config import check_server_url, load_config, prepare_state_dir, read_credential
+from controller_client.errors import ConfigurationError
+
+CREDENTIAL = "ctl_abc123_" + "s" * 43
+
+
+@pytest.fixture
+def credential_file(tmp_path: Path) -> Path:
+    path = tmp_path / "credential"
+    path.write_text(CREDENTIAL + "\n")
+    path.chmod(0o600)
+    return path
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "wss://holdline.example/ws/controller/",
+        "ws://127.0.0.1:8000/ws/controller/",
+        "ws://127.9.9.9/",
+        "ws://[::1]:8000/ws/controller/",
+        "ws://localhost/ws/controller/",
+    ],
+)
+def test_a_server_reached_over_tls_or_loopback_is_accepted(url: str) -> None:
+    assert check_server_url(url) == url
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "ws://holdline.example/ws/controller/",
+        "ws://10.0.0.1/",
+        "ws://0.0.0.0/",
+        "ws://127.0.0.1.evil.example/",
+        "ws://localhost.evil.example/",
+        "http://127.0.0.1/",
+        "127.0.0.1:8000",
+        "wss://",
+        "wss://host:port/",
+        "wss://[::1/",
+        "wss://user:secret@host/",
+        "wss://host/?token=secret",
+        "wss://host/#x",
+    ],
+)
+def test_a_server_that_would_expose_the_credential_is_refused_without_repeating_it(url: str) -> None:
+    with pytest.raises(ConfigurationError) as refused:
+        check_server_url(url)
+    assert "secret" not in str(refused.value)
+
+
+def test_a_credential_is_read_without_its_newline(credential_file: Path) -> None:
+    assert read_credential(credential_file) == CREDENTIAL
+
+
+@pytest.mark.parametrize("mode", [0o640, 0o604, 0o644, 0o660, 0o666, 0o601])
+def test_a_credential_file_open_to_others_is_refused(credential_file: Path, mode: int) -> None:
+    credential_file.chmod(mode)
+    with pytest.raises(ConfigurationError, match="chmod 600"):
+        read_credential(credential_file)
+
+
+@pytest.mark.parametrize("content", ["", "hl_abc_def", "ctl_abc", "ctl_a_b\nctl_c_d\n", "ctl_a_b c", "ctl_é_b", "\xff\xfe"])
+def test_a_credential_file_with_anything_else_is_refused_without_repeating_it(credential_file: Path, content: str) -> None:
+    credential_file.write_text(content, "utf-8")
+    with pytest.raises(ConfigurationError, match="ctl_<keyid>_<secret>"):
+        read_credential(credential_file)
+
+
+def test_a_credential_file_that_is_missing_a_link_a_pipe_or_a_directory_is_refused(tmp_path: Path, credential_file: Path) -> None:
+    link, pipe = tmp_path / "link", tmp_path / "pipe"
+    link.symlink_to(credential_file)
+    os.mkfifo(pipe, 0o600)
+    for path in (tmp_path / "missing", link, pipe, tmp_path):
+        with pytest.raises(ConfigurationError):
+            read_credential(path)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a file away")
+def test_files_of_another_user_are_refused(tmp_path: Path, credential_file: Path) -> None:
+    os.chown(credential_file, 12345, 12345)
+    with pytest.raises(ConfigurationError, match="another user"):
+        read_credential(credential_file)
+    state_dir = tmp_path / "state"
+    state_dir.mkdir(0o700)
+    os.chown(state_dir, 12345, 12345)
+    with pytest.raises(ConfigurationError, match="another user"):
+        prepare_state_dir(state_dir)
+
+
+def test_the_state_directory_is_made_for_its_owner_alone(tmp_path: Path) -> None:
+    state_dir = prepare_state_dir(tmp_path / "a" / "state")
+    assert state_dir.stat().st_mode & 0o777 == 0o700
+    assert prepare_state_dir(state_dir) == state_dir
+
+
+def test_a_state_directory_that_others_can_reach_or_redirect_is_refused(tmp_path: Path) -> None:
+    shared, link, file = tmp_path / "shared", tmp_path / "link", tmp_path / "file"
+    shared.mkdir()
+    shared.chmod(0o755)
+    link.symlink_to(prepare_state_dir(tmp_path / "own"))
+    file.touch()
+    for path in (shared, link, file):
+        with pytest.raises(ConfigurationError):
+            prepare_state_dir(path)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
+def test_root_needs_to_be_allowed(tmp_path: Path, credential_file: Path) -> None:
+    def load(*, allow_root: bool) -> str:
+        config = load_config(server="ws://127.0.0.1/", credential_file=credential_file, state_dir=tmp_path / "state", allow_root=allow_root)
+        return config.credential
+
+    with pytest.raises(ConfigurationError, match="--allow-root"):
+        load(allow_root=False)
+    assert load(allow_root=True) == CREDENTIAL
+
+
+def test_a_configuration_shows_everything_but_its_credential(tmp_path: Path, credential_file: Path) -> None:
+    config = load_config(server="ws://127.0.0.1/", credential_file=credential_file, state_dir=tmp_path / "state", allow_root=True)
+    assert "127.0.0.1" in repr(config)
+    assert "s" * 43 not in repr(config)

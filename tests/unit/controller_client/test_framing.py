@@ -1,0 +1,33 @@
+"""The framing between daemon and holder."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from controller_client.framing import Unpacker, pack
+from controller_client.protocol.errors import FrameTooLarge
+from controller_client.protocol.limits import MAX_FRAME_BYTES
+
+
+@given(frames=st.lists(st.binary(max_size=200), max_size=8), cuts=st.lists(st.integers(1, 50), max_size=40))
+def test_frames_come_out_as_they_went_in_wherever_the_stream_is_cut(frames: list[bytes], cuts: list[int]) -> None:
+    stream = b"".join(pack(frame) for frame in frames)
+    unpacker = Unpacker()
+    seen: list[bytes] = []
+    for cut in [*cuts, len(stream)]:
+        piece, stream = stream[:cut], stream[cut:]
+        seen += unpacker.feed(piece)
+    seen += unpacker.feed(stream)
+    assert seen == frames
+
+
+def test_the_largest_frame_passes_and_one_byte_more_is_refused_before_it_is_sent() -> None:
+    frame = b"x" * MAX_FRAME_BYTES
+    assert Unpacker().feed(pack(frame)) == [frame]
+    with pytest.raises(FrameTooLarge):
+        pack(frame + b"x")
+
+
+def test_a_length_over_the_limit_is_refused_before_its_bytes_arrive() -> None:
+    with pytest.raises(FrameTooLarge):
+        Unpacker().feed((MAX_FRAME_BYTES + 1).to_bytes(4, "big"))

@@ -1,0 +1,195 @@
+"""What the host lets start and be typed, whatever a server sends."""
+
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from controller_client.command_policy.allowlist import Allowlist
+from controller_client.host_policy import RUNNER, HostPolicy
+from controller_client.policy_file import PolicyFile
+from controller_client.protocol.messages import Admission, Failure, ProjectRules, RunCommand, SendInput, StartInteractiveCmd
+from controller_client.start_failure import StartFailed
+from tests.support.bypass_attempts import attempts
+
+
+def _start(command: str | None = None, **more: Any) -> StartInteractiveCmd:
+    return StartInteractiveCmd(seq=1, session_id="s", command=command, **more)
+
+
+@pytest.fixture
+def programs(tmp_path: Path) -> Path:
+    """A search path of its own: real programs, and links that lie."""
+    directory = tmp_path / "bin"
+    directory.mkdir()
+    for name in ("sleep", "cat", "id", "bash", "busybox", "vim.basic"):
+        (directory / name).write_text("#!/bin/sh\n")
+        (directory / name).chmod(0o755)
+    for name, target in {"echo": "id", "ls": "busybox", "editor": "vim.basic", "sh": "bash"}.items():
+        (directory / name).symlink_to(target)
+    return directory
+
+
+def _policy(programs: Path, *allowed: str, **more: Any) -> HostPolicy:
+    return HostPolicy([PolicyFile(allowlist=Allowlist.parse(allowed), search_path=str(programs), **more)])
+
+
+def _refusal(policy: HostPolicy, start: StartInteractiveCmd | RunCommand) -> Failure:
+    with pytest.raises(StartFailed) as refused:
+        policy.admit(start)
+    return refused.value.failure
+
+
+@pytest.mark.parametrize(("allowed", "attempt", "part"), attempts("lines"))
+def test_every_attempt_is_refused_here_too(allowed: list[str], attempt: str, part: str) -> None:
+    by_file = HostPolicy([PolicyFile(allowlist=Allowlist.parse(allowed))])
+    by_project = _start(attempt, rules=ProjectRules(commands=allowed))
+    for failure in (_refusal(by_file, _start(attempt)), _refusal(HostPolicy(), by_project)):
+        assert failure.code == "COMMAND_NOT_ALLOWED"
+        assert ascii(part)[1:-1] in failure.message
+
+
+def test_without_a_list_anything_starts_as_it_is() -> None:
+    admitted = HostPolicy().admit(_start("echo $(id) > /tmp/x", env={"A": "b"}))
+    assert (admitted.command, admitted.argv, admitted.admission) == ("echo $(id) > /tmp/x", None, Admission())
+
+
+def test_one_command_runs_by_itself_from_its_real_file(programs: Path) -> None:
+    admitted = _policy(programs, "sleep").admit(_start("sleep '1 0'"))
+    assert (admitted.command, admitted.argv) == (None, ["sleep", "1 0"])
+    assert admitted.admission == Admission(program=str(programs / "sleep"))
+
+
+def test_a_list_of_commands_runs_from_its_words_and_real_files(programs: Path) -> None:
+    admitted = _policy(programs, "sleep", "cat").admit(_start("sleep 1 && cat 'a b' | cat"))
+    script = f"{programs}/sleep 1 && {programs}/cat 'a b' | {programs}/cat"
+    assert admitted.argv == [RUNNER, "--noprofile", "--norc", "-c", script]
+    assert admitted.admission == Admission(program=RUNNER)
+
+
+def test_words_without_a_shell_are_held_to_the_list_as_well(programs: Path) -> None:
+    policy = _policy(programs, "sleep")
+    assert policy.admit(_start(argv=["sleep", "$(id)"])).argv == ["sleep", "$(id)"]
+    for argv in (["id"], ["./sleep"], ["/tmp/sleep"], [str(programs / "sleep")], ["sleep\n"], [""]):
+        assert _refusal(policy, _start(argv=argv)).code == "COMMAND_NOT_ALLOWED"
+    assert _refusal(policy, RunCommand(seq=1, session_id="s", argv=["id"])).code == "COMMAND_NOT_ALLOWED"
+    assert _refusal(policy, _start()).code == "COMMAND_NOT_ALLOWED"
+
+
+def test_what_a_server_says_the_host_decided_does_not_count(programs: Path) -> None:
+    forged = Admission(program=str(programs / "id"), takes_lines=False)
+    admitted = _policy(programs, "sleep").admit(_start("sleep 1", admission=forged))
+    assert admitted.admission == Admission(program=str(programs / "sleep"))
+    assert HostPolicy().admit(_start("sleep 1", admission=forged)).admission == Admission()
+
+
+def test_a_link_to_another_program_is_refused_and_named(programs: Path) -> None:
+    failure = _refusal(_policy(programs, "echo"), _start("echo a"))
+    assert failure.code == "COMMAND_NOT_ALLOWED"
+    assert "'echo'" in failure.message
+    assert str(programs / "id") in failure.message
+    by_project = _start("echo a", rules=ProjectRules(commands=["echo"]))
+    assert "echo" in _refusal(HostPolicy([PolicyFile(search_path=str(programs))]), by_project).message
+
+
+def test_a_link_whose_target_is_listed_runs_the_target_under_its_name(programs: Path) -> None:
+    busybox = str(programs / "busybox")
+    policy = _policy(programs, "ls:shell", busybox, "cat")
+    admitted = policy.admit(_start("ls -l"))
+    assert (admitted.argv, admitted.admission) == (["ls", "-l"], Admission(program=busybox, takes_lines=True))
+    script = (policy.admit(_start("ls -l | cat")).argv or [])[-1]
+    assert script == f"( exec -a ls {busybox} -l ) | {programs}/cat"
+
+
+def test_a_name_that_hides_a_program_that_runs_others_needs_the_mark(programs: Path) -> None:
+    target = str(programs / "vim.basic")
+    assert "editor:shell" in _refusal(_policy(programs, "editor", target), _start("editor x")).message
+    assert _policy(programs, "editor:shell", target).admit(_start("editor x")).admission
+
+
+def test_all_lists_have_to_agree_and_denied_wins(programs: Path) -> None:
+    files = [PolicyFile(allowlist=Allowlist.parse(names), search_path=str(programs)) for names in (["sleep", "cat"], ["sleep", "id"])]
+    policy = HostPolicy(files)
+    assert policy.admit(_start("sleep 1")).argv
+    for name in ("cat", "id"):
+        assert _refusal(policy, _start(name)).code == "COMMAND_NOT_ALLOWED"
+    assert _refusal(policy, _start("sleep 1", rules=ProjectRules(commands=["cat"]))).code == "COMMAND_NOT_ALLOWED"
+    for denied in ("sleep", str(programs / "sleep")):
+        failure = _refusal(_policy(programs, "sleep", denied=frozenset({denied})), _start("sleep 1"))
+        assert "denies" in failure.message
+    assert "denies" in _refusal(_policy(programs, "sh:shell", str(programs / "bash"), denied=frozenset({"bash"})), _start("sh")).message
+
+
+def test_a_list_of_a_server_that_makes_no_sense_allows_nothing() -> None:
+    assert _refusal(HostPolicy(), _start("echo a", rules=ProjectRules(commands=["a b"]))).code == "COMMAND_NOT_ALLOWED"
+
+
+@pytest.mark.parametrize("name", ["A", "HOME", "PAGER", "LESSOPEN", "INPUTRC", "LC_ALL", "POSIXLY_CORRECT", "BASH_FUNC_echo%%"])
+def test_variables_that_may_change_a_listed_program_are_refused(programs: Path, name: str) -> None:
+    assert _refusal(_policy(programs, "sleep"), _start("sleep 1", env={name: "x"})).code == "ENV_NOT_ALLOWED"
+
+
+def test_variables_of_language_and_terminal_are_not(programs: Path) -> None:
+    _policy(programs, "sleep").admit(_start("sleep 1", env={"LANG": "de_DE.UTF-8", "TZ": "UTC", "NO_COLOR": "1"}))
+
+
+def test_directories_of_every_source_are_handed_to_the_holder(programs: Path) -> None:
+    policy = HostPolicy(
+        [PolicyFile(directories=("/srv", "/home")), PolicyFile(allowlist=Allowlist.parse(["sleep"]), search_path=str(programs))]
+    )
+    admitted = policy.admit(_start("sleep 1", rules=ProjectRules(directories=["/srv/work"])))
+    assert admitted.admission is not None
+    assert admitted.admission.roots == [["/srv", "/home"], ["/srv/work"]]
+    assert HostPolicy().admit(_start("x", rules=ProjectRules(directories=[]))).admission == Admission(roots=[[]])
+
+
+# ---- typed
+
+
+def _typed(policy: HostPolicy, data: bytes = b"", *, is_hidden: bool = False, rules: ProjectRules | None = None, **more: Any) -> SendInput:
+    command = SendInput(seq=1, session_id="s", input_seq=1, data=data, **more)
+    return policy.judge(command, rules or ProjectRules(), is_hidden=is_hidden)
+
+
+@pytest.mark.parametrize(("allowed", "attempt", "part"), attempts("typed"))
+def test_every_typed_attempt_is_refused_here_too(allowed: list[str], attempt: str, part: str) -> None:
+    judged = _typed(HostPolicy([PolicyFile(allowlist=Allowlist.parse(allowed))]), attempt.encode())
+    assert judged.refused is not None
+    assert judged.refused.code == "COMMAND_NOT_ALLOWED"
+    assert ascii(part)[1:-1] in judged.refused.message
+
+
+def test_allowed_lines_pass_and_are_marked_as_checked(programs: Path) -> None:
+    policy = _policy(programs, "sleep", "cd", "true")
+    for data in (b"sleep 1\n", b"cd /tmp\n", b"true && exit\n", b"\n"):
+        judged = _typed(policy, data)
+        assert (judged.refused, judged.is_line_checked, judged.data) == (None, True, data)
+    assert _typed(HostPolicy(), b"id", refused=Failure(code="X", message=""), is_line_checked=True).refused is None
+    assert not _typed(HostPolicy(), b"id", is_line_checked=True).is_line_checked
+
+
+def test_a_typed_name_has_to_be_what_it_says(programs: Path) -> None:
+    policy = _policy(programs, "sleep", "ls:shell", "missing", "kill")
+    for data in (b"ls\n", b"missing\n", b"id\n"):
+        assert _typed(policy, data).refused is not None
+    denied = _policy(programs, "sleep", "kill", denied=frozenset({"kill"}))
+    assert _typed(denied, b"kill 1\n").refused is not None
+
+
+def test_a_hidden_input_is_never_quoted(programs: Path) -> None:
+    policy = _policy(programs, "sleep")
+    for judged in (
+        _typed(policy, b"hunter2\n", is_hidden=True),
+        _typed(policy, secret=b"hunter2\n"),
+        _typed(policy, b"hunter2", is_hidden=True),
+    ):
+        assert judged.refused is not None
+        assert "hunter2" not in msgspec.json.encode(judged.refused).decode()
+
+
+def test_a_project_s_list_holds_for_what_is_typed(programs: Path) -> None:
+    policy = HostPolicy([PolicyFile(search_path=str(programs))])
+    rules = ProjectRules(commands=["sleep"])
+    assert _typed(policy, b"sleep 1\n", rules=rules).refused is None
+    assert _typed(policy, b"id\n", rules=rules).refused is not None

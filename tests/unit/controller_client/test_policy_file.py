@@ -1,0 +1,108 @@
+"""Policy files: what they may say, and whose they may be."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from controller_client import policy_file
+from controller_client.errors import ConfigurationError
+from controller_client.policy_file import PolicyFile, load_policy_files, read_policy_file
+from tests.support.accounts import requires_root
+
+FULL = """
+[commands]
+allowed = ["echo", "python3:shell"]
+denied = ["reboot"]
+search_path = ["/usr/bin", "/bin"]
+[directories]
+allowed = ["/srv/work"]
+"""
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "policy.toml"
+    path.write_text(FULL)
+    path.chmod(0o644)
+    return path
+
+
+def test_a_file_says_what_is_allowed(file: Path) -> None:
+    policy = read_policy_file(file)
+    assert policy.allowlist.programs == {"echo": False, "python3": True}
+    assert policy == PolicyFile(policy.allowlist, frozenset({"reboot"}), "/usr/bin:/bin", ("/srv/work",))
+
+
+def test_an_empty_file_allows_everything(file: Path) -> None:
+    file.write_text("")
+    assert read_policy_file(file) == PolicyFile()
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("[commands]\nallow = ['echo']", "nothing else"),
+        ("[programs]\nallowed = ['echo']", "nothing else"),
+        ("commands = 1", "nothing else"),
+        ("[commands]\nallowed = 'echo'", "list of texts"),
+        ("[commands]\nallowed = [1]", "list of texts"),
+        ("[commands]\nallowed = ['./echo']", "absolute"),
+        ("[commands]\nallowed = ['echo', '*']", "stands alone"),
+        ("[commands]\ndenied = ['reboot']", "denied without allowed"),
+        ("[commands]\nallowed = ['*']\ndenied = ['reboot']", "denied without allowed"),
+        ("[commands]\nallowed = ['echo']\nsearch_path = ['bin']", "absolute paths"),
+        ("[directories]\nallowed = ['work']", "absolute paths"),
+        ("[commands", "cannot be used"),
+        ("\xff", "cannot be used"),
+    ],
+)
+def test_a_file_with_a_mistake_stops_the_daemon(file: Path, text: str, said: str) -> None:
+    file.write_bytes(text.encode("latin-1"))
+    with pytest.raises(ConfigurationError, match=said):
+        read_policy_file(file)
+
+
+@pytest.mark.parametrize("mode", [0o664, 0o646, 0o666])
+def test_a_file_that_others_can_write_is_refused(file: Path, mode: int) -> None:
+    file.chmod(mode)
+    with pytest.raises(ConfigurationError, match="chmod go-w"):
+        read_policy_file(file)
+
+
+def test_a_link_a_directory_and_a_missing_file_are_refused(file: Path, tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to(file)
+    for path in (tmp_path / "link", tmp_path, tmp_path / "missing"):
+        with pytest.raises(ConfigurationError):
+            read_policy_file(path)
+
+
+def test_a_file_in_a_directory_that_anybody_can_write_is_refused(file: Path, tmp_path: Path) -> None:
+    tmp_path.chmod(0o777)
+    with pytest.raises(ConfigurationError, match="replace it"):
+        read_policy_file(file)
+    tmp_path.chmod(0o1777)
+    assert read_policy_file(file).directories
+
+
+def test_a_file_of_another_user_is_refused(file: Path) -> None:
+    requires_root()
+    os.chown(file, 12345, 12345)
+    with pytest.raises(ConfigurationError, match="another user"):
+        read_policy_file(file)
+
+
+def test_a_named_file_stands_alone_and_otherwise_every_usual_one_counts(
+    file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    state = tmp_path / "state"
+    state.mkdir()
+    monkeypatch.setattr(policy_file, "SYSTEM_FILE", tmp_path / "none.toml")
+    assert load_policy_files(None, state) == []
+    (state / "policy.toml").write_text("[commands]\nallowed = ['sleep']")
+    (state / "policy.toml").chmod(0o600)
+    monkeypatch.setattr(policy_file, "SYSTEM_FILE", file)
+    assert [found.allowlist.programs for found in load_policy_files(None, state)] == [{"echo": False, "python3": True}, {"sleep": False}]
+    assert len(load_policy_files(file, state)) == 1
+    with pytest.raises(ConfigurationError):
+        load_policy_files(tmp_path / "missing", state)

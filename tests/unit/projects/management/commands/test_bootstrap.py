@@ -1,0 +1,77 @@
+"""``manage.py bootstrap``: made once, reused after that, replaced when it no longer opens anything."""
+
+import io
+import json
+import stat
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.contrib.auth import authenticate
+from django.core.management import call_command
+from django.test import Client
+
+from projects.models import ApiToken, Controller, ControllerCredential, Project
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture
+def data_dir(tmp_path: Path, settings: Any) -> Path:
+    settings.DATA_DIR = tmp_path
+    return tmp_path
+
+
+def bootstrap() -> dict[str, Any]:
+    answer = io.StringIO()
+    call_command("bootstrap", url="http://127.0.0.1:8000", stdout=answer)
+    return dict(json.loads(answer.getvalue()))
+
+
+def token_in(data_dir: Path) -> str:
+    return str(json.loads((data_dir / "mcp.json").read_text())["mcpServers"]["holdline"]["headers"]["Authorization"])
+
+
+def test_a_first_run_makes_everything_and_keeps_secrets_private(data_dir: Path) -> None:
+    made = bootstrap()
+    assert made["mcp_url"] == "http://127.0.0.1:8000/mcp"
+    assert authenticate(username="admin", password=made["admin_password"]) is not None
+    for name in ("api_token", "controller_credential", "mcp.json"):
+        assert stat.S_IMODE((data_dir / name).stat().st_mode) == 0o600
+    assert (data_dir / "api_token").read_text().strip() in token_in(data_dir)
+
+
+def test_a_second_run_changes_nothing_but_an_unused_password(data_dir: Path) -> None:
+    first, token = bootstrap(), token_in(data_dir)
+    second = bootstrap()
+    assert token_in(data_dir) == token
+    assert [model.objects.count() for model in (Project, ApiToken, Controller, ControllerCredential)] == [1, 1, 1, 1]
+    assert second["admin_password"] not in (None, first["admin_password"])
+    assert authenticate(username="admin", password=first["admin_password"]) is None
+
+
+def test_a_password_that_was_used_is_left_alone(data_dir: Path) -> None:
+    password = bootstrap()["admin_password"]
+    client = Client()
+    assert client.login(username="admin", password=password)
+    assert bootstrap()["admin_password"] is None
+    assert authenticate(username="admin", password=password) is not None
+
+
+@pytest.mark.parametrize("damage", ["missing", "nonsense", "revoked"])
+def test_credentials_that_open_nothing_are_replaced(data_dir: Path, damage: str) -> None:
+    bootstrap()
+    token = token_in(data_dir)
+    for name in ("api_token", "controller_credential"):
+        if damage == "missing":
+            (data_dir / name).unlink()
+        elif damage == "nonsense":
+            (data_dir / name).write_text("hl_0_x\n")
+    if damage == "revoked":
+        from django.utils import timezone
+
+        ApiToken.objects.update(revoked_at=timezone.now())
+        ControllerCredential.objects.update(revoked_at=timezone.now())
+    bootstrap()
+    assert token_in(data_dir) != token
+    assert (ApiToken.objects.count(), ControllerCredential.objects.count(), Controller.objects.count()) == (2, 2, 1)

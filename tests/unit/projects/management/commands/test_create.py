@@ -1,0 +1,67 @@
+"""create_project, create_api_token and create_controller: what an operator types before anything runs."""
+
+from io import StringIO
+from typing import Any
+
+import pytest
+from django.contrib.auth import get_user_model
+from django.core.management import CommandError, call_command
+
+from projects.authentication import AGENT_SCOPES
+from projects.models import ApiToken, AuditEvent, Controller, ControllerCredential, Project
+
+pytestmark = pytest.mark.django_db
+
+
+def _printed(command: str, *arguments: str, **options: Any) -> str:
+    out = StringIO()
+    call_command(command, *arguments, stdout=out, **options)
+    return out.getvalue().strip()
+
+
+def test_a_project_is_created_with_its_limit_and_members() -> None:
+    user = get_user_model().objects.create(username="ada")
+    project_id = _printed("create_project", "lab", "--max-interactive-sessions", "3", "--member", "ada")
+    project = Project.objects.get(id=project_id)
+    assert (project.name, project.max_interactive_sessions, list(project.members.all())) == ("lab", 3, [user])
+    assert AuditEvent.objects.get().action == "project.create"
+
+
+@pytest.mark.parametrize("arguments", [["lab"], ["not a slug"], ["other", "--member", "nobody"]])
+def test_a_project_that_cannot_be_is_refused_and_nothing_is_left(arguments: list[str]) -> None:
+    Project.objects.create(name="lab")
+    with pytest.raises(CommandError):
+        call_command("create_project", *arguments)
+    assert Project.objects.count() == 1
+
+
+def test_a_token_is_printed_once_with_the_scopes_of_an_agent_or_those_asked_for() -> None:
+    Project.objects.create(name="lab")
+    token = _printed("create_api_token", "lab", "--days", "7")
+    row = ApiToken.objects.get()
+    assert token.startswith(f"hl_{row.key_id}_")
+    assert row.scopes == sorted(AGENT_SCOPES)
+    assert row.expires_at is not None
+    _printed("create_api_token", "lab", "--name", "reader", "--scope", "session:read")
+    assert ApiToken.objects.get(name="reader").scopes == ["session:read"]
+
+
+def test_a_host_is_enrolled_once_and_may_get_another_credential() -> None:
+    Project.objects.create(name="lab")
+    first = _printed("create_controller", "lab", "host")
+    with pytest.raises(CommandError, match="--new-credential"):
+        call_command("create_controller", "lab", "host")
+    second = _printed("create_controller", "lab", "host", "--new-credential")
+    assert first.startswith("ctl_")
+    assert first != second
+    assert (Controller.objects.count(), ControllerCredential.objects.count()) == (1, 2)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [["create_api_token", "nowhere"], ["create_controller", "nowhere", "host"], ["create_controller", "lab", "x", "--new-credential"]],
+)
+def test_what_does_not_exist_is_named(arguments: list[str]) -> None:
+    Project.objects.create(name="lab")
+    with pytest.raises(CommandError):
+        call_command(*arguments)

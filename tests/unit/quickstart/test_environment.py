@@ -1,0 +1,63 @@
+"""``.venv`` is reused while it is the one the lock filled, where it was filled."""
+
+import json
+from hashlib import sha256
+from pathlib import Path
+
+import pytest
+
+from quickstart import environment
+from quickstart.console import Console
+from quickstart.environment import ensure
+
+
+class Calls(list[str]):
+    """What ``ensure`` did, instead of doing it: making and filling a real environment is what the quickstart's own tests do."""
+
+
+@pytest.fixture
+def calls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Calls:
+    made = Calls()
+    (tmp_path / ".venv").mkdir()
+    (tmp_path / "requirements.txt").write_text("django==5.2\n")
+    (tmp_path / "requirements-dev.txt").write_text("django==5.2\npytest==9\n")
+    monkeypatch.setattr(environment, "ROOT", tmp_path)
+    monkeypatch.setattr(environment, "_STAMP", tmp_path / ".venv" / "stamp.json")
+    monkeypatch.setattr(environment, "_MADE_AT", str(tmp_path / ".venv"))
+    monkeypatch.setattr(environment, "_runs", lambda _python: True)
+    monkeypatch.setattr(environment, "_make", lambda _console: made.append("make"))
+    monkeypatch.setattr(environment, "_install", lambda lock, _console: made.append(lock))
+    return made
+
+
+def test_it_is_filled_once_for_one_lock(calls: Calls) -> None:
+    ensure("requirements.txt", Console())
+    ensure("requirements.txt", Console())
+    assert calls == ["requirements.txt"]
+
+
+def test_the_development_lock_holds_the_other_one_too(calls: Calls) -> None:
+    ensure("requirements-dev.txt", Console())
+    ensure("requirements.txt", Console())
+    assert calls == ["requirements-dev.txt"]
+
+
+def test_a_changed_lock_fills_it_again_in_place(calls: Calls, tmp_path: Path) -> None:
+    ensure("requirements.txt", Console())
+    (tmp_path / "requirements.txt").write_text("django==5.3\n")
+    ensure("requirements.txt", Console())
+    assert calls == ["requirements.txt", "requirements.txt"]
+
+
+def test_one_that_was_moved_is_made_anew(calls: Calls, tmp_path: Path) -> None:
+    digest = sha256((tmp_path / "requirements.txt").read_bytes()).hexdigest()
+    (tmp_path / ".venv" / "stamp.json").write_text(json.dumps({"path": "/elsewhere/.venv", "requirements.txt": digest}))
+    ensure("requirements.txt", Console())
+    assert calls == ["make", "requirements.txt"]
+
+
+def test_one_whose_interpreter_is_gone_is_made_anew(calls: Calls, monkeypatch: pytest.MonkeyPatch) -> None:
+    ensure("requirements.txt", Console())
+    monkeypatch.setattr(environment, "_runs", lambda _python: False)
+    ensure("requirements.txt", Console())
+    assert calls == ["requirements.txt", "make", "requirements.txt"]
