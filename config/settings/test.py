@@ -18,3 +18,5 @@ with mock.patch.dict(os.environ, {"HOLDLINE_DATA_DIR": str(_data_dir)}):
 if "sqlite3" in DATABASES["default"]["ENGINE"]:
     DATABASES["default"]["TEST"] = {"NAME": DATA_DIR / "test.sqlite3"}
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
+# pytest captures the records itself; a handler would hold the stream of whichever test came first.
+LOGGING_CONFIG = None

@@ -271,7 +271,9 @@ async def test_a_search_covers_the_project_and_stops_where_it_can_go_on(stack: S
     await caller.call("execute_command", command=f"echo {word} err >&2")
     found = await caller.call("search_session_output", pattern=f"{word} ")
     assert [hit["line"].split()[1] for hit in found["hits"]] == ["err", "1", "2", "3", "4", "5"]
-    assert (found["stopped_by"], found["hits"][0]["stream"]) == (None, "stderr")
+    assert found["hits"][0]["stream"] == "stderr"
+    whole = await caller.call("search_session_output", pattern=word, session_id=first["session_id"])
+    assert (len(whole["hits"]), whole["stopped_by"]) == (5, None)
     some = await caller.call("search_session_output", pattern=word, session_id=first["session_id"], max_results=2, context_lines=0)
     assert (len(some["hits"]), some["stopped_by"]) == (2, "results")
     rest = await caller.call("search_session_output", pattern=word, context_lines=0, **some["next"])

@@ -1,0 +1,29 @@
+"""The rows that are the truth. No behaviour here: ``services`` writes for callers, ``inbound`` for controllers.
+
+Invariants live in the database as constraints. Offsets and sizes are bytes; times are UTC.
+"""
+
+from projects.models.accounts import ApiToken, Controller, ControllerCredential, Credential, Project
+from projects.models.audit import AuditEvent
+from projects.models.commands import ActionRequest, ControllerCommand, FileRequest, ReadCursor
+from projects.models.monitoring import Monitor, MonitorChunk
+from projects.models.sessions import CommandSession, OutputChunk, OutputGap, StreamName
+
+__all__ = [
+    "ActionRequest",
+    "ApiToken",
+    "AuditEvent",
+    "CommandSession",
+    "Controller",
+    "ControllerCommand",
+    "ControllerCredential",
+    "Credential",
+    "FileRequest",
+    "Monitor",
+    "MonitorChunk",
+    "OutputChunk",
+    "OutputGap",
+    "Project",
+    "ReadCursor",
+    "StreamName",
+]

@@ -1,0 +1,92 @@
+"""Who belongs to what: projects, controllers, and what each shows to prove itself."""
+
+import uuid
+
+from django.conf import settings
+from django.db import models
+from django.utils import timezone
+
+from projects.validators import validate_commands, validate_directories
+
+
+class Project(models.Model):
+    """A tenant: its members, tokens, controllers and limits."""
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    name = models.SlugField(max_length=64, unique=True)
+    members = models.ManyToManyField(settings.AUTH_USER_MODEL, blank=True, related_name="projects")
+    max_interactive_sessions = models.PositiveSmallIntegerField(default=1)
+    # Null: the settings ALLOWED_COMMANDS and ALLOWED_DIRECTORIES.
+    allowed_commands = models.JSONField(null=True, blank=True, validators=[validate_commands])
+    allowed_directories = models.JSONField(null=True, blank=True, validators=[validate_directories])
+    created_at = models.DateTimeField(default=timezone.now, editable=False)
+
+    class Meta:
+        ordering = ("name",)
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class Credential(models.Model):
+    """Shared by both kinds of credential: only a SHA-256 of the secret is stored; ``key_id`` finds the row."""
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    key_id = models.CharField(max_length=32, unique=True, editable=False)
+    digest = models.CharField(max_length=64, editable=False)
+    created_at = models.DateTimeField(default=timezone.now, editable=False)
+    expires_at = models.DateTimeField(null=True, blank=True)
+    revoked_at = models.DateTimeField(null=True, blank=True)
+    last_used_at = models.DateTimeField(null=True, blank=True, editable=False)
+
+    class Meta:
+        abstract = True
+
+
+class ApiToken(Credential):
+    """What a caller shows: one project, and the scopes it may use there."""
+
+    project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="api_tokens")
+    name = models.CharField(max_length=64)
+    scopes = models.JSONField(default=list)
+    # Names of ``projects.tools.toolsets``; empty: every tool.
+    toolsets = models.JSONField(default=list)
+
+    def __str__(self) -> str:
+        return f"{self.name} ({self.key_id})"
+
+
+class Controller(models.Model):
+    """An enrolled host. It is online while its lease runs; ``epoch`` fences every connection but the newest."""
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="controllers")
+    name = models.SlugField(max_length=64)
+    epoch = models.PositiveBigIntegerField(default=0, editable=False)
+    instance_id = models.CharField(max_length=64, blank=True, editable=False)
+    boot_id = models.CharField(max_length=64, blank=True, editable=False)
+    lease_expires_at = models.DateTimeField(null=True, blank=True, editable=False)
+    client_version = models.CharField(max_length=32, blank=True, editable=False)
+    os = models.CharField(max_length=32, blank=True, editable=False)
+    platform = models.CharField(max_length=128, blank=True, editable=False)
+    hostname = models.CharField(max_length=255, blank=True, editable=False)
+    capabilities = models.JSONField(default=list, editable=False)
+    last_command_seq = models.PositiveBigIntegerField(default=0, editable=False)
+    revoked_at = models.DateTimeField(null=True, blank=True)
+    created_at = models.DateTimeField(default=timezone.now, editable=False)
+
+    class Meta:
+        ordering = ("name",)
+        constraints = (models.UniqueConstraint(fields=("project", "name"), name="controller_name_per_project"),)
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class ControllerCredential(Credential):
+    """What a daemon shows. Two may overlap while one replaces the other."""
+
+    controller = models.ForeignKey(Controller, on_delete=models.CASCADE, related_name="credentials")
+
+    def __str__(self) -> str:
+        return self.key_id

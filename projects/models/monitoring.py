@@ -1,0 +1,84 @@
+"""Monitors and what they read."""
+
+from django.db import models
+from django.db.models import Q
+from django.utils import timezone
+
+from projects.models.accounts import Controller, Project
+
+
+class Monitor(models.Model):
+    """The tail of a log file on a host. Between two reads it is this row and nothing else, neither here nor on the host.
+
+    ``file_*`` is where the next read goes on: identity and mark as the host gave them, opaque here, and a position in that file.
+    ``next_offset`` counts the bytes read so far, over all files that had the name; ``[shown_from, shown_to)`` were in the last reply.
+    """
+
+    class Kind(models.TextChoices):
+        """What writes the file."""
+
+        SSH = "ssh"
+        SCRIPT = "script"
+        FILE = "file"
+
+    class Status(models.TextChoices):
+        """A stopped monitor stays on record."""
+
+        ACTIVE = "active"
+        STOPPED = "stopped"
+
+    id = models.BigAutoField(primary_key=True)
+    project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="monitors")
+    controller = models.ForeignKey(Controller, on_delete=models.CASCADE, related_name="monitors")
+    # Chosen by the caller; may be used again once its monitor is stopped.
+    session_id = models.UUIDField()
+    session_type = models.CharField(max_length=8, choices=Kind)
+    log_file = models.TextField()
+    metadata = models.JSONField(default=dict)
+    status = models.CharField(max_length=8, choices=Status, default=Status.ACTIVE)
+    file_identity = models.CharField(max_length=64)
+    file_mark = models.CharField(max_length=128, blank=True)
+    file_position = models.PositiveBigIntegerField(default=0)
+    first_offset = models.PositiveBigIntegerField(default=0)
+    next_offset = models.PositiveBigIntegerField(default=0)
+    # Rises with every read that got something: of two reads of the same place one is done over.
+    version = models.PositiveBigIntegerField(default=0)
+    shown_from = models.PositiveBigIntegerField(default=0)
+    shown_to = models.PositiveBigIntegerField(default=0)
+    # What else the last reply said, for a repeat of its request_id.
+    shown_event = models.JSONField(default=dict)
+    request_id = models.UUIDField(null=True, blank=True)
+    started_by = models.CharField(max_length=128, blank=True)
+    started_at = models.DateTimeField(default=timezone.now)
+    read_at = models.DateTimeField(null=True, blank=True)
+    stopped_by = models.CharField(max_length=128, blank=True)
+    stopped_at = models.DateTimeField(null=True, blank=True)
+    # Null: it was not to be deleted.
+    log_deleted = models.BooleanField(null=True)
+    log_kept_reason = models.CharField(max_length=32, blank=True)
+
+    class Meta:
+        ordering = ("-started_at",)
+        constraints = (
+            models.UniqueConstraint(fields=("project", "session_id"), condition=Q(status="active"), name="one_active_monitor_per_id"),
+        )
+        indexes = (models.Index(fields=("project", "session_id"), name="monitor_by_session_id"),)
+
+    def __str__(self) -> str:
+        return f"{self.session_id} {self.status}"
+
+
+class MonitorChunk(models.Model):
+    """Bytes ``[offset, offset + size)`` that a monitor has read, kept to be searched and for a repeated request."""
+
+    id = models.BigAutoField(primary_key=True)
+    monitor = models.ForeignKey(Monitor, on_delete=models.CASCADE, related_name="chunks", db_index=False)
+    offset = models.PositiveBigIntegerField()
+    size = models.PositiveIntegerField()
+    data = models.BinaryField()
+
+    class Meta:
+        constraints = (models.UniqueConstraint(fields=("monitor", "offset"), name="one_monitor_chunk_per_offset"),)
+
+    def __str__(self) -> str:
+        return f"{self.monitor_id} @{self.offset}+{self.size}"

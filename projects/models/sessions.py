@@ -1,0 +1,160 @@
+"""One execution of a command and what it printed."""
+
+import uuid
+
+from django.db import models
+from django.db.models import F, Q
+from django.utils import timezone
+
+from controller_client.protocol.session_state import ACTIVE_STATES, SessionState
+from projects.models.accounts import Controller, Project
+
+
+class CommandSession(models.Model):
+    """One execution of a command on a controller, live or finished.
+
+    ``slot`` is the place the session takes of what its project may have of its ``kind`` while it is active; the partial
+    unique index on it is what makes the limit race-free. ``terminal_*`` is the holder's last verdict.
+    """
+
+    class Kind(models.TextChoices):
+        """Which tool family the session belongs to."""
+
+        INTERACTIVE = "interactive"
+        BACKGROUND = "background"
+        ONE_SHOT = "one_shot"
+        JOB = "job"
+
+    class IoModeChoice(models.TextChoices):
+        """What the program's standard streams are."""
+
+        PTY = "pty"
+        PIPE = "pipe"
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="sessions")
+    controller = models.ForeignKey(Controller, on_delete=models.CASCADE, related_name="sessions")
+    kind = models.CharField(max_length=16, choices=Kind, default=Kind.INTERACTIVE)
+    io_mode = models.CharField(max_length=8, choices=IoModeChoice, default=IoModeChoice.PTY)
+    state = models.CharField(max_length=16, choices=[(s.value, s.value) for s in SessionState], default=SessionState.PENDING.value)
+    slot = models.PositiveSmallIntegerField(null=True, blank=True)
+    command = models.TextField()
+    cwd = models.TextField(blank=True)
+    rows = models.PositiveSmallIntegerField(default=24)
+    cols = models.PositiveSmallIntegerField(default=120)
+    lifetime_seconds = models.FloatField(default=300.0)
+    # How much of each stream is kept, newest first to stay; null: as much as the settings say.
+    retained_bytes = models.PositiveBigIntegerField(null=True, blank=True)
+    # When a caller last had to do with it, to a minute; a background session nobody asks for is ended.
+    touched_at = models.DateTimeField(default=timezone.now)
+    # Its output was taken away: on purpose, or because it was kept for long enough.
+    cleared_at = models.DateTimeField(null=True, blank=True)
+    started_by = models.CharField(max_length=128, blank=True)
+
+    created_at = models.DateTimeField(default=timezone.now, db_index=True)
+    started_at = models.DateTimeField(null=True, blank=True)
+    ended_at = models.DateTimeField(null=True, blank=True)
+    pid = models.PositiveIntegerField(null=True, blank=True)
+    exit_code = models.IntegerField(null=True, blank=True)
+    signal = models.CharField(max_length=16, blank=True)
+    end_reason = models.CharField(max_length=16, blank=True)
+    ended_by = models.CharField(max_length=128, blank=True)
+    failure_code = models.CharField(max_length=32, blank=True)
+    failure_message = models.TextField(blank=True)
+    # How long the program ran, as its host measured it.
+    duration_ms = models.PositiveBigIntegerField(null=True, blank=True)
+    # Why the program did not get what was asked for, such as pipes instead of a terminal.
+    warning = models.TextField(blank=True)
+    survivors = models.JSONField(default=list)
+    notes = models.JSONField(default=list)
+
+    stdout_first_offset = models.PositiveBigIntegerField(default=0)
+    stdout_next_offset = models.PositiveBigIntegerField(default=0)
+    stderr_first_offset = models.PositiveBigIntegerField(default=0)
+    stderr_next_offset = models.PositiveBigIntegerField(default=0)
+    last_chunk_seq = models.PositiveBigIntegerField(default=0)
+    stdout_sha256_ok = models.BooleanField(null=True)
+    stderr_sha256_ok = models.BooleanField(null=True)
+
+    # The end of what callers have been shown: the next turn's output starts here, so nothing printed between two calls is lost.
+    shown_offset = models.PositiveBigIntegerField(default=0)
+    input_seq = models.PositiveBigIntegerField(default=0)
+    input_acked_seq = models.PositiveBigIntegerField(default=0)
+    terminal_state = models.CharField(max_length=16, default="running")
+    terminal_kind = models.CharField(max_length=8, blank=True)
+    terminal_evidence = models.CharField(max_length=16, blank=True)
+    terminal_prompt = models.TextField(blank=True)
+    terminal_detail = models.TextField(blank=True)
+    terminal_offset = models.PositiveBigIntegerField(default=0)
+    terminal_input_seq = models.PositiveBigIntegerField(default=0)
+
+    class Meta:
+        ordering = ("-created_at",)
+        constraints = (
+            models.UniqueConstraint(
+                fields=("project", "kind", "slot"),
+                condition=Q(state__in=sorted(s.value for s in ACTIVE_STATES)) & Q(slot__isnull=False),
+                name="one_active_session_per_slot",
+            ),
+            models.CheckConstraint(condition=Q(stdout_first_offset__lte=F("stdout_next_offset")), name="stdout_offsets_ordered"),
+            models.CheckConstraint(condition=Q(stderr_first_offset__lte=F("stderr_next_offset")), name="stderr_offsets_ordered"),
+        )
+        indexes = (
+            models.Index(fields=("project", "state"), name="session_by_project_state"),
+            models.Index(fields=("controller", "state"), name="session_by_controller_state"),
+        )
+        permissions = (
+            ("view_transcript", "Can read what a session's terminal showed"),
+            ("terminate_session", "Can terminate a running session"),
+            ("clear_output", "Can clear the output of an ended session"),
+        )
+
+    def __str__(self) -> str:
+        return str(self.id)
+
+
+class StreamName(models.TextChoices):
+    """Streams of a session; a PTY has only the first."""
+
+    STDOUT = "stdout"
+    STDERR = "stderr"
+
+
+class OutputChunk(models.Model):
+    """Contiguous bytes ``[offset, offset + size)`` of one stream; ``seq`` orders the chunks of a session across streams."""
+
+    id = models.BigAutoField(primary_key=True)
+    session = models.ForeignKey(CommandSession, on_delete=models.CASCADE, related_name="chunks", db_index=False)
+    stream = models.CharField(max_length=8, choices=StreamName)
+    offset = models.PositiveBigIntegerField()
+    size = models.PositiveIntegerField()
+    seq = models.PositiveBigIntegerField()
+    data = models.BinaryField()
+    created_at = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        constraints = (models.UniqueConstraint(fields=("session", "stream", "offset"), name="one_chunk_per_offset"),)
+
+    def __str__(self) -> str:
+        return f"{self.session_id} {self.stream}@{self.offset}+{self.size}"
+
+
+class OutputGap(models.Model):
+    """Bytes ``[from_offset, to_offset)`` that are gone, and why."""
+
+    id = models.BigAutoField(primary_key=True)
+    session = models.ForeignKey(CommandSession, on_delete=models.CASCADE, related_name="gaps")
+    stream = models.CharField(max_length=8, choices=StreamName)
+    from_offset = models.PositiveBigIntegerField()
+    to_offset = models.PositiveBigIntegerField()
+    reason = models.CharField(max_length=16)
+    created_at = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        constraints = (
+            models.UniqueConstraint(fields=("session", "stream", "from_offset"), name="one_gap_per_offset"),
+            models.CheckConstraint(condition=Q(from_offset__lt=F("to_offset")), name="gap_not_empty"),
+        )
+
+    def __str__(self) -> str:
+        return f"{self.session_id} {self.stream} [{self.from_offset}, {self.to_offset})"
