@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.processes import children_of, describe
-from tests.support.stack import Stack
+from tests.support.stack import SERVERS, Stack
 from tests.support.waiting import ConditionNotMetError, wait_until
 
 pytest_plugins = ["tests.support.fixtures", "tests.support.no_skips"]
@@ -16,8 +16,14 @@ _SETTLE_SECONDS = 3.0
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """``--long`` runs the fault tests in their long form."""
+    """``--long`` runs the fault tests in their long form; ``--server`` says what serves."""
     parser.addoption("--long", action="store_true", default=False, help="long forms of the fault tests")
+    parser.addoption("--server", choices=SERVERS, default=SERVERS[0], help="the ASGI server of the stacks")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Every stack of this run is served by the one that was asked for."""
+    Stack.SERVER_KIND = config.getoption("--server")
 
 
 @pytest.fixture(scope="session")

@@ -26,7 +26,7 @@ def own_stack() -> Iterator[Stack]:
 
 @pytest.fixture(scope="module")
 def password(own_stack: Stack) -> str:
-    environment = {**os.environ, "HOLDLINE_DATA_DIR": str(own_stack.data_dir), "DJANGO_SETTINGS_MODULE": "config.settings.base"}
+    environment = {**own_stack.server_environment(), "DJANGO_SETTINGS_MODULE": "config.settings.base"}
     command = [sys.executable, "manage.py", "bootstrap", "--url", f"http://127.0.0.1:{own_stack.port}"]
     made = subprocess.run(command, cwd=PROJECT_ROOT, env=environment, capture_output=True, text=True, check=True)
     return str(json.loads(made.stdout)["admin_password"])

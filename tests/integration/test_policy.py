@@ -1,9 +1,8 @@
 """A list of allowed commands, against the whole product, and against the daemon alone with a server that asks for anything."""
 
 import asyncio
-import sqlite3
 from collections.abc import AsyncIterator, Iterator
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -22,7 +21,7 @@ from controller_client.protocol.messages import (
 )
 from tests.support.daemon_process import DaemonProcess, daemon_process
 from tests.support.scripted_server import ScriptedServer, Transcript, scripted_server
-from tests.support.stack import Stack
+from tests.support.stack import Stack, deployed
 from tests.support.waiting import await_until
 
 SECONDS = 60.0
@@ -47,7 +46,7 @@ REFUSED = [
 @pytest.fixture(scope="module")
 def stack() -> Iterator[Stack]:
     """A server with a list, a host without one; on its path a link called cat that leads to another program."""
-    stack = Stack(server_environment={"ALLOWED_COMMANDS": "sleep,echo", "ALLOWED_DIRECTORIES": "/tmp,/srv"})
+    stack = deployed()(server_environment={"ALLOWED_COMMANDS": "sleep,echo", "ALLOWED_DIRECTORIES": "/tmp,/srv"})
     try:
         lies = stack.root / "lies"
         lies.mkdir()
@@ -68,14 +67,11 @@ def _write_policy(directory: Path, text: str) -> None:
 def _allowed(stack: Stack, entries: str) -> Iterator[None]:
     """The project of the stack's own token has this list of its own."""
     statement = "UPDATE projects_project SET allowed_commands = ? WHERE name = 'first'"
-    with closing(sqlite3.connect(stack.database.path, timeout=20)) as connection:
-        try:
-            with connection:
-                connection.execute(statement, [entries])
-            yield
-        finally:
-            with connection:
-                connection.execute(statement, [None])
+    stack.database.execute(statement, entries)
+    try:
+        yield
+    finally:
+        stack.database.execute(statement, None)
 
 
 async def test_listed_programs_run_also_one_after_the_other(stack: Stack) -> None:

@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import os
 import sys
 from collections.abc import Iterator
 
@@ -14,7 +13,8 @@ from tests.support.waiting import await_until
 
 @pytest.mark.requirement("S3.D1.1", "S3.D1.2", "S3.D1.3", "S3.D1.4", "S3.D1.5", "S3.R3.2")
 async def test_start_answer_and_terminate_from_another_process(stack: Stack) -> None:
-    environment = {**os.environ, "HOLDLINE_DATA_DIR": str(stack.data_dir), "DJANGO_SETTINGS_MODULE": "config.settings.base"}
+    # Its layer is in its own memory, also where the servers' is Redis.
+    environment = {**stack.server_environment(REDIS_URL=""), "DJANGO_SETTINGS_MODULE": "config.settings.base"}
     command = [sys.executable, "-m", "tests.support.service_session", "first"]
     process = await asyncio.create_subprocess_exec(
         *command, cwd=PROJECT_ROOT, env=environment, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE

@@ -11,7 +11,7 @@ from controller_client.protocol.messages import RunCommand, Started, StartIntera
 from tests.support.daemon_process import DaemonProcess, daemon_process
 from tests.support.mcp_client import Caller
 from tests.support.scripted_server import ScriptedServer, scripted_server
-from tests.support.stack import Stack
+from tests.support.stack import Stack, deployed
 
 STARTING = ("start_interactive_command", "execute_command", "start_command", "run_command")
 REFUSED = {
@@ -35,7 +35,7 @@ def _lying_policy(state_dir: Path, lies: Path, allowed: str = "") -> None:
 
 @pytest.fixture(scope="module")
 def stack() -> Iterator[Stack]:
-    stack = Stack(server_environment={"ALLOWED_COMMANDS": "sleep,echo", "ALLOWED_DIRECTORIES": "/usr,/tmp"})
+    stack = deployed()(server_environment={"ALLOWED_COMMANDS": "sleep,echo", "ALLOWED_DIRECTORIES": "/usr,/tmp"})
     try:
         yield stack.start()
     finally:
@@ -80,7 +80,7 @@ async def test_the_directories_of_one_tool_are_those_of_all(caller: Caller, stac
 
 
 async def test_a_link_named_as_a_listed_program_is_refused_by_the_host_that_has_it() -> None:
-    stack = Stack(server_environment={"ALLOWED_COMMANDS": "sleep,echo"})
+    stack = deployed()(server_environment={"ALLOWED_COMMANDS": "sleep,echo"})
     try:
         _lying_policy(stack.state_dir, stack.root / "lies")
         stack.start()

@@ -1,23 +1,38 @@
-"""A stack's database, read from outside with the standard library: what the server really committed."""
+"""A stack's database, seen from outside: what the servers really committed."""
 
 import sqlite3
-from contextlib import closing
+import threading
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
-from tests.support.waiting import await_until
+import psycopg
+from psycopg.types.string import TextLoader
+
+from tests.support.waiting import await_until, wait_until
+
+_AWAY_SECONDS = 60.0
 
 
 class Database:
-    """Read-only questions to the server's SQLite file while the server works."""
+    """Questions to the database of a stack's servers while they work: here their SQLite file."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
 
     def rows(self, query: str, *parameters: object) -> list[tuple[Any, ...]]:
-        """All rows of a query."""
+        """All rows of a query; ``?`` stands for a parameter."""
         with closing(sqlite3.connect(f"file:{self.path}?mode=ro", uri=True, timeout=20)) as connection:
             return connection.execute(query, parameters).fetchall()
+
+    def execute(self, statement: str, *parameters: object) -> None:
+        """Changes something behind the servers' backs."""
+        with closing(sqlite3.connect(self.path, timeout=20)) as connection, connection:
+            connection.execute(statement, parameters)
+
+    def close(self) -> None:
+        """Lets go of it."""
 
     def controller_epoch(self, name: str) -> int:
         """How many HELLOs of this controller were accepted."""
@@ -64,3 +79,47 @@ class Database:
             delivered, missing = (delivered, missing + end - start) if data is None else (delivered + len(data), missing)
             expected = end
         return delivered, missing
+
+
+class PostgresDatabase(Database):
+    """The same of servers on PostgreSQL, in the forms SQLite gives: ids as 32 digits, JSON as text. While it is away, it is waited for."""
+
+    def __init__(self, url: str) -> None:
+        self._url = url
+        self._connection: psycopg.Connection[tuple[Any, ...]] | None = None
+        self._lock = threading.Lock()
+
+    def rows(self, query: str, *parameters: object) -> list[tuple[Any, ...]]:
+        """All rows of a query; ``?`` stands for a parameter."""
+        with self._lock:
+            return [tuple(map(_as_in_sqlite, row)) for row in self._executed(query, parameters).fetchall()]
+
+    def execute(self, statement: str, *parameters: object) -> None:
+        """Changes something behind the servers' backs."""
+        with self._lock:
+            self._executed(statement, parameters)
+
+    def close(self) -> None:
+        """Lets go of it."""
+        with self._lock:
+            if self._connection is not None:
+                self._connection.close()
+                self._connection = None
+
+    def _executed(self, query: str, parameters: tuple[object, ...]) -> psycopg.Cursor[tuple[Any, ...]]:
+        statement = query.replace("%", "%%").replace("?", "%s").encode()
+
+        def attempt() -> psycopg.Cursor[tuple[Any, ...]] | None:
+            with suppress(psycopg.OperationalError):
+                if self._connection is None or self._connection.closed:
+                    self._connection = psycopg.connect(self._url, autocommit=True, connect_timeout=5)
+                    self._connection.adapters.register_loader("jsonb", TextLoader)
+                return self._connection.execute(statement, parameters)
+            self._connection = None
+            return None
+
+        return wait_until(attempt, _AWAY_SECONDS, "the database to answer")
+
+
+def _as_in_sqlite(value: Any) -> Any:
+    return value.hex if isinstance(value, UUID) else value

@@ -34,17 +34,22 @@ class Provisioned:
     away_token: str
 
 
+def fill(data_dir: Path, max_interactive_sessions: int, **environment: str) -> Provisioned:
+    """Migrates and fills the database of ``environment``, by default the SQLite file of ``data_dir``; the keys go to ``data_dir``."""
+    kept = {name: value for name, value in os.environ.items() if name not in {"DATABASE_URL", "REDIS_URL"}}
+    variables = {**kept, "HOLDLINE_DATA_DIR": str(data_dir), "DJANGO_SETTINGS_MODULE": "config.settings.base", **environment}
+    command = [sys.executable, "-m", "tests.support.provisioning", str(max_interactive_sessions)]
+    done = subprocess.run(command, cwd=_PROJECT_ROOT, env=variables, check=False, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return Provisioned(**json.loads(done.stdout.splitlines()[-1]))
+
+
 @functools.cache
 def _template(max_interactive_sessions: int) -> tuple[Path, Provisioned]:
     """Data directory and credentials; the directory is removed when the test process ends."""
     data_dir = Path(tempfile.mkdtemp(prefix="holdline-template-"))
     atexit.register(shutil.rmtree, data_dir, ignore_errors=True)
-    kept = {name: value for name, value in os.environ.items() if name not in {"DATABASE_URL", "REDIS_URL"}}
-    environment = {**kept, "HOLDLINE_DATA_DIR": str(data_dir), "DJANGO_SETTINGS_MODULE": "config.settings.base"}
-    command = [sys.executable, "-m", "tests.support.provisioning", str(max_interactive_sessions)]
-    done = subprocess.run(command, cwd=_PROJECT_ROOT, env=environment, check=False, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    return data_dir, Provisioned(**json.loads(done.stdout.splitlines()[-1]))
+    return data_dir, fill(data_dir, max_interactive_sessions)
 
 
 def provision(data_dir: Path, max_interactive_sessions: int) -> Provisioned:

@@ -10,6 +10,7 @@ import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager, contextmanager
 from pathlib import Path
+from typing import ClassVar, Self
 
 from tests.support.accounts import Account, host_libraries, interpreter_for
 from tests.support.database import Database
@@ -25,6 +26,13 @@ _DAPHNE_OPTIONS = (
     *("--websocket_timeout", "-1", "--ping-interval", "10", "--ping-timeout", "10"),
     *("--application-close-timeout", "30", "-v", "0", "config.asgi:application"),
 )
+# Of its WebSocket implementations this is the one with backpressure. An idle connection of a caller is kept as long as Daphne keeps it.
+_UVICORN_OPTIONS = (
+    *("--ws", "websockets-sansio", "--ws-max-size", "262144", "--ws-ping-interval", "10", "--ws-ping-timeout", "10"),
+    *("--ws-per-message-deflate", "false", "--lifespan", "off", "--timeout-graceful-shutdown", "5", "--timeout-keep-alive", "60"),
+    *("--log-level", "warning", "config.asgi:application"),
+)
+SERVERS = ("daphne", "uvicorn")
 _CREDENTIAL_SUFFIX = ".credential"
 
 
@@ -35,24 +43,30 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
-def _accepts(port: int) -> bool:
+def accepts(port: int) -> bool:
+    """Whether somebody listens on a port of the loopback."""
     with socket.socket() as probe:
         return probe.connect_ex(("127.0.0.1", port)) == 0
 
 
-def _server_environment(data_dir: Path, extra: dict[str, str]) -> dict[str, str]:
-    # The test settings of the test process are not the server's.
-    kept = {name: value for name, value in os.environ.items() if name not in {"DJANGO_SETTINGS_MODULE", "DATABASE_URL", "REDIS_URL"}}
-    return {**kept, "HOLDLINE_DATA_DIR": str(data_dir), **extra}
+def server_command(server: str, port: int) -> list[str]:
+    """The command line of a server process; ``server`` is one of SERVERS."""
+    options = {
+        "daphne": ("-b", "127.0.0.1", "-p", str(port), *_DAPHNE_OPTIONS),
+        "uvicorn": ("--host", "127.0.0.1", "--port", str(port), *_UVICORN_OPTIONS),
+    }
+    return [str(Path(sys.executable).parent / server), *options[server]]
 
 
 class Stack:
-    """A server and a daemon that can be killed, stopped and started again.
+    """A server and a daemon that can be killed, stopped and started again. ``SERVER_KIND``, one of SERVERS, is what serves.
 
     ``account`` runs the daemon as that ordinary user. ``daemon_port`` is where the daemon connects to when it is not the server
     itself, such as a proxy; ``daemon_prefix`` stands before its command line. ``root`` holds ``data`` (server), ``host`` (daemon's
     state), both processes' logs, and the directories of logs that may be monitored.
     """
+
+    SERVER_KIND: ClassVar[str] = "daphne"
 
     def __init__(
         self,
@@ -71,13 +85,19 @@ class Stack:
         self.daemon_port = daemon_port or self.port
         self.data_dir, self.state_dir = self.root / "data", self.root / "host"
         self.session_logs, self.log_root = self.root / "ssk-sessions", self.root / "logs"
-        self.provisioned: Provisioned = provision(self.data_dir, max_interactive_sessions)
-        self.database = Database(self.data_dir / "db.sqlite3")
         self._server_environment = server_environment or {}
         self._daemon_prefix = tuple(daemon_prefix)
+        self.provisioned: Provisioned
+        self.database: Database
+        self._provision(max_interactive_sessions)
         self.server: subprocess.Popen[bytes] | None = None
         self.daemon: subprocess.Popen[bytes] | None = None
         self._make_state_dir()
+
+    def _provision(self, max_interactive_sessions: int) -> None:
+        """Sets ``provisioned`` and ``database``, and makes ``data_dir``."""
+        self.provisioned = provision(self.data_dir, max_interactive_sessions)
+        self.database = Database(self.data_dir / "db.sqlite3")
 
     def _make_state_dir(self) -> None:
         self.log_root.mkdir()
@@ -91,29 +111,47 @@ class Stack:
 
     # ---- server --------------------------------------------------------------------------------------------------------
 
+    def server_environment(self, **extra: str) -> dict[str, str]:
+        """What the server's processes get; any other process that has it too works on the same database."""
+        # The test settings of the test process are not the server's.
+        others = {"DJANGO_SETTINGS_MODULE", "DATABASE_URL", "REDIS_URL"}
+        kept = {name: value for name, value in os.environ.items() if name not in others}
+        return {**kept, "HOLDLINE_DATA_DIR": str(self.data_dir), **self._server_environment, **extra}
+
     def start_server(self, **environment: str) -> None:
         """Returns once the port accepts. ``environment`` is added to what the stack's servers get."""
-        command = [str(Path(sys.executable).parent / "daphne"), "-b", "127.0.0.1", "-p", str(self.port), *_DAPHNE_OPTIONS]
-        environment = _server_environment(self.data_dir, {**self._server_environment, **environment})
-        with (self.root / "server.log").open("ab") as log:
-            self.server = subprocess.Popen(command, cwd=PROJECT_ROOT, env=environment, stdout=log, stderr=log, stdin=subprocess.DEVNULL)
-        self._wait_started(self.server, lambda: _accepts(self.port), "the server to accept connections")
+        self.server = self._launch(self.port, "server.log", environment)
+        self._wait_started(self.server, lambda: accepts(self.port), "the server to accept connections")
+
+    def _launch(self, port: int, log_name: str, environment: dict[str, str]) -> subprocess.Popen[bytes]:
+        command, variables = server_command(self.SERVER_KIND, port), self.server_environment(**environment)
+        with (self.root / log_name).open("ab") as log:
+            return subprocess.Popen(command, cwd=PROJECT_ROOT, env=variables, stdout=log, stderr=log, stdin=subprocess.DEVNULL)
+
+    def server_processes(self) -> list[subprocess.Popen[bytes]]:
+        """Every process that serves."""
+        return [] if self.server is None else [self.server]
+
+    def server_log(self) -> str:
+        """What they said so far."""
+        return "".join(path.read_text(errors="replace") for path in sorted(self.root.glob("server*.log")))
 
     def kill_server(self) -> None:
         """kill -9, and reaped."""
-        assert self.server is not None
-        self.server.kill()
-        self.server.wait(_STOP_SECONDS)
+        for process in self.server_processes():
+            process.kill()
+        for process in self.server_processes():
+            process.wait(_STOP_SECONDS)
 
     def pause_server(self) -> None:
         """The server does nothing from now on, and nobody is told."""
-        assert self.server is not None
-        self.server.send_signal(signal.SIGSTOP)
+        for process in self.server_processes():
+            process.send_signal(signal.SIGSTOP)
 
     def resume_server(self) -> None:
         """It goes on where it was."""
-        assert self.server is not None
-        self.server.send_signal(signal.SIGCONT)
+        for process in self.server_processes():
+            process.send_signal(signal.SIGCONT)
 
     # ---- daemon --------------------------------------------------------------------------------------------------------
 
@@ -189,7 +227,7 @@ class Stack:
         """An MCP client session; the project's own token unless another is given."""
         return connect(self.url, token or self.provisioned.token, mode=mode)
 
-    def start(self) -> "Stack":
+    def start(self) -> Self:
         """Server, then daemon."""
         self.start_server()
         self.start_daemon()
@@ -205,17 +243,18 @@ class Stack:
     def stop(self) -> None:
         """Ends everything the stack started, also the sessions, and removes its files."""
         left = {session: [self.holder_pid(session), *self.program_pids(session)] for session in self.session_ids_on_host()}
-        for process in (self.daemon, self.server):
-            if process is not None and process.poll() is None:
+        processes = [process for process in (self.daemon, *self.server_processes()) if process is not None]
+        for process in processes:
+            if process.poll() is None:
                 process.send_signal(signal.SIGCONT)
                 process.terminate()
-        for process in (self.daemon, self.server):
-            if process is not None:
-                _reap(process)
+        for process in processes:
+            _reap(process)
         pids = [pid for found in left.values() for pid in found if pid]
         for pid in pids:
             send_signal(pid, signal.SIGKILL)
         wait_until(lambda: not any(is_running(pid) for pid in pids), _STOP_SECONDS, "the sessions' processes to be gone")
+        self.database.close()
         shutil.rmtree(self.root, ignore_errors=True)
 
 
@@ -227,10 +266,23 @@ def _reap(process: subprocess.Popen[bytes]) -> None:
         process.wait(_STOP_SECONDS)
 
 
+_DEPLOYED: list[type[Stack]] = [Stack]
+
+
+def deployed() -> type[Stack]:
+    """What a test gets that asks for a stack: one embedded server, unless this run is one on a cluster."""
+    return _DEPLOYED[-1]
+
+
+def deploy(kind: type[Stack]) -> None:
+    """From now on tests get this."""
+    _DEPLOYED.append(kind)
+
+
 @contextmanager
 def running_stack(**options: object) -> Iterator[Stack]:
     """A started stack that is stopped at the end, whatever happens; its logs are printed if the body failed."""
-    stack = Stack(**options)  # type: ignore[arg-type]
+    stack = deployed()(**options)  # type: ignore[arg-type]
     try:
         yield stack.start()
     except BaseException:

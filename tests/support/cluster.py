@@ -1,0 +1,172 @@
+"""The product scaled out, for real: PostgreSQL, Redis, two server processes behind a balancing proxy, a daemon.
+
+A ``Cluster`` is a ``Stack``: a test of a stack runs on it unchanged, and ``tests.on_cluster`` runs them so.
+"""
+
+import itertools
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import AbstractAsyncContextManager, ExitStack, contextmanager
+from pathlib import Path
+from typing import Any, ClassVar, Self
+
+from tests.support.balancer import Balancer
+from tests.support.database import PostgresDatabase
+from tests.support.mcp_client import Caller, connect
+from tests.support.postgres import PROVISIONED, provisioned_postgres
+from tests.support.provisioning import Provisioned
+from tests.support.redis_server import Redis
+from tests.support.stack import Stack, accepts, free_port
+from tests.support.waiting import wait_until
+
+WORKERS = 2
+_START_SECONDS = 60.0
+_numbers = itertools.count(1)
+
+
+class Backends:
+    """PostgreSQL and Redis for one cluster or for many; ``options`` are settings of PostgreSQL."""
+
+    def __init__(self, *options: str, max_interactive_sessions: int = 200, is_durable: bool = False) -> None:
+        self.max_interactive_sessions = max_interactive_sessions
+        self.postgres, self._provide = provisioned_postgres(
+            *options, max_interactive_sessions=max_interactive_sessions, is_durable=is_durable
+        )
+        self.redis = Redis()
+
+    def start(self) -> Self:
+        """Both, until they answer."""
+        self.postgres.start()
+        self.redis.start()
+        return self
+
+    def provide(self, data_dir: Path, max_interactive_sessions: int) -> tuple[str, Provisioned]:
+        """A provisioned database of its own (its url), and the data directory that goes with it."""
+        name = f"stack_{next(_numbers)}"
+        self.postgres.execute(f"CREATE DATABASE {name} TEMPLATE {PROVISIONED}")
+        if max_interactive_sessions != self.max_interactive_sessions:
+            limit = f"UPDATE projects_project SET max_interactive_sessions = {int(max_interactive_sessions)} WHERE name = 'first'"
+            self.postgres.execute(limit, name)
+        return self.postgres.url(name), self._provide(data_dir)
+
+    def remove(self) -> None:
+        """Ends both."""
+        self.redis.remove()
+        self.postgres.remove()
+
+
+class Cluster(Stack):
+    """Two server processes, called workers and numbered from 0, behind a proxy at ``port``. ``server`` is the first of them.
+
+    ``shared``: the backends of all clusters that do not bring their own. What a test stops or breaks must be its own.
+    """
+
+    WORKER_COUNT: ClassVar[int] = WORKERS
+    shared: ClassVar[Backends | None] = None
+
+    def __init__(self, *, backends: Backends | None = None, **options: Any) -> None:
+        found = backends or self.shared
+        assert found is not None, "no backends: give some, or use the fixture"
+        self.backends = found
+        self.workers: list[subprocess.Popen[bytes] | None] = [None] * self.WORKER_COUNT
+        self.worker_ports = [free_port() for _ in range(self.WORKER_COUNT)]
+        super().__init__(**options)
+        self.balancer = Balancer(self.port, self.worker_ports)
+
+    def _provision(self, max_interactive_sessions: int) -> None:
+        url, self.provisioned = self.backends.provide(self.data_dir, max_interactive_sessions)
+        self.database = PostgresDatabase(url)
+        self._server_environment = {"DATABASE_URL": url, "REDIS_URL": self.backends.redis.url, **self._server_environment}
+
+    # ---- workers -------------------------------------------------------------------------------------------------------
+
+    def start_server(self, **environment: str) -> None:
+        """Every worker; returns once all accept."""
+        numbers = range(self.WORKER_COUNT)
+        for number in numbers:
+            self.launch_worker(number, **environment)
+        for number in numbers:
+            self.await_worker(number)
+
+    def launch_worker(self, number: int, **environment: str) -> None:
+        """Starts one worker and does not wait for it."""
+        self.workers[number] = self._launch(self.worker_ports[number], f"server{number}.log", environment)
+        self.server = self.workers[0]
+
+    def await_worker(self, number: int) -> None:
+        """Returns once it accepts."""
+        process = self.workers[number]
+        assert process is not None
+        self._wait_started(process, lambda: accepts(self.worker_ports[number]), f"worker {number} to accept connections")
+
+    def start_worker(self, number: int, **environment: str) -> None:
+        """Starts one worker; returns once it accepts."""
+        self.launch_worker(number, **environment)
+        self.await_worker(number)
+
+    def kill_worker(self, number: int) -> None:
+        """kill -9, and reaped."""
+        process = self.workers[number]
+        assert process is not None
+        process.kill()
+        process.wait(10)
+
+    def server_processes(self) -> list[subprocess.Popen[bytes]]:
+        """The workers that were started."""
+        return [process for process in self.workers if process is not None]
+
+    def socket_worker(self) -> int:
+        """The worker that holds the daemon's socket; waits until one does."""
+        port = wait_until(lambda: self.balancer.sockets[-1:], _START_SECONDS, "the daemon to be connected")[0]
+        return self.worker_ports.index(port)
+
+    def other_worker(self) -> int:
+        """One that does not."""
+        return (self.socket_worker() + 1) % self.WORKER_COUNT
+
+    def worker_url(self, number: int) -> str:
+        """Its MCP endpoint, past the proxy."""
+        return f"http://127.0.0.1:{self.worker_ports[number]}/mcp"
+
+    def caller_at(self, number: int, token: str | None = None) -> AbstractAsyncContextManager[Caller]:
+        """An MCP client session with one worker, past the proxy."""
+        return connect(self.worker_url(number), token or self.provisioned.token)
+
+    def logs(self, lines: int = 60) -> str:
+        """The ends of all logs."""
+        parts = [super().logs(lines)]
+        for log in (self.backends.postgres.root / "postgres.log", self.backends.redis.root / "redis.log"):
+            if log.exists():
+                parts += [f"---- {log.name}", *log.read_text(errors="replace").splitlines()[-lines:]]
+        return "\n".join(parts)
+
+    def stop(self) -> None:
+        """As of any stack."""
+        super().stop()
+        self.balancer.close()
+
+
+@contextmanager
+def running_backends(*options: str, is_durable: bool = False) -> Iterator[Backends]:
+    """Started backends for the time of the block."""
+    backends = Backends(*options, is_durable=is_durable)
+    try:
+        yield backends.start()
+    finally:
+        backends.remove()
+
+
+@contextmanager
+def running_cluster(**options: Any) -> Iterator[Cluster]:
+    """A started cluster that is stopped at the end, whatever happens, with its own backends unless ``backends`` are given."""
+    with ExitStack() as on_exit:
+        if "backends" not in options:
+            options["backends"] = on_exit.enter_context(running_backends())
+        cluster = Cluster(**options)
+        on_exit.callback(cluster.stop)
+        try:
+            yield cluster.start()
+        except BaseException:
+            sys.stderr.write(cluster.logs() + "\n")
+            raise

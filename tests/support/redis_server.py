@@ -1,0 +1,78 @@
+"""Redis of the tests' own, on a free port, that can be killed, stopped and started again."""
+
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+from pathlib import Path
+
+from tests.support.stack import free_port
+from tests.support.waiting import wait_until
+
+_START_SECONDS = 30.0
+_STOP_SECONDS = 10.0
+
+
+class Redis:
+    """One server process that keeps nothing."""
+
+    def __init__(self) -> None:
+        self.root = Path(tempfile.mkdtemp(prefix="holdline-redis-"))
+        self.port = free_port()
+        self.process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def url(self) -> str:
+        """What REDIS_URL says."""
+        return f"redis://127.0.0.1:{self.port}/0"
+
+    def start(self) -> "Redis":
+        """Returns once it answers."""
+        command = [
+            "redis-server",
+            "--port",
+            str(self.port),
+            "--bind",
+            "127.0.0.1",
+            "--save",
+            "",
+            "--appendonly",
+            "no",
+            "--dir",
+            str(self.root),
+        ]
+        with (self.root / "redis.log").open("ab") as log:
+            self.process = subprocess.Popen(command, stdout=log, stderr=log, stdin=subprocess.DEVNULL)
+        wait_until(lambda: self.ask("PING") == "+PONG", _START_SECONDS, "Redis to answer")
+        return self
+
+    def ask(self, command: str) -> str | None:
+        """The first line of its answer to an inline command; None while it does not answer."""
+        try:
+            with socket.create_connection(("127.0.0.1", self.port), timeout=5) as connection:
+                connection.sendall(command.encode() + b"\r\n")
+                return connection.recv(4096).decode().splitlines()[0]
+        except (OSError, IndexError):
+            return None
+
+    def kill(self) -> None:
+        """kill -9, and reaped."""
+        if self.process is not None and self.process.poll() is None:
+            self.process.kill()
+            self.process.wait(_STOP_SECONDS)
+
+    def pause(self) -> None:
+        """It does nothing from now on, and nobody is told."""
+        assert self.process is not None
+        self.process.send_signal(signal.SIGSTOP)
+
+    def resume(self) -> None:
+        """It goes on where it was."""
+        assert self.process is not None
+        self.process.send_signal(signal.SIGCONT)
+
+    def remove(self) -> None:
+        """Ends it and takes its files away."""
+        self.kill()
+        shutil.rmtree(self.root, ignore_errors=True)
