@@ -48,9 +48,9 @@ async def _main(options: Options, console: Console) -> int:
         token = work.result()
         if not options.once:
             console.line("Up. Ctrl-C stops everything.")
-            failure = asyncio.ensure_future(stack.first_failure())
-            if await _finishes(failure, stopping):
-                raise failure.result()
+            keeping = asyncio.ensure_future(stack.keep_up(console))
+            if await _finishes(keeping, stopping):
+                keeping.result()
             await _say_goodbye(stack, token, console)
         return 0
     finally:

@@ -4,19 +4,22 @@ import asyncio
 import fcntl
 import json
 import os
+from collections import deque
 from collections.abc import Iterable
 from contextlib import suppress
-from typing import Any, TextIO
+from typing import Any, NoReturn, TextIO
 
 from quickstart import children
 from quickstart.children import Child
+from quickstart.console import Console
 from quickstart.environment import PYTHON
-from quickstart.errors import QuickstartError, StepFailed
+from quickstart.errors import QuickstartError
 from quickstart.options import Options
 from quickstart.preflight import owner_is_root
 
 _LOOK_AGAIN_SECONDS = 0.05
 _SERVER_START_SECONDS = 30.0
+_RESTARTS, _RESTARTS_WITHIN_SECONDS = 5, 60.0
 _FRAME_BYTES = str(256 * 1024)
 _DAPHNE = (
     *("-m", "daphne", "-b", "127.0.0.1", "--websocket_timeout", "-1", "--ping-interval", "10", "--ping-timeout", "10"),
@@ -37,6 +40,7 @@ class Stack:
         self._environment = {**os.environ, **own}
         self._lock: TextIO | None = None
         self._children: list[Child] = []
+        self._commands: dict[str, list[str]] = {}
 
     def claim(self) -> None:
         """Take the data directory for this process. Raises QuickstartError if another quickstart has it."""
@@ -79,15 +83,29 @@ class Stack:
             command.append("--allow-root")
         await self._start("the local controller", command, "controller.log")
 
-    async def first_failure(self) -> StepFailed:
-        """Wait until one of the processes ends on its own."""
+    async def keep_up(self, console: Console) -> NoReturn:
+        """Start again what ends on its own: sessions live through both. Raises StepFailed for what does so again and again."""
+        ended: dict[str, deque[float]] = {child.name: deque(maxlen=_RESTARTS) for child in self._children}
+        while True:
+            child = await self._first_to_end()
+            times = ended[child.name]
+            now = asyncio.get_running_loop().time()
+            if len(times) == _RESTARTS and now - times[0] < _RESTARTS_WITHIN_SECONDS:
+                raise child.failure()
+            times.append(now)
+            console.line(f"{child.name} ended; starting it again (log: {child.log})")
+            self._children[self._children.index(child)] = await children.start(
+                child.name, self._commands[child.name], self._environment, child.log
+            )
+
+    async def _first_to_end(self) -> Child:
         waits = {asyncio.ensure_future(child.wait()): child for child in self._children}
         try:
             done, _ = await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
         finally:
             for wait in waits:
                 wait.cancel()
-        return waits[done.pop()].failure()
+        return waits[done.pop()]
 
     async def stop(self) -> None:
         """End the controller, then the server."""
@@ -101,7 +119,8 @@ class Stack:
         return bool(self._children) and not self._children[0].has_ended
 
     async def _start(self, name: str, command: Iterable[str], log: str) -> Child:
-        child = await children.start(name, list(command), self._environment, self._logs / log)
+        self._commands[name] = list(command)
+        child = await children.start(name, self._commands[name], self._environment, self._logs / log)
         self._children.append(child)
         return child
 

@@ -1,6 +1,7 @@
 """Names of keys and the bytes an xterm sends for them (``TERM=xterm-256color``).
 
-Every single printable character is its own key, and exists with ``alt-`` before it, besides the names listed in KEY_NAMES.
+Every single printable character is its own key, and exists with ``alt-`` before it, besides the names listed in KEY_NAMES. Other ways to
+write a name (``Ctrl+C``, ``^C``, ``Return``, ``PgUp``) mean the same key; the case of a name never matters, that of a character does.
 """
 
 from string import ascii_lowercase
@@ -35,21 +36,58 @@ _CONTROL: dict[str, bytes] = {f"ctrl-{letter}": bytes([ord(letter) & 0x1F]) for 
     "ctrl-^": b"\x1e",
     "ctrl-_": b"\x1f",
 }
-_FIXED: dict[str, bytes] = _PLAIN | _FUNCTION | _CONTROL
+# xterm's modifier parameter: 1 + shift 1, alt 2, ctrl 4.
+_MODIFIED: dict[str, bytes] = {
+    f"{modifier}-{key}": _ESC + b"[1;%d" % parameter + final
+    for modifier, parameter in (("shift", 2), ("alt", 3), ("ctrl", 5))
+    for key, final in _CURSOR.items()
+}
+_FIXED: dict[str, bytes] = _PLAIN | _FUNCTION | _CONTROL | _MODIFIED
+_OTHER_NAMES: Final = {
+    "return": "enter",
+    "esc": "escape",
+    "del": "delete",
+    "ins": "insert",
+    "bs": "backspace",
+    "ctrl-[": "escape",
+    "pageup": "page-up",
+    "pagedown": "page-down",
+    "pgup": "page-up",
+    "pgdn": "page-down",
+    "backtab": "shift-tab",
+}
 
-KEY_NAMES: tuple[str, ...] = (*_PLAIN, *_CURSOR, *_FUNCTION, *_CONTROL)
+KEY_NAMES: tuple[str, ...] = (*_PLAIN, *_CURSOR, *_FUNCTION, *_CONTROL, *_MODIFIED)
+
+
+def _canonical(name: str) -> str:
+    """The name in KEY_NAMES; what is none (a character, a character with alt) as it is, but for ``Alt+``."""
+    if len(name) == 1:
+        return name
+    if len(name) == len("^x") and name.startswith("^"):
+        return _canonical(f"ctrl-{name[1:]}")
+    lowered = name.lower()
+    for prefix in ("control", "ctrl", "shift", "alt"):
+        if lowered.startswith((f"{prefix}-", f"{prefix}+")):
+            modifier, rest = prefix.replace("control", "ctrl"), name[len(prefix) + 1 :]
+            if modifier == "alt" and len(rest) == 1:
+                return f"alt-{rest}"
+            lowered = f"{modifier}-{_canonical(rest).lower()}"
+            break
+    return _OTHER_NAMES.get(lowered, lowered)
 
 
 def key_bytes(name: str, *, application_cursor: bool = False) -> bytes:
     """What the key sends; arrows, home and end depend on the cursor mode. Raises UnknownKeyName."""
-    if name in _CURSOR:
-        return _ESC + (b"O" if application_cursor else b"[") + _CURSOR[name]
-    if name in _FIXED:
-        return _FIXED[name]
-    character = name.removeprefix(_ALT)
+    key = _canonical(name)
+    if key in _CURSOR:
+        return _ESC + (b"O" if application_cursor else b"[") + _CURSOR[key]
+    if key in _FIXED:
+        return _FIXED[key]
+    character = key.removeprefix(_ALT)
     if len(character) != 1 or not character.isprintable():
         raise UnknownKeyName(name)
-    return (_ESC if name.startswith(_ALT) else b"") + character.encode()
+    return (_ESC if key.startswith(_ALT) else b"") + character.encode()
 
 
 def is_key(name: str) -> bool:

@@ -15,7 +15,7 @@ from pathlib import Path
 from tests.support.mcp_client import connect
 from tests.support.processes import describe, pids_mentioning, pids_with_environment
 from tests.support.stack import free_port
-from tests.support.waiting import wait_until
+from tests.support.waiting import await_until, wait_until
 
 ROOT = Path(__file__).resolve().parents[2]
 SECONDS = 120
@@ -87,6 +87,34 @@ async def test_ctrl_c_ends_the_sessions_of_callers_too_and_leaves_no_process(tmp
         assert quickstart.wait(SECONDS) == 0
         assert left_behind(data_dir) == []
         assert pids_with_environment(cookie) == []
+
+
+async def test_a_server_and_a_daemon_that_are_killed_are_started_again_and_the_session_goes_on(tmp_path: Path) -> None:
+    data_dir, port = tmp_path / "data", free_port()
+    with staying_up(data_dir, port):
+        server = json.loads((data_dir / "mcp.json").read_text())["mcpServers"]["holdline"]
+        token = server["headers"]["Authorization"].removeprefix("Bearer ")
+        async with connect(server["url"], token) as caller:
+            session = await caller.start("""bash -c 'read -p "name? " n; echo "hello $n"'""")
+        for marker in (f"-p {port} ", "controller_client run"):
+            (old,) = (pid for pid in pids_mentioning(marker) if pid in pids_mentioning(str(port)))
+            os.kill(old, signal.SIGKILL)
+            await await_until(
+                lambda old=old, marker=marker: set(pids_mentioning(marker)) & set(pids_mentioning(str(port))) - {old}, 30, marker
+            )
+        await await_until(lambda: answers(port), 30, "the server to answer again")
+        async with connect(server["url"], token) as caller:
+            result = await caller.call("send_command_input", session_id=session.session_id, input_text="ada\n", wait_seconds=30)
+            assert (result["state"], result["exit_code"]) == ("exited", 0)
+            assert "hello ada" in result["output"]
+
+
+def answers(port: int) -> bool:
+    try:
+        socket.create_connection(("127.0.0.1", port), 1).close()
+    except OSError:
+        return False
+    return True
 
 
 def test_a_quickstart_that_is_killed_leaves_no_server_behind(tmp_path: Path) -> None:

@@ -79,6 +79,30 @@ def test_the_terminal_database_agrees(name: str, capability: str) -> None:
     assert key_bytes(name, application_cursor=True) == curses.tigetstr(capability)
 
 
+@pytest.mark.parametrize(
+    ("written", "name"),
+    [
+        ("Enter", "enter"),
+        ("RETURN", "enter"),
+        ("Esc", "escape"),
+        ("PgUp", "page-up"),
+        ("PageDown", "page-down"),
+        ("Del", "delete"),
+        ("Ctrl+C", "ctrl-c"),
+        ("ctrl-C", "ctrl-c"),
+        ("Control-c", "ctrl-c"),
+        ("^C", "ctrl-c"),
+        ("^[", "escape"),
+        ("Alt+X", "alt-X"),
+        ("Shift+Tab", "shift-tab"),
+        ("Ctrl+Up", "ctrl-up"),
+        ("F5", "f5"),
+    ],
+)
+def test_other_ways_to_write_a_name_mean_the_same_key(written: str, name: str) -> None:
+    assert key_bytes(written) == key_bytes(name)
+
+
 def test_only_cursor_keys_depend_on_the_cursor_mode() -> None:
     differing = {name for name in KEY_NAMES if key_bytes(name) != key_bytes(name, application_cursor=True)}
     assert differing == {"up", "down", "left", "right", "home", "end"}
@@ -86,11 +110,11 @@ def test_only_cursor_keys_depend_on_the_cursor_mode() -> None:
 
 def test_every_listed_name_is_a_key_and_is_listed_once() -> None:
     assert all(is_key(name) for name in KEY_NAMES)
-    assert len(set(KEY_NAMES)) == len(KEY_NAMES) == 16 + 12 + 26 + 5
+    assert len(set(KEY_NAMES)) == len(KEY_NAMES) == 16 + 12 + 26 + 5 + 18
 
 
 @pytest.mark.parametrize(
-    "name", ["", "Enter", "f0", "f13", "ctrl-", "ctrl-1", "ctrl-C", "alt-", "alt-ab", "alt-\n", "alt-\ud800", "hyper-x"]
+    "name", ["", "enter ", "f0", "f13", "ctrl-", "ctrl-1", "ctrl", "^1", "alt-", "alt-ab", "alt-\n", "alt-\ud800", "hyper-x"]
 )
 def test_any_other_name_is_refused_without_being_repeated(name: str) -> None:
     assert not is_key(name)
