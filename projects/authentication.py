@@ -19,10 +19,11 @@ from django.db import connection, transaction
 from django.db.models import QuerySet
 from django.utils import timezone
 
+from projects.audit_log import audit
 from projects.database import in_database
 from projects.dispatch import as_time
 from projects.errors import ScopeMissing, Unauthenticated
-from projects.models import ApiToken, AuditEvent, Controller, ControllerCredential, Project
+from projects.models import ApiToken, Controller, ControllerCredential, Project
 
 ADMIN_SCOPE: Final = "admin:*"
 SCOPES: Final = (
@@ -123,7 +124,7 @@ def api_token_create(
         digest=_digest(secret),
         expires_at=expires_at,
     )
-    AuditEvent.objects.create(project_id=project.id, actor=actor, action="api_token.create", detail={"key_id": key_id, "name": name})
+    audit(actor, "api_token.create", (project.id, None, None), {"key_id": key_id, "name": name})
     return row, token
 
 
@@ -131,9 +132,7 @@ def api_token_create(
 def controller_create(*, project: Project, name: str, actor: str = "operator") -> Controller:
     """Enrols a host under ``name``, unique in its project (IntegrityError otherwise)."""
     controller = Controller.objects.create(project=project, name=name)
-    AuditEvent.objects.create(
-        project_id=project.id, controller_id=controller.id, actor=actor, action="controller.create", detail={"name": name}
-    )
+    audit(actor, "controller.create", (project.id, controller.id, None), {"name": name})
     return controller
 
 
@@ -144,13 +143,7 @@ def controller_credential_create(
     """A new credential of ``controller`` and its text, which is shown this once. Older ones stay valid until revoked."""
     key_id, secret, token = _make(CONTROLLER_PREFIX)
     row = ControllerCredential.objects.create(controller=controller, key_id=key_id, digest=_digest(secret), expires_at=expires_at)
-    AuditEvent.objects.create(
-        project_id=controller.project_id,
-        controller_id=controller.id,
-        actor=actor,
-        action="controller_credential.create",
-        detail={"key_id": key_id},
-    )
+    audit(actor, "controller_credential.create", (controller.project_id, controller.id, None), {"key_id": key_id})
     return row, token
 
 
@@ -158,22 +151,15 @@ def controller_credential_create(
 def api_token_revoke(*, token: ApiToken, actor: str) -> None:
     """The token's next call is refused. Revoking twice changes nothing."""
     if ApiToken.objects.filter(id=token.id, revoked_at__isnull=True).update(revoked_at=timezone.now()):
-        AuditEvent.objects.create(
-            project_id=token.project_id, actor=actor, action="api_token.revoke", detail={"key_id": token.key_id, "name": token.name}
-        )
+        audit(actor, "api_token.revoke", (token.project_id, None, None), {"key_id": token.key_id, "name": token.name})
 
 
 @transaction.atomic
 def controller_credential_revoke(*, credential: ControllerCredential, actor: str) -> None:
     """Its open connection is closed at the next heartbeat; at once if the controller's doorbell is rung afterwards."""
     if ControllerCredential.objects.filter(id=credential.id, revoked_at__isnull=True).update(revoked_at=timezone.now()):
-        AuditEvent.objects.create(
-            project_id=credential.controller.project_id,
-            controller_id=credential.controller_id,
-            actor=actor,
-            action="controller_credential.revoke",
-            detail={"key_id": credential.key_id},
-        )
+        about = (credential.controller.project_id, credential.controller_id, None)
+        audit(actor, "controller_credential.revoke", about, {"key_id": credential.key_id})
 
 
 def _make(prefix: str) -> tuple[str, str, str]:

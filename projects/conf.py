@@ -52,6 +52,11 @@ class Conf:
         return int(settings.MONITOR_RETAINED_BYTES)
 
     @property
+    def audit_sign_seconds(self) -> float:
+        """AUDIT_SIGN_SECONDS: each chain of the audit log that has grown is signed this often."""
+        return float(settings.AUDIT_SIGN_SECONDS)
+
+    @property
     def sweep_seconds(self) -> float:
         """SWEEP_SECONDS: time between two rounds of the sweeper."""
         return float(settings.SWEEP_SECONDS)

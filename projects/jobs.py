@@ -16,6 +16,7 @@ from django.utils import timezone
 from controller_client.protocol.limits import RING_BYTES, START_TTL_SECONDS
 from controller_client.protocol.messages import StartInteractiveCmd, Stream
 from projects import dispatch, output_log, policy, session_actions
+from projects.audit_log import audit
 from projects.authentication import Caller
 from projects.command_snapshot import CommandSnapshot, command_snapshot
 from projects.conf import conf
@@ -144,7 +145,7 @@ def _mark_cleared(project_id: UUID, session_id: UUID, actor: str) -> None:
     if session.state in ACTIVE:
         raise SessionActive(session_id)
     if CommandSession.objects.filter(id=session_id, cleared_at__isnull=True).update(cleared_at=timezone.now()):
-        session_actions.audit(actor, "session.clear", (project_id, session.controller_id, session_id), {})
+        audit(actor, "session.clear", (project_id, session.controller_id, session_id), {})
 
 
 def _status(project_id: UUID, session_id: UUID, token: str, stdout_offset: int, stderr_offset: int) -> JobStatus:

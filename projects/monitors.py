@@ -16,7 +16,8 @@ from django.db.models import F, QuerySet
 from django.utils import timezone
 
 from controller_client.protocol.messages import DeleteFile, Failure, FileChunk, ReadFile
-from projects import monitor_log, selectors, session_actions
+from projects import monitor_log, selectors
+from projects.audit_log import audit
 from projects.authentication import Caller
 from projects.database import in_database
 from projects.digest import Digest, Digester
@@ -175,7 +176,7 @@ def _create(new: Monitor) -> None:
         with transaction.atomic():
             new.save(force_insert=True)
             detail = {"log_file": new.log_file, "session_type": new.session_type}
-            session_actions.audit(new.started_by, "monitor.start", (new.project_id, new.controller_id, new.session_id), detail)
+            audit(new.started_by, "monitor.start", (new.project_id, new.controller_id, new.session_id), detail)
     except IntegrityError:
         raise SessionAlreadyExists(new.session_id) from None
 
@@ -335,7 +336,7 @@ async def _delete_log(project_id: UUID, place: _Place, caller: Caller | None, *,
 
 
 def _audit(project_id: UUID, place: _Place, actor: str, action: str, detail: dict[str, Any]) -> None:
-    session_actions.audit(actor, action, (project_id, place.controller_id, place.session_id), detail)
+    audit(actor, action, (project_id, place.controller_id, place.session_id), detail)
 
 
 @transaction.atomic

@@ -4,7 +4,6 @@ Each is one transaction: checks, the session's row, the command in the outbox, t
 ringing and waiting to the services, which all command families share these with.
 """
 
-import json
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
@@ -19,6 +18,7 @@ from controller_client.protocol.limits import START_TTL_SECONDS, TERMINATE_GRACE
 from controller_client.protocol.messages import Resize, RunCommand, SendInput, StartInteractiveCmd, TerminateCmd
 from controller_client.protocol.session_state import SessionState
 from projects import command_rules, dispatch, selectors
+from projects.audit_log import audit
 from projects.authentication import Caller
 from projects.conf import conf
 from projects.errors import ControllerOffline, SessionEnded, SessionLimitReached, SessionNotFound, StorageUnavailable
@@ -146,10 +146,6 @@ UPDATE projects_commandsession SET input_seq = input_seq + 1, touched_at = %s
 WHERE id = %s AND state IN ({", ".join("%s" for _ in selectors.ACTIVE)})
 RETURNING input_seq, shown_offset, terminal_kind, command
 """  # noqa: S608 - placeholders only
-_AUDIT = """
-INSERT INTO projects_auditevent (created_at, project_id, controller_id, session_id, actor, action, detail)
-VALUES (%s, %s, %s, %s, %s, %s, %s)
-"""
 
 
 def send_input(project_id: UUID, session_id: UUID, caller: Caller | None, build: Any, request: Request | None) -> Acted:
@@ -294,10 +290,3 @@ def touch(session_id: UUID, touched_at: datetime) -> None:
     now = timezone.now()
     if now - touched_at > min(_TOUCH_GRAIN, timedelta(seconds=conf.background_idle_seconds / 4)):
         CommandSession.objects.filter(id=session_id, state__in=selectors.ACTIVE).update(touched_at=now)
-
-
-def audit(actor: str, action: str, about: tuple[UUID, UUID, UUID], detail: dict[str, Any]) -> None:
-    """Writes the audit row; ``about`` is project, controller and session."""
-    ids = [dispatch.as_parameter(about_id) for about_id in about]
-    with connection.cursor() as cursor:
-        cursor.execute(_AUDIT, [dispatch.time_as_parameter(timezone.now()), *ids, actor, action, json.dumps(detail)])

@@ -19,6 +19,7 @@ from controller_client.protocol.limits import MAX_CHUNK_BYTES
 from controller_client.protocol.messages import Stream
 from controller_client.protocol.session_state import ACTIVE_STATES, SessionState
 from projects import dispatch, file_questions, jobs, monitor_log, output_log
+from projects.audit_proof import heads_sign
 from projects.conf import conf
 from projects.database import at_length, in_database
 from projects.errors import StorageUnavailable
@@ -72,6 +73,7 @@ async def sweep() -> None:
                 pass
     for project_id, session_id in await at_length(jobs.expired_sessions):
         await jobs.output_clear(project_id, session_id, actor=ACTOR)
+    await at_length(heads_sign, timedelta(seconds=conf.audit_sign_seconds))
     await in_database(file_questions.forget_expired)
     await in_database(monitor_log.forget_stopped)
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.append_only import let_flush_pass
 from tests.support.processes import children_of, describe
 from tests.support.stack import SERVERS, Stack
 from tests.support.waiting import ConditionNotMetError, wait_until
@@ -46,6 +47,7 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestR
 @pytest.fixture(scope="session")
 def django_db_setup(django_db_setup: None) -> Iterator[None]:
     """As pytest-django makes it; the database threads' connections are closed before the test database is dropped."""
+    let_flush_pass()
     yield
     from projects.database import close_threads
 

@@ -51,6 +51,8 @@ SAFETY_NET_SECONDS = environment.seconds("HOLDLINE_SAFETY_NET_SECONDS", 1.0, at_
 # Newest output kept of each session; older bytes become a gap.
 MONITOR_RETAINED_BYTES = environment.number("HOLDLINE_MONITOR_RETAINED_BYTES", 16 * 1024 * 1024, at_least=limits.MAX_CHUNK_BYTES)
 OUTPUT_RETAINED_BYTES = environment.number("HOLDLINE_OUTPUT_RETAINED_BYTES", 256 * 1024 * 1024, at_least=limits.MAX_CHUNK_BYTES)
+# Each chain of the audit log that has grown is signed this often.
+AUDIT_SIGN_SECONDS = environment.seconds("HOLDLINE_AUDIT_SIGN_SECONDS", 300.0, at_least=0.0)
 SWEEP_SECONDS = environment.seconds("HOLDLINE_SWEEP_SECONDS", 5.0, at_least=0.05)
 HELLO_DEADLINE_SECONDS = environment.seconds("HOLDLINE_HELLO_DEADLINE_SECONDS", limits.HELLO_DEADLINE_SECONDS, at_least=0.05)
 HEARTBEAT_SECONDS = environment.seconds("HOLDLINE_HEARTBEAT_SECONDS", limits.HEARTBEAT_SECONDS, at_least=0.05)

@@ -10,9 +10,10 @@ from django.http import HttpRequest, HttpResponse
 from projects import monitor_log, monitors
 from projects.admin.access import ReadOnlyAdmin, actor_of
 from projects.admin.display import duration, shortened, visible
+from projects.audit_log import audit
 from projects.authentication import Caller
 from projects.errors import ControllerActionError
-from projects.models import AuditEvent, Monitor
+from projects.models import Monitor
 
 TAIL_BYTES = 8192
 
@@ -49,8 +50,7 @@ class MonitorAdmin(ReadOnlyAdmin[Monitor]):
         """One monitor. Looking at what it read leaves an audit row."""
         monitor = self.get_object(request, object_id)
         if monitor is not None and request.user.has_perm("projects.view_transcript"):
-            about = {"project_id": monitor.project_id, "controller_id": monitor.controller_id, "session_id": monitor.session_id}
-            AuditEvent.objects.create(actor=actor_of(request), action="monitor.view", **about)
+            audit(actor_of(request), "monitor.view", (monitor.project_id, monitor.controller_id, monitor.session_id))
         return super().change_view(request, object_id, form_url, extra_context)
 
     def get_readonly_fields(self, request: HttpRequest, obj: Monitor | None = None) -> Any:

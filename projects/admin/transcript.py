@@ -7,8 +7,9 @@ from django.http import StreamingHttpResponse
 
 from controller_client.protocol.messages import Stream
 from projects.admin.display import visible
+from projects.audit_log import audit
 from projects.database import at_length
-from projects.models import AuditEvent, CommandSession
+from projects.models import CommandSession
 from projects.output_log import GapRange, pieces
 from projects.text_view import text_of
 
@@ -69,6 +70,4 @@ def _described(gap: GapRange) -> str:
 
 
 def _record(session: CommandSession, actor: str, action: str) -> None:
-    AuditEvent.objects.create(
-        project_id=session.project_id, controller_id=session.controller_id, session_id=session.pk, actor=actor, action=action
-    )
+    audit(actor, action, (session.project_id, session.controller_id, session.pk))

@@ -8,9 +8,9 @@ from django.db import connection
 from django.utils import timezone
 
 from controller_client.protocol.session_state import SessionState, check_transition
+from projects.audit_log import audit
 from projects.dispatch import as_parameter
 from projects.models import CommandSession
-from projects.session_actions import audit
 
 # Whatever was on its way to the program cannot reach it any more; bodies may hold secrets and go at once.
 _SETTLE_ALL = """

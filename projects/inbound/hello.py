@@ -11,13 +11,14 @@ from django.utils import timezone
 from controller_client.protocol.limits import CONNECTION_WINDOW_BYTES, SESSION_WINDOW_BYTES, SUPPORTED_VERSIONS
 from controller_client.protocol.messages import Hello, SessionDirective, SessionSummary, StreamOffset, Welcome
 from controller_client.protocol.session_state import ACTIVE_STATES, SessionState
+from projects.audit_log import audit
 from projects.authentication import is_controller_credential_valid
 from projects.conf import conf
 from projects.dispatch import START_TYPES
 from projects.inbound.ending import end_session
 from projects.inbound.refusals import Fenced, Revoked, SecondInstance, VersionUnsupported
 from projects.inbound.stored_text import stored_list, stored_text
-from projects.models import AuditEvent, CommandSession, Controller
+from projects.models import CommandSession, Controller
 
 MAX_CAPABILITIES: Final = 64
 
@@ -171,6 +172,4 @@ def _parsed(session_id: str) -> UUID | None:
 
 
 def _audit(controller: Controller, action: str, detail: dict[str, Any]) -> None:
-    AuditEvent.objects.create(
-        project_id=controller.project_id, controller_id=controller.id, actor=f"controller:{controller.name}", action=action, detail=detail
-    )
+    audit(f"controller:{controller.name}", action, (controller.project_id, controller.id, None), detail)

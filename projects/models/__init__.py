@@ -4,7 +4,7 @@ Invariants live in the database as constraints. Offsets and sizes are bytes; tim
 """
 
 from projects.models.accounts import ApiToken, Controller, ControllerCredential, Credential, Project
-from projects.models.audit import AuditEvent
+from projects.models.audit import AuditEvent, AuditMark
 from projects.models.commands import ActionRequest, ControllerCommand, FileRequest, ReadCursor
 from projects.models.monitoring import Monitor, MonitorChunk
 from projects.models.sessions import CommandSession, OutputChunk, OutputGap, StreamName
@@ -13,6 +13,7 @@ __all__ = [
     "ActionRequest",
     "ApiToken",
     "AuditEvent",
+    "AuditMark",
     "CommandSession",
     "Controller",
     "ControllerCommand",

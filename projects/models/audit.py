@@ -5,20 +5,53 @@ from django.utils import timezone
 
 
 class AuditEvent(models.Model):
-    """Who did what, when. Append-only; written in the transaction of the action itself."""
+    """Who did what, when. Append-only, also to the database: only ``projects.audit_log`` writes, in the transaction of the action itself.
+
+    A migration that makes SQLite build this table anew must make its triggers anew, too.
+    """
 
     id = models.BigAutoField(primary_key=True)
     created_at = models.DateTimeField(default=timezone.now, db_index=True)
-    # No cascade: the record outlives what it speaks of.
-    project_id = models.UUIDField(null=True, db_index=True)
+    # No cascade: the record outlives what it speaks of. All zeros: the server itself.
+    project_id = models.UUIDField(db_index=True)
     controller_id = models.UUIDField(null=True)
     session_id = models.UUIDField(null=True, db_index=True)
     actor = models.CharField(max_length=128)
     action = models.CharField(max_length=64)
     detail = models.JSONField(default=dict)
+    # Its place in the chain of its project, and the hash that covers it and the row before it.
+    seq = models.PositiveBigIntegerField()
+    hash = models.CharField(max_length=64)
 
     class Meta:
         ordering = ("-id",)
+        constraints = (models.UniqueConstraint(fields=("project_id", "seq"), name="one_audit_chain_per_project"),)
+        permissions = (("export_auditevent", "Can export the audit log"),)
 
     def __str__(self) -> str:
         return f"{self.actor} {self.action}"
+
+
+class AuditMark(models.Model):
+    """A signed word about a chain: row ``seq`` has ``hash``. Append-only like the chain.
+
+    An ``expiry`` says so of a row up to which, itself included, the chain may be gone because its time was over.
+    """
+
+    class Kind(models.TextChoices):
+        HEAD = "head"
+        EXPIRY = "expiry"
+
+    id = models.BigAutoField(primary_key=True)
+    created_at = models.DateTimeField(default=timezone.now)
+    project_id = models.UUIDField()
+    kind = models.CharField(max_length=8, choices=Kind)
+    seq = models.PositiveBigIntegerField()
+    hash = models.CharField(max_length=64)
+    signature = models.CharField(max_length=64)
+
+    class Meta:
+        constraints = (models.UniqueConstraint(fields=("project_id", "kind", "seq"), name="one_audit_mark_per_row"),)
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.project_id} {self.seq}"

@@ -7,7 +7,8 @@ from django.contrib.auth import get_user_model
 from django.core.management.base import BaseCommand, CommandError
 from django.db import transaction
 
-from projects.models import AuditEvent, Project
+from projects.audit_log import audit
+from projects.models import Project
 
 
 class Command(BaseCommand):
@@ -38,5 +39,5 @@ class Command(BaseCommand):
         if missing := sorted(set(member) - set(users.values_list("username", flat=True))):
             raise CommandError(f"no such user: {', '.join(missing)}")
         project.members.set(users)
-        AuditEvent.objects.create(project_id=project.id, actor="operator", action="project.create", detail={"name": name})
+        audit("operator", "project.create", (project.id, None, None), {"name": name})
         self.stdout.write(str(project.id))

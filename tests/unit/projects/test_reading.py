@@ -9,9 +9,10 @@ from django.utils import timezone
 
 from controller_client.protocol.session_state import SessionState
 from projects import errors, output_log
+from projects.audit_log import audit
 from projects.database import in_database
 from projects.dispatch import ring_session
-from projects.models import AuditEvent, CommandSession, Controller
+from projects.models import CommandSession, Controller
 from projects.output_log import NewChunk
 from projects.reading import controller_list, session_get, session_list, session_read_output
 from tests.support.rows import make_controller, make_session
@@ -77,9 +78,7 @@ async def test_lists_are_newest_first_paged_and_of_the_own_project(controller: C
 
 
 async def test_a_session_shows_its_tail_and_its_receipts(session: CommandSession) -> None:
-    await in_database(
-        AuditEvent.objects.create, project_id=session.project_id, session_id=session.id, actor="token:bot", action="session.start"
-    )
+    await in_database(audit, "token:bot", "session.start", (session.project_id, None, session.id))
     details = await session_get(session.project_id, session.id)
     assert (details.terminal.output, details.status.lifecycle) == ("hello\n", "RUNNING")
     assert [(receipt.actor, receipt.action) for receipt in details.receipts] == [("token:bot", "session.start")]

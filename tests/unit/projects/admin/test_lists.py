@@ -8,6 +8,7 @@ from django.contrib.auth.models import Permission
 from django.test import Client
 from django.utils import timezone
 
+from projects.audit_log import audit
 from projects.authentication import api_token_create
 from projects.models import AuditEvent, CommandSession, Controller, Project
 
@@ -67,9 +68,8 @@ def test_a_token_shows_its_scopes_and_never_its_digest(admin_client: Client, pro
 
 
 def test_the_audit_log_is_read_only_and_searchable(admin_client: Client, project: Project) -> None:
-    event = AuditEvent.objects.create(
-        project_id=project.pk, actor="token:<b>", action="session.start", detail={"command": "<script>\u202e"}
-    )
+    audit("token:<b>", "session.start", (project.pk, None, None), {"command": "<script>\u202e"})
+    event = AuditEvent.objects.get()
     listed = admin_client.get("/admin/projects/auditevent/?q=session.start").content.decode()
     assert "session.start" in listed
     shown = admin_client.get(f"/admin/projects/auditevent/{event.pk}/change/").content.decode()
@@ -84,11 +84,30 @@ def test_staff_see_the_audit_rows_and_hosts_of_their_projects_only(client: Clien
     user.user_permissions.set(Permission.objects.filter(codename__in=["view_auditevent", "view_controller", "view_project"]))
     project.members.add(user)
     other = Project.objects.create(name="other")
-    AuditEvent.objects.create(project_id=project.pk, actor="mine", action="a")
-    AuditEvent.objects.create(project_id=other.pk, actor="theirs", action="a")
+    audit("mine", "a", (project.pk, None, None))
+    audit("theirs", "a", (other.pk, None, None))
     Controller.objects.create(project=other, name="theirs")
     client.force_login(user)
     for place in ("auditevent", "controller", "project"):
         content = client.get(f"/admin/projects/{place}/").content.decode()
         assert "theirs" not in content.partition('id="result_list"')[2].partition("</table>")[0]
     assert "mine" in client.get("/admin/projects/auditevent/").content.decode()
+
+
+def test_the_audit_log_is_exported_by_whom_it_is_open_to_for_their_projects_only(client: Client, project: Project) -> None:
+    user = get_user_model().objects.create_user("op", password="x", is_staff=True)
+    user.user_permissions.set(Permission.objects.filter(codename="view_auditevent"))
+    project.members.add(user)
+    audit("mine", "a", (project.pk, None, None))
+    audit("theirs", "a", (Project.objects.create(name="other").pk, None, None))
+    client.force_login(user)
+    assert b"Export as JSON lines" not in client.get("/admin/projects/auditevent/").content
+    assert client.post("/admin/projects/auditevent/export/").status_code == 403
+    user.user_permissions.add(Permission.objects.get(codename="export_auditevent"))
+    assert b"Export as JSON lines" in client.get("/admin/projects/auditevent/").content
+    assert client.get("/admin/projects/auditevent/export/").status_code == 405
+    # Its rows are read in threads of their own, which see what is committed only: this is about who is let in.
+    answer = client.post("/admin/projects/auditevent/export/")
+    assert (answer.status_code, answer["Content-Type"]) == (200, "application/jsonl; charset=utf-8")
+    assert [event.actor for event in AuditEvent.objects.filter(action="audit.export", project_id=project.pk)] == ["admin:op"]
+    assert AuditEvent.objects.filter(action="audit.export").count() == 1
