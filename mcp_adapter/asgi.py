@@ -18,8 +18,9 @@ from mcp_adapter.callers import CALLER, TOOLSETS_ASKED
 from mcp_adapter.guard import refusal_status
 from mcp_adapter.resource_metadata import METADATA_PATHS, challenge, protected_resource
 from mcp_adapter.server import build_server
+from projects import draining
 from projects.authentication import authenticate_api_token
-from projects.errors import ControllerActionError, Unauthenticated
+from projects.errors import ControllerActionError, ServerStopping, Unauthenticated
 from projects.tools.toolsets import check_toolsets
 
 Scope = dict[str, Any]
@@ -33,6 +34,8 @@ logger = logging.getLogger(__name__)
 MAX_BODY_BYTES: Final = 1024 * 1024
 # ``guard`` has checked Host and Origin, by the settings that Django uses too.
 _SECURITY: Final = TransportSecuritySettings(enable_dns_rebinding_protection=False)
+
+_RETRY_SOON: Final = (b"retry-after", b"1")
 
 _server = build_server()
 # It says at every request that a session manager started and stopped.
@@ -53,6 +56,10 @@ async def application(scope: Scope, receive: Receive, send: Send) -> None:
         # At once: clients ask with GET for a stream that a stateless server does not have, and some wait for the answer.
         await _answer(send, 405, {"error": "only POST is served here"}, (b"allow", b"POST"))
         return
+    if draining.has_begun():
+        # Before anything is done about it: a proxy may give the call to another process.
+        await _answer(send, ServerStopping.status, dict(ServerStopping().body()), _RETRY_SOON)
+        return
     toolsets, authorization = _toolsets(scope), headers.get(b"authorization")
     try:
         caller = await authenticate_api_token(_text(authorization))
@@ -71,7 +78,7 @@ async def application(scope: Scope, receive: Receive, send: Send) -> None:
 def _headers_for(error: ControllerActionError, scope: Scope, *, is_token_shown: bool) -> tuple[tuple[bytes, bytes], ...]:
     if isinstance(error, Unauthenticated):
         return (challenge(scope, "invalid_token" if is_token_shown else ""),)
-    return ((b"retry-after", b"1"),) if error.retryable else ()
+    return (_RETRY_SOON,) if error.retryable else ()
 
 
 async def _answer_metadata(scope: Scope, send: Send) -> None:

@@ -62,6 +62,21 @@ class Conf:
         return float(settings.SWEEP_SECONDS)
 
     @property
+    def stop_seconds(self) -> float:
+        """STOP_SECONDS: how long a process that is told to stop may take over it."""
+        return float(settings.STOP_SECONDS)
+
+    @property
+    def metrics_token(self) -> str:
+        """METRICS_TOKEN: what a scraper shows as its bearer token; empty: nobody needs one."""
+        return str(settings.METRICS_TOKEN)
+
+    @property
+    def has_local_metrics(self) -> bool:
+        """LOCAL_METRICS: without METRICS_TOKEN, whether the machine itself may see the metrics."""
+        return bool(settings.LOCAL_METRICS)
+
+    @property
     def hello_deadline_seconds(self) -> float:
         """HELLO_DEADLINE_SECONDS: a connection that says nothing is closed after this."""
         return float(settings.HELLO_DEADLINE_SECONDS)

@@ -9,7 +9,8 @@ One connection is these tasks, all ended together (docs/tasks.md):
 * the asker puts questions about files the same way, under a doorbell of their own; an answer nobody asked for is a violation;
 * the outbox sends commands when the controller's doorbell rings, and looks once per safety net anyway;
 * the heartbeat pings, renews the lease, notices a dead peer and a revoked credential;
-* the finisher compares digests of finished streams before the host may forget them.
+* the finisher compares digests of finished streams before the host may forget them;
+* the leaver sends the host elsewhere when this process is being stopped. What is not committed by then is resent there.
 """
 
 import asyncio
@@ -19,10 +20,12 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import Any, Final, TypeGuard
 from uuid import UUID
+from weakref import WeakSet
 
 import msgspec
 from channels.exceptions import StopConsumer
 from channels.generic.websocket import AsyncWebsocketConsumer
+from structlog.contextvars import bind_contextvars
 
 from controller_client.protocol import codec
 from controller_client.protocol.errors import ProtocolError, RemoteProtocolError
@@ -47,15 +50,16 @@ from controller_client.protocol.messages import (
     StreamOffset,
 )
 from controller_client.protocol.resume import ReceiveWindow
-from projects import dispatch, file_questions, output_log
+from projects import dispatch, draining, metrics, output_log
 from projects.authentication import authenticate_controller
 from projects.conf import conf
 from projects.database import at_length, in_database
 from projects.errors import StorageUnavailable, Unauthenticated
+from projects.file_asker import FileAsker
 from projects.inbound import batch, commands
 from projects.inbound import hello as greeting
 from projects.inbound.batch import BatchResult, SessionMessage
-from projects.inbound.refusals import HelloExpected, TooManyFrames, UnaskedAnswer
+from projects.inbound.refusals import HelloExpected, TooManyFrames
 
 logger = logging.getLogger(__name__)
 
@@ -69,8 +73,20 @@ STORAGE_RETRY_SECONDS: Final = 0.2
 STORAGE_RETRY_MAX_SECONDS: Final = 2.0
 
 
+_windows: WeakSet[ReceiveWindow] = WeakSet()
+
+
+def unacknowledged_bytes() -> int:
+    """Output that the connections of this process have received and not committed."""
+    return sum(window.in_flight_bytes for window in _windows)
+
+
 class PeerSilent(Exception):
     """Nothing was heard for ``conf.dead_after_seconds``."""
+
+
+class Stopping(Exception):
+    """The process is being stopped, and it is this connection's turn."""
 
 
 class ControllerConsumer(AsyncWebsocketConsumer):  # type: ignore[misc] # channels is untyped
@@ -102,16 +118,21 @@ class ControllerConsumer(AsyncWebsocketConsumer):  # type: ignore[misc] # channe
         if b"origin" in headers or self.scope.get("query_string"):
             await self._deny(403)
             return
+        self._epoch, self._is_closing = 0, False
+        if draining.has_begun():
+            await self._turn_away(Draining(reason="the server is stopping"))
+            return
         try:
             self._controller_id, self._credential_id = await authenticate_controller(headers.get(b"authorization", b"").decode("latin-1"))
         except Unauthenticated:
             await self._deny(401)
             return
-        except StorageUnavailable:
-            await self._deny(503)
+        except StorageUnavailable as error:
+            await self._turn_away(Error(code=error.code, message=str(error)))
             return
-        self._epoch = 0
+        bind_contextvars(controller_id=str(self._controller_id))
         self._window = ReceiveWindow()
+        _windows.add(self._window)
         self._frames: asyncio.Queue[FromController] = asyncio.Queue()
         self._to_ring: set[str] = set()
         self._has_rings = asyncio.Event()
@@ -119,8 +140,9 @@ class ControllerConsumer(AsyncWebsocketConsumer):  # type: ignore[misc] # channe
         self._heard_at = time.monotonic()
         self._ponged_at = 0.0
         self._dismissed: set[str] = set()
-        self._asked: set[str] = set()
-        self._has_greeted = self._is_closing = False
+        self._files = FileAsker(self._controller_id, self._send)
+        self._has_greeted = False
+        self._stopping = asyncio.Event()
         await self.accept()
         self._life = asyncio.create_task(self._live(), name=f"controller {self._controller_id}")
 
@@ -129,6 +151,13 @@ class ControllerConsumer(AsyncWebsocketConsumer):  # type: ignore[misc] # channe
         if self._life is not None:
             logger.info("controller %s disconnected (%s)", self._controller_id, message.get("code"))
         raise StopConsumer
+
+    async def _turn_away(self, why: Error | Draining) -> None:
+        """To come again soon. Daphne's one refusal is 403, after which a host stays away for minutes: so accepted, and closed."""
+        self._is_closing = True
+        await self.accept()
+        await self._send(why)
+        await self.close(CloseCode.GOING_AWAY)
 
     async def _deny(self, status: int) -> None:
         if "websocket.http.response" in self.scope.get("extensions", {}):
@@ -175,9 +204,7 @@ class ControllerConsumer(AsyncWebsocketConsumer):  # type: ignore[misc] # channe
         if isinstance(message, InteractiveOutput):
             self._window.received(message.session_id, len(message.data))
         if isinstance(message, FileChunk | FileDeleted):
-            if message.reply_to not in self._asked:
-                raise UnaskedAnswer
-            self._asked.discard(message.reply_to)
+            self._files.check(message)
         if self._frames.qsize() >= MAX_QUEUED_FRAMES:
             raise TooManyFrames(MAX_QUEUED_FRAMES)
         if not isinstance(message, (Ping, Pong)):
@@ -192,6 +219,7 @@ class ControllerConsumer(AsyncWebsocketConsumer):  # type: ignore[misc] # channe
     async def _refuse(self, error: ProtocolError) -> None:
         """The peer broke the protocol, or may not go on: say so, write it down, close."""
         close_code = error.close_code if isinstance(error, RemoteProtocolError) else CloseCode.INTERNAL_ERROR
+        metrics.VIOLATIONS.inc()
         logger.warning("connection of controller %s closed: %s", self._controller_id, error)
         await self._shut(close_code, error.code, str(error))
         try:
@@ -203,10 +231,14 @@ class ControllerConsumer(AsyncWebsocketConsumer):  # type: ignore[misc] # channe
 
     async def _live(self) -> None:
         """HELLO, then the loops until one of them ends the connection. No exception leaves this."""
+        with draining.announced_to(self._stopping):
+            await self._serve()
+
+    async def _serve(self) -> None:
         try:
             await self._greet()
             async with asyncio.TaskGroup() as loops:
-                for loop in (self._write, self._ring, self._send_commands, self._ask_files, self._beat, self._finish):
+                for loop in (self._write, self._ring, self._send_commands, self._files.ask, self._beat, self._finish, self._leave):
                     loops.create_task(loop(), name=f"{loop.__name__} {self._controller_id}")
         except ProtocolError as error:
             await self._refuse(error)
@@ -223,6 +255,10 @@ class ControllerConsumer(AsyncWebsocketConsumer):  # type: ignore[misc] # channe
         first = _first_of(group)
         if isinstance(first, ProtocolError):
             await self._refuse(first)
+        elif isinstance(first, Stopping):
+            self._is_closing = True
+            await self._send(Draining(reason="the server is stopping"))
+            await self.close(CloseCode.GOING_AWAY)
         elif isinstance(first, PeerSilent):
             await self._shut(CloseCode.GOING_AWAY, "PEER_SILENT", "nothing was heard for too long")
         else:
@@ -238,10 +274,13 @@ class ControllerConsumer(AsyncWebsocketConsumer):  # type: ignore[misc] # channe
         if not isinstance(message, Hello):
             raise HelloExpected
         welcome, lost = await in_database(greeting.hello, self._controller_id, message)
-        self._epoch = welcome.epoch
+        self._epoch = self._files.epoch = welcome.epoch
         # The host was told to end or to forget them: what it still says about them is of no interest.
         self._dismissed = {directive.session_id for directive in welcome.sessions if not directive.expected}
         await self._send(welcome)
+        metrics.HELLOS.inc()
+        if self._epoch > 1:
+            metrics.RECONNECTS.inc()
         logger.info("controller %s connected, epoch %d", self._controller_id, self._epoch)
         for session_id in lost:
             await dispatch.ring_session(session_id)
@@ -256,6 +295,10 @@ class ControllerConsumer(AsyncWebsocketConsumer):  # type: ignore[misc] # channe
             for frame in frames:
                 if isinstance(frame, InteractiveOutput):
                     self._window.committed(frame.session_id, len(frame.data))
+                    metrics.OUTPUT_BYTES.inc(len(frame.data))
+                elif isinstance(frame, Gap):
+                    metrics.GAPS.labels(frame.reason).inc()
+                    metrics.GAP_BYTES.inc(frame.to_offset - frame.from_offset)
             await self._report(result)
             for frame in frames:
                 if not self._is_to_store(frame):
@@ -319,16 +362,7 @@ class ControllerConsumer(AsyncWebsocketConsumer):  # type: ignore[misc] # channe
         elif isinstance(frame, InteractiveCmdDone):
             await self._send(DoneAck(session_ids=[frame.session_id]))
         elif isinstance(frame, FileChunk | FileDeleted):
-            await self._hand_over(frame)
-
-    async def _hand_over(self, answer: FileChunk | FileDeleted) -> None:
-        """To whoever waits for it. If it cannot be stored it is lost with its question, and the caller asks again."""
-        try:
-            await in_database(file_questions.answer, self._controller_id, answer)
-        except StorageUnavailable:
-            logger.error("an answer of controller %s could not be stored", self._controller_id)
-        else:
-            await dispatch.ring_question(answer.reply_to)
+            await self._files.hand_over(frame)
 
     async def _ring(self) -> None:
         """Its own loop: a channel layer that hangs delays doorbells, and neither a commit nor an ACK."""
@@ -352,8 +386,10 @@ class ControllerConsumer(AsyncWebsocketConsumer):  # type: ignore[misc] # channe
                 is_rung = await bell.wait(conf.safety_net_seconds)
 
     async def _send_waiting(self, *, is_rung: bool) -> None:
-        if not is_rung and not await in_database(commands.has_unsent_commands, self._controller_id, self._epoch):
-            return
+        if not is_rung:
+            if not await in_database(commands.has_unsent_commands, self._controller_id, self._epoch):
+                return
+            metrics.LOST_COMMAND.inc()
         taken = 0
         while True:
             messages, ended = await in_database(commands.take_commands, self._controller_id, self._epoch)
@@ -368,28 +404,6 @@ class ControllerConsumer(AsyncWebsocketConsumer):  # type: ignore[misc] # channe
             # Rung for something else: a revocation, or a newer connection of the same controller.
             await in_database(greeting.check_standing, self._controller_id, self._epoch, self._credential_id)
 
-    # ---- files ---------------------------------------------------------------------------------------------------------
-
-    async def _ask_files(self) -> None:
-        async with dispatch.Doorbell(dispatch.files_group(self._controller_id)) as bell:
-            is_rung = True
-            while True:
-                try:
-                    if is_rung or await in_database(file_questions.has_unsent, self._controller_id, self._epoch):
-                        await self._ask_waiting()
-                except StorageUnavailable:
-                    logger.error("questions for controller %s cannot be read now", self._controller_id)
-                is_rung = await bell.wait(conf.safety_net_seconds)
-
-    async def _ask_waiting(self) -> None:
-        while True:
-            questions = await in_database(file_questions.take, self._controller_id, self._epoch)
-            for question in questions:
-                self._asked.add(question.id)
-                await self._send(question)
-            if len(questions) < file_questions.PER_TAKE:
-                return
-
     # ---- heartbeat and ends --------------------------------------------------------------------------------------------
 
     async def _beat(self) -> None:
@@ -402,6 +416,11 @@ class ControllerConsumer(AsyncWebsocketConsumer):  # type: ignore[misc] # channe
                 await in_database(greeting.heartbeat, self._controller_id, self._epoch, self._credential_id)
             except StorageUnavailable:
                 logger.error("the lease of controller %s cannot be renewed now", self._controller_id)
+
+    async def _leave(self) -> None:
+        await self._stopping.wait()
+        await asyncio.sleep(draining.delay())
+        raise Stopping
 
     async def _finish(self) -> None:
         """Digests take a while on long streams; the host is told to forget only once they were compared."""

@@ -19,6 +19,7 @@ from django.utils import timezone
 
 from controller_client.protocol import codec
 from controller_client.protocol.messages import Resize, RunCommand, SendInput, StartInteractiveCmd, TerminateCmd
+from projects import metrics
 from projects.conf import conf
 from projects.encryption import seal
 from projects.models import Controller
@@ -29,9 +30,6 @@ OutboxMessage = StartInteractiveCmd | RunCommand | SendInput | TerminateCmd | Re
 START_TYPES: Final = ("START_INTERACTIVE_CMD", "RUN_COMMAND")
 """Types of the commands that begin a session: they expire, and are withdrawn with it."""
 DOORBELL: Final = {"type": "doorbell"}
-
-failed_rings = 0
-"""Doorbells of this process that the channel layer did not take."""
 
 
 # ---- outbox ----------------------------------------------------------------------------------------------------------
@@ -140,11 +138,10 @@ async def ring_question(question_id: UUID | str) -> None:
 
 
 async def _ring(group: str) -> None:
-    global failed_rings  # noqa: PLW0603 - a counter of the process
     try:
         await get_channel_layer().group_send(group, DOORBELL)
     except Exception as error:  # noqa: BLE001 - a layer may raise anything; the safety net covers it
-        failed_rings += 1
+        metrics.DOORBELLS_FAILED.inc()
         logger.warning("doorbell not rung: %s", type(error).__name__)
 
 

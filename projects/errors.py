@@ -399,6 +399,16 @@ class StartUnconfirmed(Unavailable):
         super().__init__(f"the host has not confirmed the start of session {session_id}")
 
 
+class ServerStopping(Unavailable):
+    """The process of the server is being stopped and takes no new call."""
+
+    code = "SERVER_STOPPING"
+    hint = "Nothing was done. Send the call again."
+
+    def __init__(self) -> None:
+        super().__init__("the server is being stopped or replaced")
+
+
 class StorageUnavailable(Unavailable):
     """The database did not take the write."""
 

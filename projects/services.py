@@ -5,6 +5,7 @@ Each action is one transaction (``session_actions``); then its turn is waited fo
 ``caller`` None is the server itself (admin, operator's commands). Everything raised is a ControllerActionError.
 """
 
+import time
 from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any, Literal
@@ -12,7 +13,7 @@ from uuid import UUID
 
 from controller_client.protocol.limits import START_TTL_SECONDS
 from controller_client.protocol.messages import SendInput, StartInteractiveCmd
-from projects import dispatch, policy, selectors, session_actions
+from projects import dispatch, metrics, policy, selectors, session_actions
 from projects.authentication import Caller
 from projects.conf import conf
 from projects.database import in_database
@@ -163,10 +164,15 @@ async def session_resize(
 
 async def _await_turn(turn: Turn, acted: Acted) -> InteractiveOutputResult:
     # The bell is heard before the controller is: nothing that answers the command can be missed.
+    began = time.perf_counter()
     async with dispatch.session_doorbell(acted.session_id) as bell:
         if acted.controller_id is not None:
             await dispatch.ring_controller(acted.controller_id)
-        return await take_turn(turn, bell, look_first=not acted.is_new)
+        result = await take_turn(turn, bell, look_first=not acted.is_new)
+    metrics.TURNS.labels(result.state).inc()
+    if acted.is_new and acted.input_seq and result.state != "running":
+        metrics.TURN_SECONDS.observe(time.perf_counter() - began)
+    return result
 
 
 def _fields(result: InteractiveOutputResult) -> dict[str, Any]:

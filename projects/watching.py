@@ -12,6 +12,7 @@ from uuid import UUID
 
 from django.db import connection
 
+from projects import draining, metrics
 from projects.conf import conf
 from projects.database import at_length, in_database
 from projects.dispatch import Doorbell, as_parameter
@@ -41,24 +42,26 @@ async def watch(bell: Doorbell, look: Callable[[bool], T | None], wait_seconds: 
     """What ``look`` finds, as soon as it finds something; it runs in a database thread and is told when it looks for the last time.
 
     ``is_long``: looking may take long.
-    ``look_first``: there may be something already; otherwise the host was only just rung. The last look must find something.
+    ``look_first``: there may be something already; otherwise the host was only just rung. The last look must find something, and
+    a process that is being stopped takes it sooner.
     """
     loop = asyncio.get_running_loop()
     began = reported = loop.time()
     deadline = began + wait_seconds
     report = REPORT.get() if bell.session_id is not None else None
     hop = at_length if is_long else in_database
-    if not look_first:
-        await bell.wait(wait_seconds)
+    is_rung = look_first or await bell.wait(wait_seconds)
     while True:
-        remaining = deadline - loop.time()
+        remaining = min(deadline - loop.time(), draining.seconds_left_to_wait())
         found = await hop(look, remaining <= 0)
         if found is not None:
+            if not is_rung and remaining > 0:
+                metrics.LOST_SESSION.inc()
             return found
         if report is not None and loop.time() - reported >= REPORT_SECONDS:
             reported = loop.time()
             await report(Progress(reported - began, wait_seconds, *await in_database(_how_far, str(bell.session_id))))
-        await bell.wait(deadline - loop.time())
+        is_rung = await bell.wait(min(deadline - loop.time(), draining.seconds_left_to_wait()))
 
 
 def _how_far(session_id: str) -> tuple[str, int]:

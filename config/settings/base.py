@@ -54,6 +54,11 @@ OUTPUT_RETAINED_BYTES = environment.number("HOLDLINE_OUTPUT_RETAINED_BYTES", 256
 # Each chain of the audit log that has grown is signed this often.
 AUDIT_SIGN_SECONDS = environment.seconds("HOLDLINE_AUDIT_SIGN_SECONDS", 300.0, at_least=0.0)
 SWEEP_SECONDS = environment.seconds("HOLDLINE_SWEEP_SECONDS", 5.0, at_least=0.05)
+# A process that is told to stop answers who waits and sends its controllers elsewhere, within this time.
+STOP_SECONDS = environment.seconds("HOLDLINE_STOP_SECONDS", 10.0, at_least=0.0)
+# What a scraper of /metrics shows; without it only the machine itself may look.
+METRICS_TOKEN = environment.text("HOLDLINE_METRICS_TOKEN")
+LOCAL_METRICS = True
 HELLO_DEADLINE_SECONDS = environment.seconds("HOLDLINE_HELLO_DEADLINE_SECONDS", limits.HELLO_DEADLINE_SECONDS, at_least=0.05)
 HEARTBEAT_SECONDS = environment.seconds("HOLDLINE_HEARTBEAT_SECONDS", limits.HEARTBEAT_SECONDS, at_least=0.05)
 DEAD_AFTER_SECONDS = environment.seconds("HOLDLINE_DEAD_AFTER_SECONDS", limits.DEAD_AFTER_SECONDS, at_least=0.1)
@@ -135,11 +140,15 @@ CHANNEL_LAYERS = {"default": _REDIS_LAYER if REDIS_URL else _MEMORY_LAYER}
 LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
-    "formatters": {"json": {"()": "config.log_format.JsonFormatter"}},
+    "formatters": {"json": {"()": "config.log_records.json_formatter"}},
     "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "json"}},
     "root": {"handlers": ["stderr"], "level": environment.text("HOLDLINE_LOG_LEVEL", "INFO").upper()},
     "loggers": {
         "django": {"handlers": [], "propagate": True, "level": "INFO"},
         "django.server": {"handlers": [], "propagate": True},
+        # uvicorn gives its loggers handlers of their own before we are loaded; an access log would repeat query strings.
+        "uvicorn": {"handlers": [], "propagate": True},
+        "uvicorn.error": {"handlers": [], "propagate": True},
+        "uvicorn.access": {"handlers": [], "propagate": False},
     },
 }

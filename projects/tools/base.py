@@ -10,9 +10,12 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Final, Generic, TypeVar
+from uuid import UUID
 
 from pydantic import BaseModel, ConfigDict, ValidationError
+from structlog.contextvars import bind_contextvars, bound_contextvars
 
+from projects import metrics
 from projects.authentication import ADMIN_SCOPE, Caller
 from projects.errors import ControllerActionError, InvalidArgument, UnknownArgument
 
@@ -72,8 +75,20 @@ class Tool(Generic[InputT]):
 
     async def call(self, arguments: Mapping[str, Any] | None, caller: Caller) -> ToolOutcome:
         """Runs the tool. Never raises but for cancellation: everything else is an outcome."""
+        with bound_contextvars(tool=self.name):
+            outcome = await self._outcome(arguments, caller)
+            if outcome.is_error:
+                logger.info("refused: %s", outcome.body["code"])
+        metrics.TOOL_CALLS.labels(self.name, outcome.body["code"] if outcome.is_error else "ok").inc()
+        return outcome
+
+    async def _outcome(self, arguments: Mapping[str, Any] | None, caller: Caller) -> ToolOutcome:
         try:
             model = self._validated(arguments or {})
+            # Both spellings that tools have. Ids of monitors are whatever their callers chose, and stay out of the log.
+            session_id = getattr(model, "session_id", None) or getattr(model, "sessionId", None)
+            if isinstance(session_id, UUID):
+                bind_contextvars(session_id=str(session_id))
             for scope in self.scopes if self.scopes_for is None else self.scopes_for(model):
                 caller.require(scope)
             result = await self.handler(model, caller)
