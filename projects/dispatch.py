@@ -1,36 +1,29 @@
 """The outbox and the doorbells.
 
 A command for a controller is a row, written in the transaction of the action that wants it; its body is encrypted, as it may
-hold typed text. A doorbell is a channel-layer message that only says "look again": it may be lost, doubled or late, so everybody
+hold typed text. A doorbell is a message (``projects.exchange``) that only says "look again": it may be lost, doubled or late, so everybody
 who waits for one also looks once per ``conf.safety_net_seconds``, and nothing but latency depends on it.
 """
 
 import asyncio
-import logging
 from datetime import UTC, datetime
 from types import TracebackType
 from typing import Any, Final, Self
 from uuid import UUID
-from weakref import WeakKeyDictionary
 
-from channels.layers import get_channel_layer
 from django.db import connection
 from django.utils import timezone
 
 from controller_client.protocol import codec
 from controller_client.protocol.messages import Resize, RunCommand, SendInput, StartInteractiveCmd, TerminateCmd
-from projects import metrics
 from projects.conf import conf
 from projects.encryption import seal
+from projects.exchange import exchange
 from projects.models import Controller
-
-logger = logging.getLogger(__name__)
 
 OutboxMessage = StartInteractiveCmd | RunCommand | SendInput | TerminateCmd | Resize
 START_TYPES: Final = ("START_INTERACTIVE_CMD", "RUN_COMMAND")
 """Types of the commands that begin a session: they expire, and are withdrawn with it."""
-DOORBELL: Final = {"type": "doorbell"}
-
 
 # ---- outbox ----------------------------------------------------------------------------------------------------------
 
@@ -118,52 +111,42 @@ def files_group(controller_id: UUID | str) -> str:
 
 
 async def ring_session(session_id: UUID | str) -> None:
-    """Wakes who waits for the session. Never raises."""
-    await _ring(session_group(session_id))
+    """Wakes who waits for the session. Waits for nothing and never raises, like the others."""
+    exchange().ring(session_group(session_id))
 
 
 async def ring_controller(controller_id: UUID | str) -> None:
-    """Wakes the connection that serves the controller. Never raises."""
-    await _ring(controller_group(controller_id))
+    """Wakes the connection that serves the controller."""
+    exchange().ring(controller_group(controller_id))
 
 
 async def ring_files(controller_id: UUID | str) -> None:
-    """Wakes the connection that asks the controller. Never raises."""
-    await _ring(files_group(controller_id))
+    """Wakes the connection that asks the controller."""
+    exchange().ring(files_group(controller_id))
 
 
 async def ring_question(question_id: UUID | str) -> None:
-    """Wakes who waits for the answer to a question. Never raises."""
-    await _ring(question_group(question_id))
-
-
-async def _ring(group: str) -> None:
-    try:
-        await get_channel_layer().group_send(group, DOORBELL)
-    except Exception as error:  # noqa: BLE001 - a layer may raise anything; the safety net covers it
-        metrics.DOORBELLS_FAILED.inc()
-        logger.warning("doorbell not rung: %s", type(error).__name__)
+    """Wakes who waits for the answer to a question."""
+    exchange().ring(question_group(question_id))
 
 
 class Doorbell:
     """Hears one group while it is entered: ``async with session_doorbell(id) as bell: await bell.wait(timeout)``.
 
-    Rings that come between two waits are kept as one. With a broken layer every wait takes its timeout, that is all.
+    Rings that come between two waits are kept as one. Where none gets through every wait takes its timeout, that is all.
     """
 
     def __init__(self, group: str, session_id: UUID | str | None = None) -> None:
         self._group = group
         self.session_id = session_id
         self._rung = asyncio.Event()
-        self._listener: asyncio.Task[None] | None = None
-        self._channel: str | None = None
 
     async def __aenter__(self) -> Self:
-        await self._listen()
+        exchange().join(self._group, self._rung)
         return self
 
     async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        await self._unlisten()
+        exchange().leave(self._group, self._rung)
 
     async def wait(self, timeout: float) -> bool:
         """True as soon as it rings, False after ``timeout`` seconds or the safety net, whichever is shorter: look again either way."""
@@ -172,75 +155,9 @@ class Doorbell:
                 async with asyncio.timeout(max(0.0, min(timeout, conf.safety_net_seconds))):
                     await self._rung.wait()
             except TimeoutError:
-                # The layer may have forgotten us (expiry, restart); joining twice is harmless.
-                await self._rejoin()
                 return False
         self._rung.clear()
         return True
-
-    async def _listen(self) -> None:
-        try:
-            layer = get_channel_layer()
-            await _anchor(layer)
-            self._channel = await layer.new_channel()
-            await layer.group_add(self._group, self._channel)
-        except Exception as error:  # noqa: BLE001
-            logger.warning("doorbell not heard: %s", type(error).__name__)
-            return
-        # One receive for the whole wait: cancelling a receive of the Redis layer unsubscribes its channel.
-        self._listener = asyncio.create_task(self._hear(layer, self._channel), name=f"doorbell {self._group}")
-
-    async def _hear(self, layer: Any, channel: str) -> None:
-        try:
-            while True:
-                await layer.receive(channel)
-                self._rung.set()
-        except Exception as error:  # noqa: BLE001
-            logger.warning("doorbell lost: %s", type(error).__name__)
-
-    async def _rejoin(self) -> None:
-        if self._listener is None or self._listener.done():
-            await self._unlisten()
-            await self._listen()
-            return
-        try:
-            await get_channel_layer().group_add(self._group, self._channel)
-        except Exception as error:  # noqa: BLE001
-            logger.warning("doorbell not joined again: %s", type(error).__name__)
-
-    async def _unlisten(self) -> None:
-        channel, self._channel = self._channel, None
-        listener, self._listener = self._listener, None
-        if listener is not None:
-            listener.cancel()
-        if channel is None:
-            return
-        leaving = asyncio.create_task(_leave(self._group, channel), name=f"leave {self._group}")
-        # Whoever waits may be being cancelled, again and again; leaving must happen all the same.
-        _leaving.add(leaving)
-        leaving.add_done_callback(_leaving.discard)
-        await asyncio.shield(leaving)
-
-
-_anchored: "WeakKeyDictionary[asyncio.AbstractEventLoop, Any]" = WeakKeyDictionary()
-
-
-async def _anchor(layer: Any) -> None:
-    """Keeps one channel of the layer for good: with none, the Redis layer's receiver naps for 0.1 s before it hears a new one."""
-    loop = asyncio.get_running_loop()
-    if _anchored.get(loop) is not layer:
-        await layer.new_channel()
-        _anchored[loop] = layer
-
-
-_leaving: set[asyncio.Task[None]] = set()
-
-
-async def _leave(group: str, channel: str) -> None:
-    try:
-        await get_channel_layer().group_discard(group, channel)
-    except Exception as error:  # noqa: BLE001
-        logger.warning("doorbell not left: %s", type(error).__name__)
 
 
 def session_doorbell(session_id: UUID | str) -> Doorbell:

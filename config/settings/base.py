@@ -6,10 +6,10 @@ Every variable is read here, through ``config.env``; ``projects.conf`` gives the
 import re
 import secrets
 from pathlib import Path
-from typing import Any
 
 from cryptography.fernet import Fernet
 
+from config.channel_layer import channel_layers
 from config.databases import database_settings
 from config.env import Environment
 from config.key_file import read_or_make_key
@@ -128,14 +128,7 @@ SESSION_COOKIE_SAMESITE = "Lax"
 CSRF_COOKIE_SAMESITE = "Lax"
 DATA_UPLOAD_MAX_MEMORY_SIZE = 1024 * 1024
 
-# Pub/sub survives a restart of Redis by itself, never waits longer than 0.1 s for a message, and is only a doorbell: a Redis
-# that hangs may hold nobody up for long, and redis-py's own defaults do not suit that.
-_REDIS_LAYER: dict[str, Any] = {
-    "BACKEND": "channels_redis.pubsub.RedisPubSubChannelLayer",
-    "CONFIG": {"hosts": [{"address": REDIS_URL, "socket_timeout": 1.0, "socket_connect_timeout": 1.0}], "prefix": "holdline"},
-}
-_MEMORY_LAYER: dict[str, Any] = {"BACKEND": "config.channel_layer.LocalChannelLayer"}
-CHANNEL_LAYERS = {"default": _REDIS_LAYER if REDIS_URL else _MEMORY_LAYER}
+CHANNEL_LAYERS = channel_layers(REDIS_URL)
 
 LOGGING = {
     "version": 1,

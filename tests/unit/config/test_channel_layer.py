@@ -1,45 +1,35 @@
-"""The in-memory layer: members hear, full ones do not hold up the others, what expired goes."""
+"""CHANNEL_LAYERS for a REDIS_URL, and none for none."""
 
-import pytest
-from channels.exceptions import ChannelFull
+import asyncio
+import time
 
-from config.channel_layer import LocalChannelLayer
+from channels_redis.pubsub import RedisPubSubChannelLayer
 
-_RING = {"type": "doorbell"}
-
-
-async def test_every_member_of_the_group_hears_and_nobody_else() -> None:
-    layer = LocalChannelLayer()
-    inside, other, outside = [await layer.new_channel() for _ in range(3)]
-    await layer.group_add("g", inside)
-    await layer.group_add("g", other)
-    await layer.group_send("g", _RING)
-    assert await layer.receive(inside) == _RING
-    assert await layer.receive(other) == _RING
-    assert outside not in layer.channels
+from config.channel_layer import channel_layers
+from tests.support.redis_server import Redis
+from tests.support.waiting import await_until
 
 
-async def test_a_member_that_does_not_listen_holds_up_nobody() -> None:
-    layer = LocalChannelLayer(capacity=1)
-    deaf, listening = await layer.new_channel(), await layer.new_channel()
-    await layer.group_add("g", deaf)
-    await layer.group_add("g", listening)
-    for _ in range(3):
-        await layer.group_send("g", _RING)
-        assert await layer.receive(listening) == _RING
+def test_one_process_needs_no_layer() -> None:
+    assert channel_layers("") == {}
 
 
-async def test_a_full_channel_still_says_so_to_who_sends_to_it_alone() -> None:
-    layer = LocalChannelLayer(capacity=1)
-    await layer.send("c", _RING)
-    with pytest.raises(ChannelFull):
-        await layer.send("c", _RING)
-
-
-async def test_what_nobody_fetched_expires() -> None:
-    layer = LocalChannelLayer(expiry=0)
-    await layer.group_add("g", "c")
-    await layer.group_send("g", _RING)
-    layer._clean_at = 0.0  # a second passes
-    await layer.group_send("g", _RING)
-    assert "c" not in layer.groups["g"]
+async def test_a_subscriber_that_was_idle_for_longer_than_any_of_the_clients_timeouts_still_hears() -> None:
+    redis = Redis().start()
+    try:
+        configured = channel_layers(redis.url)["default"]
+        assert configured["BACKEND"] == "channels_redis.pubsub.RedisPubSubChannelLayer"
+        layer = RedisPubSubChannelLayer(**configured["CONFIG"])
+        channel = await layer.new_channel()
+        await layer.group_add("g", channel)
+        hearing = asyncio.create_task(layer.receive(channel))
+        began = time.monotonic()
+        await await_until(lambda: time.monotonic() - began > 7, 30, "more time than the client's own default to pass")
+        assert not hearing.done()
+        # Idle too: the connection that sends.
+        await layer.group_send("g", {"type": "doorbell"})
+        async with asyncio.timeout(30):
+            assert await hearing == {"type": "doorbell"}
+        await layer.flush()
+    finally:
+        redis.remove()

@@ -11,7 +11,9 @@ import pytest
 from mcp_adapter import asgi
 from projects.authentication import AGENT_SCOPES, api_token_create
 from projects.database import in_database
+from projects.dispatch import session_group
 from projects.errors import StorageUnavailable
+from projects.exchange import exchange
 from projects.models import Controller, Project
 from tests.support.acting_host import ActingHost
 from tests.support.mcp_requests import META, Answer, message, modern, request
@@ -207,9 +209,7 @@ async def test_a_hundred_clients_that_go_away_leave_nothing_behind(bearer: dict[
     for _ in range(10):
         gone = asyncio.Event()
         waiting = [asyncio.create_task(request(body, headers={**bearer, **headers}, gone=gone)) for _ in range(10)]
-        await await_until(
-            lambda: sum(task.get_name().startswith("doorbell session") for task in asyncio.all_tasks()) == 10, 10, "ten waits"
-        )
+        await await_until(lambda: exchange().listeners().get(session_group(started["session_id"])) == 10, 10, "ten waits")
         gone.set()
         async with asyncio.timeout(10):
             await asyncio.gather(*waiting)

@@ -6,14 +6,13 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
-from channels.layers import InMemoryChannelLayer, get_channel_layer
 from django.utils import timezone
-from prometheus_client import REGISTRY
 
 from controller_client.protocol.codec import decode_from_server
 from controller_client.protocol.messages import SendInput
 from projects import dispatch
 from projects.encryption import open_sealed
+from projects.exchange import exchange
 from projects.models import Controller, ControllerCommand
 from tests.support.rows import make_controller, make_session
 from tests.support.waiting import await_until
@@ -73,57 +72,14 @@ async def test_a_wait_never_lasts_longer_than_the_safety_net(settings: Any) -> N
 
 async def test_leaving_forgets_the_group_even_when_cancelled() -> None:
     session_id = uuid4()
-    layer = get_channel_layer()
-    assert isinstance(layer, InMemoryChannelLayer)
 
     async def wait() -> None:
         async with dispatch.session_doorbell(session_id) as bell:
             await bell.wait(60)
 
     waiting = asyncio.create_task(wait())
-    await await_until(lambda: dispatch.session_group(session_id) in layer.groups, 5, "the waiter to listen")
+    await await_until(lambda: dispatch.session_group(session_id) in exchange().listeners(), 5, "the waiter to listen")
     waiting.cancel()
     with pytest.raises(asyncio.CancelledError):
         await waiting
-    await await_until(lambda: dispatch.session_group(session_id) not in layer.groups, 5, "the group to be gone")
-
-
-def _failed() -> float:
-    return REGISTRY.get_sample_value("holdline_doorbells_failed_total") or 0.0
-
-
-class _BrokenLayer:
-    async def group_send(self, *_: object) -> None:
-        raise ConnectionError
-
-    new_channel = group_add = group_discard = receive = group_send
-
-
-async def test_a_broken_layer_costs_time_and_nothing_else(monkeypatch: pytest.MonkeyPatch, settings: Any) -> None:
-    settings.SAFETY_NET_SECONDS = 0.02
-    working = get_channel_layer()
-    broken: Any = _BrokenLayer()
-    monkeypatch.setattr(dispatch, "get_channel_layer", lambda: broken)
-    before = _failed()
-    session_id = uuid4()
-    async with dispatch.session_doorbell(session_id) as bell:
-        await dispatch.ring_session(session_id)
-        assert not await bell.wait(5)
-        assert _failed() == before + 1
-        # The layer comes back: the wait after the next safety net hears again.
-        monkeypatch.setattr(dispatch, "get_channel_layer", lambda: working)
-        assert not await bell.wait(5)
-        await dispatch.ring_session(session_id)
-        assert await bell.wait(5)
-
-
-async def test_a_membership_the_layer_forgot_is_renewed(settings: Any) -> None:
-    settings.SAFETY_NET_SECONDS = 0.02
-    session_id = uuid4()
-    layer = get_channel_layer()
-    async with dispatch.session_doorbell(session_id) as bell:
-        layer.groups.clear()
-        await dispatch.ring_session(session_id)
-        assert not await bell.wait(5)
-        await dispatch.ring_session(session_id)
-        assert await bell.wait(5)
+    assert exchange().listeners() == {}

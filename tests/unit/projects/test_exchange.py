@@ -1,0 +1,105 @@
+"""Rings reach who listens: here at once, in other processes through the layer, and a broken layer costs nothing but that."""
+
+import asyncio
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from channels.layers import InMemoryChannelLayer
+from prometheus_client import REGISTRY
+
+from projects import exchange as module
+from projects.exchange import Exchange
+from tests.support.waiting import await_until
+
+DEADLINE_SECONDS = 30.0
+
+
+class _Layer(InMemoryChannelLayer):  # type: ignore[misc] # channels is untyped
+    """A layer that can be broken: it fails at everything, or hangs for ever."""
+
+    mode = "up"
+
+    async def _pass(self) -> None:
+        if self.mode == "broken":
+            raise ConnectionError
+        if self.mode == "hanging":
+            await asyncio.Event().wait()
+
+    async def group_send(self, group: str, message: dict[str, Any]) -> None:
+        await self._pass()
+        await super().group_send(group, message)
+
+    async def new_channel(self, prefix: str = "specific.") -> str:
+        await self._pass()
+        return str(await super().new_channel(prefix))
+
+
+@pytest.fixture
+def layer(monkeypatch: pytest.MonkeyPatch) -> _Layer:
+    found = _Layer()
+    monkeypatch.setattr(module, "get_channel_layer", lambda: found)
+    monkeypatch.setattr(module, "RETRY_SECONDS", 0.01)
+    return found
+
+
+def _failed() -> float:
+    return REGISTRY.get_sample_value("holdline_doorbells_failed_total") or 0.0
+
+
+async def _heard(event: asyncio.Event) -> None:
+    async with asyncio.timeout(DEADLINE_SECONDS):
+        await event.wait()
+
+
+async def test_a_ring_is_heard_here_at_once_whatever_the_layer_does(layer: _Layer) -> None:
+    for layer.mode in ("up", "broken", "hanging"):
+        exchange, event, name = Exchange(), asyncio.Event(), str(uuid4())
+        exchange.join(name, event)
+        exchange.ring(name)
+        assert event.is_set()
+
+
+async def test_a_ring_is_heard_in_other_processes(layer: _Layer) -> None:
+    there, here, event, other = Exchange("there"), Exchange("here"), asyncio.Event(), asyncio.Event()
+    there.join("a", event)
+    there.join("b", other)
+    await await_until(lambda: layer.groups.get(module.GROUP), DEADLINE_SECONDS, "the other process to listen")
+    event.clear()
+    other.clear()
+    here.ring("a")
+    await _heard(event)
+    assert not other.is_set()
+
+
+async def test_rings_are_lost_and_counted_while_the_layer_is_away_and_heard_when_it_is_back(layer: _Layer) -> None:
+    layer.mode = "broken"
+    there, here, event = Exchange("there"), Exchange("here"), asyncio.Event()
+    there.join("a", event)
+    before = _failed()
+    here.ring("a")
+    await await_until(lambda: _failed() > before, DEADLINE_SECONDS, "the loss to be counted")
+    assert not event.is_set()
+    layer.mode = "up"
+    # It may have missed something meanwhile: everybody looks when the layer is there again.
+    await _heard(event)
+
+
+async def test_a_layer_that_hangs_gathers_each_name_once(layer: _Layer) -> None:
+    layer.mode = "hanging"
+    exchange = Exchange()
+    for number in range(10_000):
+        exchange.ring(f"session {number % 10}")
+    await asyncio.sleep(0)
+    assert len(exchange._unsent) <= 10
+
+
+async def test_without_a_layer_nothing_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "get_channel_layer", lambda: None)
+    exchange, event = Exchange(), asyncio.Event()
+    exchange.join("a", event)
+    exchange.ring("a")
+    assert event.is_set()
+    assert exchange._tasks == []
+    exchange.leave("a", event)
+    assert exchange.listeners() == {}
