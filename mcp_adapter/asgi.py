@@ -8,9 +8,11 @@ program it called about is not touched.
 import json
 import logging
 from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
 from typing import Any, Final
 from urllib.parse import parse_qs
 
+from mcp.server.lowlevel import Server
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp.server.transport_security import TransportSecuritySettings
 
@@ -37,14 +39,13 @@ _SECURITY: Final = TransportSecuritySettings(enable_dns_rebinding_protection=Fal
 
 _RETRY_SOON: Final = (b"retry-after", b"1")
 
-_server = build_server()
 # It says at every request that a session manager started and stopped.
 logging.getLogger("mcp.server.streamable_http_manager").setLevel(logging.WARNING)
 logging.getLogger("mcp.server.streamable_http").setLevel(logging.WARNING)
 
 
-async def application(scope: Scope, receive: Receive, send: Send) -> None:
-    """The ASGI application mounted at ``/mcp``."""
+async def serve(server: Server[Any], scope: Scope, receive: Receive, send: Send) -> None:
+    """One request to ``server``, from the first check to the last byte."""
     headers: Mapping[bytes, bytes] = dict(scope["headers"])
     if (status := refusal_status(headers)) is not None:
         await _answer(send, status, {"error": "this Host or Origin is not served here"})
@@ -69,10 +70,14 @@ async def application(scope: Scope, receive: Receive, send: Send) -> None:
         await _answer(send, error.status, dict(error.body()), *_headers_for(error, scope, is_token_shown=authorization is not None))
         return
     manager = StreamableHTTPSessionManager(
-        app=_server, stateless=True, json_response=False, security_settings=_SECURITY, max_request_body_size=MAX_BODY_BYTES
+        app=server, stateless=True, json_response=False, security_settings=_SECURITY, max_request_body_size=MAX_BODY_BYTES
     )
     async with manager.run():
         await manager.handle_request({**scope, CALLER: caller, TOOLSETS_ASKED: toolsets}, receive, _opened_early(send))
+
+
+application: Final = partial(serve, build_server())
+"""The ASGI application mounted at ``/mcp``."""
 
 
 def _headers_for(error: ControllerActionError, scope: Scope, *, is_token_shown: bool) -> tuple[tuple[bytes, bytes], ...]:

@@ -16,6 +16,12 @@ def bearer_proxy(port: int, token: str) -> Iterator[str]:
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
 
+        def handle_one_request(self) -> None:
+            try:
+                super().handle_one_request()
+            except OSError:
+                self.close_connection = True
+
         def log_message(self, format: str, *arguments: object) -> None:  # noqa: A002 - the library's name
             pass
 
@@ -26,7 +32,8 @@ def bearer_proxy(port: int, token: str) -> Iterator[str]:
             try:
                 upstream.request(self.command, self.path, body, {"Authorization": f"Bearer {token}", **headers})
                 self._answer(upstream.getresponse())
-            except OSError:
+            except (OSError, http.client.HTTPException):
+                # One of the two went away in the middle.
                 self.close_connection = True
             finally:
                 upstream.close()

@@ -24,13 +24,13 @@ _START_SECONDS = 30.0
 _STOP_SECONDS = 10.0
 _DAPHNE_OPTIONS = (
     *("--websocket_timeout", "-1", "--ping-interval", "10", "--ping-timeout", "10"),
-    *("--application-close-timeout", "30", "-v", "0", "config.asgi:application"),
+    *("--application-close-timeout", "30", "-v", "0"),
 )
 # Of its WebSocket implementations this is the one with backpressure. An idle connection of a caller is kept as long as Daphne keeps it.
 _UVICORN_OPTIONS = (
     *("--ws", "websockets-sansio", "--ws-max-size", "262144", "--ws-ping-interval", "10", "--ws-ping-timeout", "10"),
     *("--ws-per-message-deflate", "false", "--lifespan", "off", "--timeout-graceful-shutdown", "5", "--timeout-keep-alive", "60"),
-    *("--log-level", "warning", "config.asgi:application"),
+    *("--log-level", "warning"),
 )
 SERVERS = ("daphne", "uvicorn")
 _CREDENTIAL_SUFFIX = ".credential"
@@ -49,17 +49,17 @@ def accepts(port: int) -> bool:
         return probe.connect_ex(("127.0.0.1", port)) == 0
 
 
-def server_command(server: str, port: int) -> list[str]:
+def server_command(server: str, port: int, application: str = "config.asgi:application") -> list[str]:
     """The command line of a server process; ``server`` is one of SERVERS."""
     options = {
         "daphne": ("-b", "127.0.0.1", "-p", str(port), *_DAPHNE_OPTIONS),
         "uvicorn": ("--host", "127.0.0.1", "--port", str(port), *_UVICORN_OPTIONS),
     }
-    return [str(Path(sys.executable).parent / server), *options[server]]
+    return [str(Path(sys.executable).parent / server), *options[server], application]
 
 
 class Stack:
-    """A server and a daemon that can be killed, stopped and started again. ``SERVER_KIND``, one of SERVERS, is what serves.
+    """A server and a daemon that can be killed, stopped and started again. ``SERVER_KIND``, one of SERVERS, serves ``APPLICATION``.
 
     ``account`` runs the daemon as that ordinary user. ``daemon_port`` is where the daemon connects to when it is not the server
     itself, such as a proxy; ``daemon_prefix`` stands before its command line. ``root`` holds ``data`` (server), ``host`` (daemon's
@@ -67,6 +67,7 @@ class Stack:
     """
 
     SERVER_KIND: ClassVar[str] = "daphne"
+    APPLICATION: ClassVar[str] = "config.asgi:application"
 
     def __init__(
         self,
@@ -124,7 +125,7 @@ class Stack:
         self._wait_started(self.server, lambda: accepts(self.port), "the server to accept connections")
 
     def _launch(self, port: int, log_name: str, environment: dict[str, str]) -> subprocess.Popen[bytes]:
-        command, variables = server_command(self.SERVER_KIND, port), self.server_environment(**environment)
+        command, variables = server_command(self.SERVER_KIND, port, self.APPLICATION), self.server_environment(**environment)
         with (self.root / log_name).open("ab") as log:
             return subprocess.Popen(command, cwd=PROJECT_ROOT, env=variables, stdout=log, stderr=log, stdin=subprocess.DEVNULL)
 
