@@ -95,12 +95,12 @@ class InputQueue:
                 acks.append(self._finish(failure=refusal))
                 continue
             try:
-                head.data = self._target.encode(head.command) if head.data is None else head.data
+                data = self._encoded(head)
             except InputRefused as error:
                 acks.append(self._finish(failure=error.failure))
                 continue
             self._type(head, now)
-            if head.taken < len(head.data):
+            if head.taken < len(data):
                 break
             self._target.on_taken(head.command)
             acks.append(self._finish())
@@ -136,6 +136,13 @@ class InputQueue:
         """Type what the terminal itself says (its answer to a query): not in the middle of an input."""
         self._answers += data
         self._type_answers()
+
+    def _encoded(self, head: _Pending) -> bytes:
+        """The bytes that are meant. A secret is asked about again whenever some of it is to be typed: the question may be over."""
+        if head.data is None or head.command.secret is not None:
+            data = self._target.encode(head.command)
+            head.data = data if head.data is None or not head.taken else head.data
+        return head.data
 
     def _type(self, head: _Pending, now: float) -> None:
         if head.data is not None and head.taken < len(head.data):

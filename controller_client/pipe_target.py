@@ -27,7 +27,7 @@ class PipeTarget:
             raise InputRefused(
                 "NOT_A_TERMINAL", "without a terminal ctrl-c is a signal and has to be sent alone, and ctrl-d ends the input"
             )
-        plain = SendInput(seq=0, session_id="", input_seq=0, data=command.data, keys=keys, secret=command.secret)
+        plain = SendInput(seq=0, session_id="", input_seq=0, data=command.data, keys=keys, secret=command.secret, may_echo=command.may_echo)
         return encode_input(plain, RAW_MODES, open_line_bytes=0, application_cursor=False, is_asking_for_secret=False)
 
     def type_bytes(self, data: bytes) -> int:

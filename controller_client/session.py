@@ -14,6 +14,7 @@ from typing import Final
 from controller_client.control_group import SessionGroup
 from controller_client.input_queue import InputQueue, InputTarget
 from controller_client.one_shot import StartCommand, as_end, as_start
+from controller_client.output_mask import SessionMasks
 from controller_client.output_pump import OutputPump
 from controller_client.pipe_target import STDIN_CLOSED, PipeTarget
 from controller_client.process import Process
@@ -69,6 +70,7 @@ class InteractiveSession:
         self._group = SessionGroup.of(groups, start.session_id) if groups is not None else None
         self._target: InputTarget | None = None
         self._inputs = InputQueue(start.session_id, self)
+        self._masks = SessionMasks(_STREAMS["pipe"])
         # What the program is given before any input; only then, if that is asked for, its input is closed.
         self._first_input: SendInput | None = None
         self._first_bytes = b""
@@ -171,7 +173,7 @@ class InteractiveSession:
 
     def read_fds(self, now: float) -> Iterable[int]:
         """Descriptors whose output is wanted now; none while the program is paused."""
-        if self._process is None or self.has_ended or self._read_again_at is not None or not self.pump.read_budget(now):
+        if self._process is None or self.has_ended or self._read_again_at is not None or not self._read_budget(now):
             return ()
         return self._process.output_fds
 
@@ -189,8 +191,8 @@ class InteractiveSession:
         """When ``advance`` is due although nothing happens."""
         times = [self.pump.deadline(now)]
         if not self.has_ended and self._end is not None:
-            times += [self._inputs.deadline, self._end.deadline()]
-            if self.pump.read_budget(now):
+            times += [self._inputs.deadline, self._end.deadline(), self._masks.deadline]
+            if self._read_budget(now):
                 # A paused program is neither read nor looked at; what ends the pause wakes us.
                 times += [self._next_look_at, self._read_again_at]
         return min((at for at in times if at is not None), default=None)
@@ -248,11 +250,13 @@ class InteractiveSession:
         if self.has_ended or self._end is None or self._process is None:
             return []
         acks = self._inputs.expire(now)
+        if (due := self._masks.deadline) is not None and now >= due:
+            self._release_output(now)
         if self._end.has_exited or (self._read_again_at is not None and now >= self._read_again_at):
             self._read_all(now)
-        elif self._next_look_at is not None and now >= self._next_look_at and self.pump.read_budget(now):
+        elif self._next_look_at is not None and now >= self._next_look_at and self._read_budget(now):
             self._look(now)
-        self._end.advance(now, is_output_open=self._is_output_open, is_paused=not self.pump.read_budget(now))
+        self._end.advance(now, is_output_open=self._is_output_open, is_paused=not self._read_budget(now))
         if self._end.is_over:
             acks += self._conclude(now)
         return acks
@@ -265,7 +269,11 @@ class InteractiveSession:
 
     def encode(self, command: SendInput) -> bytes:
         """The bytes to type, as things are now. Raises InputRefused."""
-        return self._running_target().encode(command)
+        data = self._running_target().encode(command)
+        if command.secret is not None:
+            # Before a byte of it is typed: what the program shows of it comes later.
+            self._masks.add(command.secret.rstrip(b"\r\n"))
+        return data
 
     def type_bytes(self, data: bytes) -> int:
         """Type what there is room for; nothing, as long as the program has not been given what comes first."""
@@ -319,12 +327,27 @@ class InteractiveSession:
         """Read until there is nothing more, or enough for this turn; whether anything came. The last time nothing pauses it."""
         has_read = False
         for descriptor, stream in list(self._running_process().output_fds.items()):
-            if data := self._read(descriptor, LAST_READ_BYTES if is_last else self.pump.read_budget(now)):
+            if data := self._read(descriptor, LAST_READ_BYTES if is_last else self._read_budget(now)):
                 has_read = True
-                self.pump.produce(stream, data, now)
-                if self._watcher is not None and (answer := self._watcher.on_output(data)):
-                    self._inputs.answer(answer)
+                self._take_output(stream, self._masks.feed(stream, data, now), now)
         return has_read
+
+    def _take_output(self, stream: Stream, data: bytes, now: float) -> None:
+        """Output without secrets: nothing behind this point sees any other."""
+        if data:
+            self.pump.produce(stream, data, now)
+            if self._watcher is not None and (answer := self._watcher.on_output(data)):
+                self._inputs.answer(answer)
+
+    def _release_output(self, now: float) -> bool:
+        """What was held back as a possible beginning of a secret; whether there was any."""
+        released = list(self._masks.release())
+        for stream, data in released:
+            self._take_output(stream, data, now)
+        return bool(released)
+
+    def _read_budget(self, now: float) -> int:
+        return max(0, self.pump.read_budget(now) - self._masks.held_bytes)
 
     def _read(self, descriptor: int, budget: int) -> bytes:
         """What is there, up to what may be read in this turn."""
@@ -352,7 +375,7 @@ class InteractiveSession:
 
     def _drain(self) -> bool:
         now = time.monotonic()
-        return self._read_all(now) or not self.pump.read_budget(now)
+        return self._read_all(now) or self._release_output(now) or not self._read_budget(now)
 
     def _report(self, verdict: Verdict) -> TerminalReport:
         return TerminalReport(
@@ -377,6 +400,7 @@ class InteractiveSession:
         if self._end is None:
             return []
         acks = self._inputs.withdraw_all(_ENDED)
+        self._release_output(now)
         self.done = as_end(self._command, self._end.done(self.pump.sender.finals(), now))
         if self._watcher is not None:
             self._watcher.close()

@@ -81,7 +81,7 @@ def encode_input(
 
     ``open_line_bytes``: how much of an unfinished line was typed before. Raises InputRefused.
     """
-    if command.secret is not None and not is_asking_for_secret:
+    if command.secret is not None and not (is_asking_for_secret or command.may_echo):
         raise InputRefused("NOT_ASKING_FOR_SECRET", "the terminal is not asking for a secret, so it would be shown")
     typed = command.data + (command.secret or b"") + _keys(command.keys, application_cursor=application_cursor)
     if len(typed) > MAX_INPUT_BYTES:

@@ -1,4 +1,4 @@
-"""Seals what must not be readable in a copy of the database: bodies of commands, which may hold a secret."""
+"""Seals what must not be readable in a copy of the database: secrets, and bodies of commands, which may hold one."""
 
 from functools import lru_cache
 
@@ -15,6 +15,11 @@ def seal(plain: bytes) -> bytes:
 def open_sealed(sealed: bytes | memoryview) -> bytes:
     """What was sealed, under any of the keys. Raises cryptography.fernet.InvalidToken if it was not sealed by one of them."""
     return _fernet(conf.encryption_keys).decrypt(bytes(sealed))
+
+
+def reseal(sealed: bytes | memoryview) -> bytes:
+    """What was sealed under any of the keys, under the newest one. Raises as ``open_sealed``."""
+    return _fernet(conf.encryption_keys).rotate(bytes(sealed))
 
 
 @lru_cache(maxsize=4)

@@ -251,7 +251,7 @@ class NoControllerEnrolled(NotFound):
 
 
 class SecretNotFound(NotFound):
-    """The project has no secret of this name."""
+    """The project has no secret of this name that may be typed into this session. Which of it is not told."""
 
     code = "SECRET_NOT_FOUND"
     hint = (
@@ -259,7 +259,7 @@ class SecretNotFound(NotFound):
     )
 
     def __init__(self, name: str) -> None:
-        super().__init__(f"there is no secret {name[:64]!r} in this project")
+        super().__init__(f"there is no secret {name[:64]!r} for this session")
 
 
 class Conflict(ControllerActionError):

@@ -17,7 +17,7 @@ from projects import dispatch, metrics, policy, selectors, session_actions
 from projects.authentication import Caller
 from projects.conf import conf
 from projects.database import in_database
-from projects.errors import InvalidArgument, SecretNotFound
+from projects.errors import InvalidArgument
 from projects.idempotency import request_for
 from projects.results import CommandResult, InteractiveCommandResult, InteractiveOutputResult, return_code_of
 from projects.session_actions import Acted, NewSession, actor_of
@@ -85,14 +85,15 @@ async def controller_send_input(
 ) -> InteractiveOutputResult:
     """Types ``input_text`` exactly as given, or ``keys``, and returns what came after it at the next prompt, the end, or after the wait.
 
-    Nothing to type: only waits (a poll). ``terminate``: ends the session and waits for its end. The output starts where the last call's
-    ended. Raises SessionNotFound, SessionEnded, InputRefused, ControllerOffline and the errors of ``policy``.
+    ``secret``: the name of a stored one, which is typed instead, with Enter. Nothing to type: only waits (a poll). ``terminate``: ends
+    the session and waits for its end. The output starts where the last call's ended. Raises SessionNotFound, SessionEnded, SecretNotFound,
+    InputRefused, ControllerOffline and the errors of ``policy``.
     """
     data = policy.input_bytes(input_text, keys)
-    if secret is not None:
-        raise SecretNotFound(secret)
-    if terminate and (data or keys or eof):
+    if terminate and (data or keys or eof or secret is not None):
         raise InvalidArgument(["terminate: cannot be combined with input; send the input first, or only terminate"])
+    if secret is not None and (data or keys or eof):
+        raise InvalidArgument(["secret: is typed alone, and the Enter after it is typed for you; leave input_text and keys out"])
     turn = partial(
         Turn,
         project_id,
@@ -105,15 +106,17 @@ async def controller_send_input(
     if terminate:
         acted = await in_database(session_actions.terminate_session, project_id, session_id, actor_of(caller))
         return await _await_turn(turn(from_offset=acted.from_offset, until="end"), acted)
-    is_poll = not (data or keys or eof)
+    is_poll = not (data or keys or eof or secret is not None)
     if is_poll:
         now = await in_database(selectors.session_snapshot, project_id, session_id)
         acted = Acted(session_id, None, from_offset=now.shown_offset, input_seq=now.input_seq, is_new=False)
     else:
         body = {"session_id": session_id, "input_text": input_text, "keys": list(keys), "eof": eof}
+        if secret is not None:
+            body["secret"] = secret
         request = request_for(project_id, request_id, "session.input", body)
         build = partial(SendInput, session_id=str(session_id), data=data, keys=list(keys), eof=eof)
-        acted = await in_database(session_actions.send_input, project_id, session_id, caller, build, request)
+        acted = await in_database(session_actions.send_input, project_id, session_id, caller, build, request, secret=secret)
     return await _await_turn(turn(from_offset=acted.from_offset, input_seq=acted.input_seq, is_poll=is_poll), acted)
 
 

@@ -17,7 +17,7 @@ from django.utils import timezone
 from controller_client.protocol.limits import START_TTL_SECONDS, TERMINATE_GRACE_SECONDS
 from controller_client.protocol.messages import Resize, RunCommand, SendInput, StartInteractiveCmd, TerminateCmd
 from controller_client.protocol.session_state import SessionState
-from projects import command_rules, dispatch, selectors
+from projects import command_rules, dispatch, secret_store, selectors
 from projects.audit_log import audit
 from projects.authentication import Caller
 from projects.conf import conf
@@ -148,18 +148,25 @@ RETURNING input_seq, shown_offset, terminal_kind, command
 """  # noqa: S608 - placeholders only
 
 
-def send_input(project_id: UUID, session_id: UUID, caller: Caller | None, build: Any, request: Request | None) -> Acted:
-    """Commits the SEND_INPUT that ``build`` makes of its numbers. Raises SessionNotFound, SessionEnded or ControllerOffline."""
+def send_input(
+    project_id: UUID, session_id: UUID, caller: Caller | None, build: Any, request: Request | None, *, secret: str | None = None
+) -> Acted:
+    """Commits the SEND_INPUT that ``build`` makes of its numbers, with the value of the ``secret`` named and the Enter after it.
+
+    Raises SessionNotFound, SessionEnded, ControllerOffline or SecretNotFound.
+    """
     for _ in range(_RACES):
         try:
             with transaction.atomic():
-                return _send_input_once(project_id, session_id, caller, build, request)
+                return _send_input_once(project_id, session_id, caller, build, request, secret=secret)
         except IntegrityError:
             continue
     raise StorageUnavailable
 
 
-def _send_input_once(project_id: UUID, session_id: UUID, caller: Caller | None, build: Any, request: Request | None) -> Acted:
+def _send_input_once(
+    project_id: UUID, session_id: UUID, caller: Caller | None, build: Any, request: Request | None, *, secret: str | None
+) -> Acted:
     if request is not None and (earlier := request.earlier()) is not None:
         return Acted(session_id, None, earlier.from_offset, earlier.input_seq or 0, earlier.command_seq, is_new=False)
     controller_id, seq = _number_command(project_id, session_id)
@@ -170,23 +177,28 @@ def _send_input_once(project_id: UUID, session_id: UUID, caller: Caller | None, 
         raise SessionEnded(session_id, selectors.session_of(project_id, session_id).state)
     input_seq, from_offset, terminal_kind, command = row
     message: SendInput = build(seq=seq, input_seq=input_seq)
+    if secret is not None:
+        opened = secret_store.secret_open(project_id, secret, controller_id=controller_id, command=command)
+        message = msgspec.structs.replace(message, secret=opened.value + b"\n", may_echo=opened.may_echo)
     rules = command_rules.rules_of(project_id)
     if not rules.commands.is_open and command_rules.takes_lines(command, terminal_kind):
         rules.check_typed(message, is_hidden=terminal_kind == "secret")
     dispatch.enqueue(controller_id=controller_id, session_id=session_id, message=message)
-    detail = _input_detail(message, is_hidden=terminal_kind == "secret")
+    detail = _input_detail(message, is_hidden=terminal_kind == "secret", secret=secret)
     audit(actor_of(caller), "session.input", (project_id, controller_id, session_id), detail)
     if request is not None:
         request.record(Done(session_id, input_seq, from_offset, seq))
     return Acted(session_id, controller_id, from_offset, input_seq, seq)
 
 
-def _input_detail(message: SendInput, *, is_hidden: bool) -> dict[str, Any]:
-    """What the audit row says of an input: never its text, and of a hidden one not even its length."""
-    if is_hidden:
-        return {"input_seq": message.input_seq, "hidden": True}
+def _input_detail(message: SendInput, *, is_hidden: bool, secret: str | None) -> dict[str, Any]:
+    """What the audit row says of an input: never its text, nor its exact length."""
+    if secret is not None:
+        return {"input_seq": message.input_seq, "secret": secret}
     size = len(message.data)
     bucket = next(limit for limit in (0, 16, 256, 4096, 65_536) if size <= limit)
+    if is_hidden:
+        return {"input_seq": message.input_seq, "typed": f"(hidden input, at most {max(16, bucket)} keys)"}
     return {"input_seq": message.input_seq, "at_most_bytes": bucket, "keys": len(message.keys), "eof": message.eof}
 
 

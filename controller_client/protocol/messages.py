@@ -293,7 +293,9 @@ class DoneAck(Message, frozen=True, tag="DONE_ACK"):
 
 
 class SendInput(Message, frozen=True, tag="SEND_INPUT"):
-    """Type ``data``, or the named ``keys``, or a ``secret`` (only while the terminal asks for one); ``eof`` ends the input after it.
+    """Type ``data``, or the named ``keys``, or a ``secret``; ``eof`` ends the input after it.
+
+    A secret is typed only while the terminal asks for one, unless it ``may_echo``. From then on output that shows it is masked.
 
     *Host only:* ``refused`` says that the host's policy does not let it pass; ``is_line_checked`` that it did, as whole command
     lines, which holds as long as no earlier input was typed in part.
@@ -305,9 +307,14 @@ class SendInput(Message, frozen=True, tag="SEND_INPUT"):
     data: bytes = b""
     keys: list[str] = []
     secret: bytes | None = None
+    may_echo: bool = False
     eof: bool = False
     refused: Failure | None = None
     is_line_checked: bool = False
+
+    def __repr__(self) -> str:
+        """Without anything that is typed: this may get into a traceback."""
+        return f"SendInput(seq={self.seq}, session_id={self.session_id!r}, input_seq={self.input_seq})"
 
 
 class TerminateCmd(Message, frozen=True, tag="TERMINATE_CMD"):

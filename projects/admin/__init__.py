@@ -6,10 +6,11 @@ from projects.admin.audit import AuditEventAdmin
 from projects.admin.controllers import ControllerAdmin
 from projects.admin.monitors import MonitorAdmin
 from projects.admin.projects import ProjectAdmin
+from projects.admin.secrets import SecretAdmin
 from projects.admin.sessions import CommandSessionAdmin
 from projects.admin.tokens import ApiTokenAdmin
 
-__all__ = ["ApiTokenAdmin", "AuditEventAdmin", "CommandSessionAdmin", "ControllerAdmin", "MonitorAdmin", "ProjectAdmin"]
+__all__ = ["ApiTokenAdmin", "AuditEventAdmin", "CommandSessionAdmin", "ControllerAdmin", "MonitorAdmin", "ProjectAdmin", "SecretAdmin"]
 
 admin.site.site_header = admin.site.site_title = "Holdline"
 admin.site.index_title = "Site administration"

@@ -7,6 +7,7 @@ from projects.models.accounts import ApiToken, Controller, ControllerCredential,
 from projects.models.audit import AuditEvent, AuditMark
 from projects.models.commands import ActionRequest, ControllerCommand, FileRequest, ReadCursor
 from projects.models.monitoring import Monitor, MonitorChunk
+from projects.models.secrets import Secret
 from projects.models.sessions import CommandSession, OutputChunk, OutputGap, StreamName
 
 __all__ = [
@@ -26,5 +27,6 @@ __all__ = [
     "OutputGap",
     "Project",
     "ReadCursor",
+    "Secret",
     "StreamName",
 ]

@@ -28,7 +28,10 @@ class SendInput(ToolInput):
     ] = ()
     secret: Annotated[
         str | None,
-        Field(description="Name of a stored secret, typed by the server without anybody seeing it; only while prompt.kind is 'secret'."),
+        Field(
+            description="Name of a stored secret: its value is typed, and Enter after it, without anybody seeing it. Alone, and only while"
+            " prompt.kind is 'secret'."
+        ),
     ] = None
     terminate: Annotated[bool, Field(description="End the session: its whole process tree. Cannot be combined with input.")] = False
     wait_seconds: WaitSeconds = DEFAULT_WAIT_SECONDS

@@ -56,6 +56,25 @@ def test_an_input_is_acknowledged_when_the_kernel_has_all_of_it() -> None:
     assert (kernel.taken, queue.is_blocked, queue.settled) == (b"hello", False, 1)
 
 
+def test_what_is_left_of_a_secret_is_not_typed_once_the_question_is_over() -> None:
+    class Hiding(Kernel):
+        is_hiding = True
+
+        def encode(self, command: SendInput) -> bytes:
+            if command.secret is not None and not self.is_hiding:
+                raise InputRefused("NOT_ASKING_FOR_SECRET", "no")
+            return command.secret or command.data
+
+    kernel = Hiding(room=0)
+    queue = InputQueue("s", kernel)
+    assert queue.submit(_input(1, secret=b"hunter2"), 0.0) == []
+    kernel.room = 3
+    assert queue.advance(1.0) == []
+    kernel.room, kernel.is_hiding = 10, False
+    assert _told(queue.advance(2.0)) == [(1, 3, "NOT_ASKING_FOR_SECRET")]
+    assert kernel.taken == b"hun"
+
+
 def test_inputs_wait_for_those_before_them() -> None:
     kernel = Kernel(room=0)
     queue = InputQueue("s", kernel)

@@ -244,7 +244,7 @@ async def test_what_is_typed_at_a_hidden_prompt_is_recorded_nowhere(project_id: 
     text = await in_database(recorded)
     assert "hunter2" not in text
     details = await in_database(lambda: list(AuditEvent.objects.filter(action="session.input").values_list("detail", flat=True)))
-    assert details == [{"input_seq": 1, "hidden": True}]
+    assert details == [{"input_seq": 1, "typed": "(hidden input, at most 16 keys)"}]
     assert not await in_database(ControllerCommand.objects.exclude(body=None).exists)
 
 
