@@ -1,9 +1,11 @@
 """One look at a log: the bytes from a place on, and what became of the file meanwhile. Nothing is remembered between two looks.
 
-A place is the file's identity (device and inode), a position, and a mark of the bytes before it. A writer's log is a series of files:
-the one that has the name, and before it those that had it, which are looked for beside it. So a file that was renamed is read to
-its end before the next one; and one that was cut goes on in its copy, if rotation made one. The mark tells what the identity and the
-length do not: content that was cut and has grown again, and an inode that was given to another file.
+A place is the file's identity (device and inode), a position, and a mark: of the bytes before it, and of the time up to which all others
+of the series are known. A writer's log is a series of files: the one that has the name, and before it those that had it, which are looked
+for beside it. So a file that was renamed is read to its end before the next one; and one that was cut goes on in its copy, if rotation
+made one. Whoever did not notice the rotation may write on to a file that was left: what such files have got since is told before what is
+new in the one that has the name. The mark tells what identity and length do not: content that was cut and has grown again, and an inode
+that was given to another file.
 """
 
 import codecs
@@ -11,9 +13,10 @@ import errno
 import os
 import re
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
+from functools import partial
 from hashlib import blake2b
 from typing import Final
 
@@ -21,14 +24,20 @@ import msgspec
 
 from controller_client.log_paths import FileRefused, LogPaths, Place, identity_of, is_plain, not_found, read_error
 from controller_client.protocol.limits import MAX_FILE_CHUNK_BYTES
-from controller_client.protocol.messages import FileChunk, ReadFile, ResetReason
+from controller_client.protocol.messages import FileChunk, FilePlace, ReadFile, ResetReason
 
 MARK_BYTES: Final = 256
 # A writer that was told to reopen its log, and others that write to it, may write to the old one a little longer.
 QUIET_SECONDS: Final = 0.25
+# One that is never quiet is left at its end all the same once nothing has been renamed for so long: the next one has lines, too.
+SETTLED_SECONDS: Final = 2.0
 # What a sparse file has less of than this is read as the zeros it stands for.
 LEAST_HOLE_BYTES: Final = 1 << 20
 MAX_ENTRIES: Final = 10_000
+# A name may be missed by who lists a directory while it is renamed. So what is not found is looked for again, until nothing was renamed
+# meanwhile; a directory's time is no finer than a tick of the kernel's clock.
+TICK_SECONDS: Final = 0.02
+MAX_LISTINGS: Final = 6
 _COMPRESSED: Final = (".gz", ".xz", ".bz2", ".zst", ".lz4", ".Z", ".zip")
 _SEEK_DATA: Final = getattr(os, "SEEK_DATA", None)
 
@@ -37,7 +46,9 @@ def look(paths: LogPaths, ask: ReadFile) -> FileChunk:
     """The answer to ``ask`` as things are now, without waiting. Never raises."""
     try:
         with paths.place(ask.path) as place, ExitStack() as held:
-            chunk = _Series(place, held).read(ask)
+            series = _Series(place, held)
+            chunk = series.read(ask)
+            chunk = series.late(ask, chunk) or chunk
             return msgspec.structs.replace(chunk, reply_to=ask.id)
     except FileRefused as refused:
         return FileChunk(reply_to=ask.id, failure=refused.failure)
@@ -69,10 +80,10 @@ class _Log:
         age = time.time() - self.mtime_ns / 1e9
         return not 0 <= age < QUIET_SECONDS
 
-    def mark(self, position: int) -> str:
-        """Stands for what is just before ``position``, and for the time of the last write."""
+    def mark(self, position: int, known_ns: int | None = None) -> str:
+        """Stands for what is just before ``position``. Others of the series that were last written to before ``known_ns`` are known."""
         length = min(position, MARK_BYTES)
-        return f"{length}:{self._digest(position, length)}:{self.mtime_ns}"
+        return f"{length}:{self._digest(position, length)}:{self.mtime_ns if known_ns is None else known_ns}"
 
     def continues(self, position: int, mark: str) -> bool:
         """Whether it still has what was before ``position``."""
@@ -82,7 +93,7 @@ class _Log:
     def _digest(self, position: int, length: int) -> str:
         return blake2b(os.pread(self.descriptor, length, position - length), digest_size=16).hexdigest()
 
-    def chunk(self, position: int, max_bytes: int, *, is_over: bool = False) -> FileChunk:
+    def chunk(self, position: int, max_bytes: int, *, is_over: bool = False, known_ns: int | None = None) -> FileChunk:
         """What it has from ``position`` on. ``is_over``: another file goes on where this one ends, so an incomplete character stays one."""
         size = self.size
         start = self._skip_hole(position, size) if max_bytes else position
@@ -96,7 +107,7 @@ class _Log:
             identity=self.identity,
             position=start,
             data=data,
-            mark=self.mark(start + len(data)),
+            mark=self.mark(start + len(data), known_ns),
             has_more=has_left or is_over,
             gap="hole" if start > position else None,
             gap_bytes=start - position if start > position else None,
@@ -120,10 +131,12 @@ class _Series:
         self._place = place
         self._held = held
         self._problem: FileRefused = not_found()
+        self._former: dict[str, FilePlace] = {}
         self._current = self._try_open(None)
 
     def read(self, ask: ReadFile) -> FileChunk:
         """Raises FileRefused, OSError."""
+        self._former = {place.identity: place for place in ask.former}
         current = self._current
         if not ask.identity:
             if current is None:
@@ -138,22 +151,51 @@ class _Series:
         old = self._renamed(ask.identity)
         if old is not None and old.continues(position, ask.mark):
             return self._read_old(old, position, ask)
-        following = self._following(_fields(ask.mark)[2])
+        following = self._following(ask)
         if following is None:
             raise self._problem
         return self._anew(following, ask, "replaced")
 
     def _read_old(self, old: _Log, position: int, ask: ReadFile) -> FileChunk:
         # In this order: once the next one is written to, what the old one has is all that it gets.
-        following = self._following(old.mtime_ns, but=old)
-        is_over = following is not None and following.size > 0 and old.is_quiet()
-        chunk = old.chunk(position, ask.max_bytes, is_over=is_over)
+        following = self._following(ask, but=old)
+        is_over = following is not None and following.size > 0 and (old.is_quiet() or self._is_settled())
+        # Late writes change its own time, which then says nothing about the others.
+        chunk = old.chunk(position, ask.max_bytes, is_over=is_over, known_ns=_fields(ask.mark)[2])
         if following is None or not is_over or chunk.data or chunk.position > position or ask.max_bytes == 0:
             return chunk
-        return msgspec.structs.replace(following.chunk(0, ask.max_bytes), reset="rotated")
+        return msgspec.structs.replace(self._from_start(following, ask), reset="rotated")
+
+    def late(self, ask: ReadFile, chunk: FileChunk) -> FileChunk | None:
+        """What a file that was left has got since, once ``chunk`` is the last of what is there."""
+        if not ask.former or ask.max_bytes == 0 or chunk.has_more:
+            return None
+        names = {entry.inode(): entry.name for entry in self._entries()}
+        own = {ask.identity, self._current.identity if self._current is not None else ""}
+        # Nothing but its identity tells one that was left empty, which may be another's by now: so only once all of the series are read.
+        is_last = self._current is not None and chunk.identity == self._current.identity
+        for place in ask.former:
+            name = names.get(_inode_of(place.identity)) if place.identity not in own else None
+            log = self._try_open(name) if name is not None else None
+            if log is None or not (self._was_read(log) or (is_last and place.position == 0 and log.identity == place.identity)):
+                continue
+            found = log.chunk(place.position, ask.max_bytes, is_over=log.is_quiet(), known_ns=_fields(place.mark)[2])
+            if found.data or found.gap:
+                has_more = has_news(chunk) or found.position + len(found.data) < log.size
+                return msgspec.structs.replace(found, late=True, has_more=has_more)
+        return None
+
+    def _is_settled(self) -> bool:
+        """Nothing was renamed in the directory of late."""
+        return not 0 <= time.time() - os.fstat(self._place.directory).st_mtime < SETTLED_SECONDS
+
+    def _from_start(self, log: _Log, ask: ReadFile) -> FileChunk:
+        """Of those that are not read yet, the first; all others were last written to when it was, or later."""
+        is_last = self._current is not None and log.identity == self._current.identity
+        return log.chunk(0, ask.max_bytes, known_ns=None if is_last else max(0, log.mtime_ns - 1))
 
     def _anew(self, log: _Log, ask: ReadFile, reason: ResetReason) -> FileChunk:
-        chunk = log.chunk(0, ask.max_bytes)
+        chunk = self._from_start(log, ask)
         if chunk.gap is not None:
             # Of two gaps the one whose length nobody knows says more.
             chunk = msgspec.structs.replace(chunk, gap_bytes=None)
@@ -174,10 +216,24 @@ class _Series:
         return _Log(descriptor, identity_of(os.fstat(descriptor)))
 
     def _renamed(self, identity: str) -> _Log | None:
-        inode = int(identity.rpartition(":")[2]) if identity.rpartition(":")[2].isdecimal() else -1
+        return self._listed(partial(self._of_identity, identity))
+
+    def _of_identity(self, identity: str) -> _Log | None:
+        inode = _inode_of(identity)
         for entry in self._entries():
             if entry.inode() == inode and (log := self._try_open(entry.name)) is not None and log.identity == identity:
                 return log
+        return None
+
+    def _listed(self, find: Callable[[], _Log | None]) -> _Log | None:
+        """What ``find`` finds in the directory; nothing only if there is nothing whatever is being renamed meanwhile."""
+        for _ in range(MAX_LISTINGS):
+            before = os.fstat(self._place.directory).st_mtime_ns
+            found = find()
+            is_sure = before == os.fstat(self._place.directory).st_mtime_ns and not 0 <= time.time() - before / 1e9 < TICK_SECONDS
+            if is_sure or found is not None:
+                return found
+            time.sleep(TICK_SECONDS)  # noqa: TID251 - in a thread for looks; there is no event for a clock's tick
         return None
 
     def _copy(self, position: int, mark: str) -> _Log | None:
@@ -187,17 +243,22 @@ class _Series:
         logs = (self._try_open(name) for _, name in reversed(self._siblings()))
         return next((log for log in logs if log is not None and log.continues(position, mark)), None)
 
-    def _following(self, since_ns: int, but: _Log | None = None) -> _Log | None:
-        """The first file with anything in it that was written to after ``since_ns``; the one that has the name now is the last."""
+    def _following(self, ask: ReadFile, but: _Log | None = None) -> _Log | None:
+        """The first file with anything in it that is not known yet; the one that has the name now is the last."""
+        return self._listed(partial(self._unknown, _fields(ask.mark)[2], but)) or self._current
+
+    def _unknown(self, known_ns: int, but: _Log | None) -> _Log | None:
         for mtime_ns, name in self._siblings():
-            if (
-                mtime_ns > since_ns
-                and (log := self._try_open(name)) is not None
-                and (but is None or log.identity != but.identity)
-                and log.size
-            ):
+            if mtime_ns <= known_ns or (log := self._try_open(name)) is None or not log.size:
+                continue
+            if (but is None or log.identity != but.identity) and not self._was_read(log):
                 return log
-        return self._current
+        return None
+
+    def _was_read(self, log: _Log) -> bool:
+        """It has been written to again after it was left; then its new time does not make it the next one."""
+        place = self._former.get(log.identity)
+        return place is not None and place.position > 0 and log.continues(place.position, place.mark)
 
     def _siblings(self) -> list[tuple[int, str]]:
         """(time of the last write, name) of the files that may have had the name before, oldest first."""
@@ -225,6 +286,11 @@ class _Series:
                     yield entry
         finally:
             os.close(directory)
+
+
+def _inode_of(identity: str) -> int:
+    inode = identity.rpartition(":")[2]
+    return int(inode[:20]) if inode.isdecimal() else -1
 
 
 def _rotated_name(name: str) -> re.Pattern[str]:

@@ -15,7 +15,7 @@ from django.db import IntegrityError, transaction
 from django.db.models import F, QuerySet
 from django.utils import timezone
 
-from controller_client.protocol.messages import DeleteFile, Failure, FileChunk, ReadFile
+from controller_client.protocol.messages import DeleteFile, Failure, FileChunk, FilePlace, ReadFile
 from projects import monitor_log, selectors
 from projects.audit_log import audit
 from projects.authentication import Caller
@@ -41,6 +41,8 @@ MAX_METADATA_CHARS: Final = 8192
 MAX_PATH_CHARS: Final = 4096
 # A digest goes through as much of the log in one call; what is left is for the next.
 DIGEST_BYTES: Final = 1024 * 1024
+# So many files that had the name before are still looked at.
+FORMER_FILES: Final = 16
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,6 +61,7 @@ class MonitorUpdate:
     """``data`` is ``[offset, next_offset)`` of all that the monitor read, and ends at ``file_position`` of the file.
 
     ``reset``: it begins another file, or a file that was cut. ``gap``: what was before it is not shown, ``lost_bytes`` where that is known.
+    ``late``: it was written to a file that had been rotated away and read to its end; ``file_position`` stays.
     """
 
     session_id: UUID
@@ -70,6 +73,7 @@ class MonitorUpdate:
     reset: str | None = None
     gap: str | None = None
     lost_bytes: int | None = None
+    late: bool = False
     digest: Digest | None = None
 
 
@@ -96,8 +100,33 @@ class _Place:
     identity: str
     mark: str
     position: int
+    former: list[tuple[str, str, int]]
     next_offset: int
     version: int
+
+    def question(self, wait_seconds: float) -> ReadFile:
+        """What comes next?"""
+        return ReadFile(
+            path=self.path,
+            identity=self.identity,
+            mark=self.mark,
+            position=self.position,
+            wait_seconds=wait_seconds,
+            former=[FilePlace(identity=identity, mark=mark, position=position) for identity, mark, position in self.former],
+        )
+
+    def after(self, chunk: FileChunk) -> dict[str, Any]:
+        """The columns of the row once this was read."""
+        end = chunk.position + len(chunk.data)
+        if chunk.late:
+            moved = [(chunk.identity, chunk.mark, end) if file[0] == chunk.identity else file for file in self.former]
+            return {"file_former": moved}
+        former = self.former
+        if chunk.reset == "rotated" and chunk.identity != self.identity:
+            # An identity that is in use again is no former one any more.
+            kept = [file for file in former if file[0] not in {self.identity, chunk.identity}]
+            former = [*kept, (self.identity, self.mark, self.position)][-FORMER_FILES:]
+        return {"file_identity": chunk.identity, "file_mark": chunk.mark, "file_position": end, "file_former": former}
 
 
 # ---- start ---------------------------------------------------------------------------------------------------------------
@@ -217,7 +246,12 @@ async def monitor_read(
         if not more.data or more.offset != update.next_offset:
             break
         update = replace(
-            more, data=update.data + more.data, offset=first.offset, reset=more.reset or update.reset, gap=more.gap or update.gap
+            more,
+            data=update.data + more.data,
+            offset=first.offset,
+            reset=more.reset or update.reset,
+            gap=more.gap or update.gap,
+            late=more.late or update.late,
         )
     return replace(update, digest=await asyncio.to_thread(_digest_of, update)) if is_digest else update
 
@@ -234,8 +268,7 @@ async def _read(
         if repeated is not None:
             return repeated, True
         left = max(0.0, deadline - loop.time())
-        ask = ReadFile(path=place.path, identity=place.identity, mark=place.mark, position=place.position, wait_seconds=left)
-        chunk = await read_file(place.controller_id, ask)
+        chunk = await read_file(place.controller_id, place.question(left))
         if chunk.failure is not None:
             raise PathNotAllowed if chunk.failure.code == "PATH_NOT_ALLOWED" else FileReadError
         update = await in_database(_advance, place, chunk, request_id, since)
@@ -250,8 +283,8 @@ def _look(project_id: UUID, session_id: UUID, request_id: UUID | None) -> tuple[
 
 
 def _place_of(project_id: UUID, session_id: UUID) -> _Place:
-    columns = ("id", "controller_id", "session_id", "log_file", "file_identity", "file_mark", "file_position", "next_offset", "version")
-    row = _active(project_id, session_id).values_list(*columns).first()
+    place = ("file_identity", "file_mark", "file_position", "file_former", "next_offset", "version")
+    row = _active(project_id, session_id).values_list("id", "controller_id", "session_id", "log_file", *place).first()
     if row is None:
         raise SessionNotFound(session_id)
     return _Place(*row)
@@ -270,21 +303,21 @@ def _repeated(project_id: UUID, session_id: UUID, request_id: UUID) -> MonitorUp
 def _advance(place: _Place, chunk: FileChunk, request_id: UUID | None, since: int | None) -> MonitorUpdate | None:
     """Moves the monitor on; None if another read of the same place was first, or it was stopped."""
     end = place.next_offset + len(chunk.data)
+    columns = place.after(chunk)
     event: dict[str, Any] = {
-        "file_position": chunk.position + len(chunk.data),
+        "file_position": columns.get("file_position", place.position),
         "has_more": chunk.has_more,
         "reset": chunk.reset,
         "gap": chunk.gap,
         "lost_bytes": chunk.gap_bytes,
+        "late": chunk.late,
     }
     update = MonitorUpdate(session_id=place.session_id, data=chunk.data, offset=place.next_offset, next_offset=end, **event)
     if not chunk.data and chunk.reset is None and chunk.gap is None:
         # Nothing came: nothing is written, so that asking often costs little.
         return update
     moved = Monitor.objects.filter(id=place.monitor_id, version=place.version, status=Monitor.Status.ACTIVE).update(
-        file_identity=chunk.identity,
-        file_mark=chunk.mark,
-        file_position=update.file_position,
+        **columns,
         next_offset=end,
         version=F("version") + 1,
         shown_from=place.next_offset if since is None else since,

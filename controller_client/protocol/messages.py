@@ -25,6 +25,7 @@ from controller_client.protocol.values import (
     ExitCode,
     Failure,
     FileGapReason,
+    FilePlace,
     GapReason,
     IoMode,
     LiveState,
@@ -54,6 +55,7 @@ __all__ = (
     "ExitCode",
     "Failure",
     "FileGapReason",
+    "FilePlace",
     "GapReason",
     "IoMode",
     "LiveState",
@@ -187,7 +189,8 @@ class FileChunk(Message, frozen=True, tag="FILE_CHUNK"):
 
     Characters of UTF-8 are whole, unless the file is over. ``mark`` stands for what is just before the end of ``data``. ``reset``: this
     is not the file, or not the content, that was asked for, and ``position`` counts anew. ``gap``: bytes after the place asked for are not
-    shown, ``gap_bytes`` of them where that is known. With a ``failure`` nothing else counts.
+    shown, ``gap_bytes`` of them where that is known. ``late``: ``identity`` is one of ``former``, and the place that was asked for stays.
+    With a ``failure`` nothing else counts.
     """
 
     reply_to: str
@@ -199,6 +202,7 @@ class FileChunk(Message, frozen=True, tag="FILE_CHUNK"):
     reset: ResetReason | None = None
     gap: FileGapReason | None = None
     gap_bytes: Count | None = None
+    late: bool = False
     failure: Failure | None = None
 
 
@@ -340,7 +344,8 @@ class ReadFile(Message, frozen=True, tag="READ_FILE"):
     """Read a log from ``position`` of the file that had the name ``path`` when its ``identity`` and ``mark`` were given.
 
     Without an ``identity``: of the file that has it now, and without a ``position`` from its end. While there is nothing, wait up to
-    ``wait_seconds`` for some. The host remembers nothing of it.
+    ``wait_seconds`` for some. ``former``: files that had the name before and were read to their ends, which may have grown since. The host
+    remembers nothing of it.
     """
 
     path: str
@@ -349,6 +354,7 @@ class ReadFile(Message, frozen=True, tag="READ_FILE"):
     position: Count | None = 0
     max_bytes: Count = 65_536
     wait_seconds: float = 0.0
+    former: list[FilePlace] = []
 
 
 class DeleteFile(Message, frozen=True, tag="DELETE_FILE"):

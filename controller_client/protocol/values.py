@@ -30,6 +30,14 @@ Pid = Annotated[int, msgspec.Meta(ge=0, le=2**31 - 1)]
 ExitCode = Annotated[int, msgspec.Meta(ge=-(2**31), le=2**31 - 1)]
 
 
+class FilePlace(msgspec.Struct, kw_only=True, frozen=True):
+    """How far a file was read: its identity, a position, and a mark of the bytes before it."""
+
+    identity: str
+    mark: str
+    position: Count
+
+
 class StreamOffset(msgspec.Struct, kw_only=True, frozen=True):
     """A position in one stream of one session."""
 

@@ -39,6 +39,8 @@ class Monitor(models.Model):
     file_identity = models.CharField(max_length=64)
     file_mark = models.CharField(max_length=128, blank=True)
     file_position = models.PositiveBigIntegerField(default=0)
+    # [identity, mark, position] of the files that were read to their ends before this one, oldest first: some may grow once more.
+    file_former = models.JSONField(default=list)
     first_offset = models.PositiveBigIntegerField(default=0)
     next_offset = models.PositiveBigIntegerField(default=0)
     # Rises with every read that got something: of two reads of the same place one is done over.

@@ -48,6 +48,10 @@ class UpdatesOutput(ToolOutput):
     )
     gap: Literal["truncated", "replaced", "hole"] | None = Field(description="Something before new_content is not shown, and why.")
     lost_bytes: int | None = Field(description="How much, where that is known.")
+    late: bool = Field(
+        default=False,
+        description="new_content was written to the old log after its rotation, when the new one was read already. file_position stays.",
+    )
     digest: DigestOutput | None = Field(default=None, exclude_if=lambda digest: digest is None, description="Only with view 'digest'.")
 
 

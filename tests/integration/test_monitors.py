@@ -196,6 +196,27 @@ async def test_a_wait_ends_the_moment_something_is_written(stack: Stack, caller:
     assert not stack.database.rows("SELECT 1 FROM projects_filerequest")
 
 
+async def test_what_is_written_to_a_rotated_log_after_it_was_left_comes_late_and_once(stack: Stack, caller: Caller) -> None:
+    log = new_log(stack, "1\n")
+    old = log.with_name(f"{log.name}.1")
+    session_id = await started(caller, log)
+    assert (await caller.call("get_session_updates", session_id=session_id))["new_content"] == "1\n"
+    log.rename(old)
+    log.write_text("2\n")
+    answer = await caller.call("get_session_updates", session_id=session_id, wait_seconds=25)
+    assert (answer["new_content"], answer["reset_reason"], answer["late"]) == ("2\n", "rotated", False)
+    for content in ("late\n", "later\n"):
+        with old.open("a") as file:
+            file.write(content)
+        answer = await caller.call("get_session_updates", session_id=session_id, wait_seconds=25)
+        assert (answer["new_content"], answer["late"], answer["reset"], answer["file_position"]) == (content, True, False, 2)
+    with log.open("a") as file:
+        file.write("3\n")
+    answer = await caller.call("get_session_updates", session_id=session_id, wait_seconds=25)
+    assert (answer["new_content"], answer["late"], answer["file_position"], answer["offset"]) == ("3\n", False, 4, 15)
+    await caller.call("stop_session_monitor", session_id=session_id, save_log=True)
+
+
 async def test_an_answer_is_bounded_and_a_lost_one_can_be_had_again(stack: Stack, caller: Caller) -> None:
     content = "".join(f"line {number} é\n" for number in range(12_000))
     session_id = await started(caller, new_log(stack, content))

@@ -12,6 +12,7 @@ from controller_client.protocol.messages import (
     Failure,
     FileChunk,
     FileDeleted,
+    FilePlace,
     Gap,
     Hello,
     HolderAttach,
@@ -210,5 +211,14 @@ GROWN: tuple[Message, ...] = (
     RunCommand(id=FRAME_ID, epoch=7, seq=16, session_id=SESSION, argv=["echo", "a"], rules=_RULES, admission=_ADMISSION),
     SendInput(id=FRAME_ID, epoch=0, seq=13, session_id=SESSION, input_seq=4, data=b"ls\n", refused=_FAILURE, is_line_checked=True),
     SendInput(id=FRAME_ID, epoch=7, seq=13, session_id=SESSION, input_seq=4, secret=b"\xe2\x82\xac\n", may_echo=True),
+    ReadFile(
+        id=FRAME_ID,
+        epoch=7,
+        path="/var/log/app.log",
+        former=[FilePlace(identity="2049:131078", mark="64:" + DIGEST, position=512)],
+    ),
+    FileChunk(
+        id=FRAME_ID, epoch=7, reply_to=FRAME_ID, identity="2049:131078", position=512, data=b"late\n", mark="64:" + DIGEST, late=True
+    ),
 )
 """Messages that were given new fields after their golden frames were written, with those fields set."""

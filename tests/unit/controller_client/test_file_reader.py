@@ -1,5 +1,6 @@
 """Looks at logs: what is read, and what is noticed. Every look knows only what the answer before it said."""
 
+import contextlib
 import itertools
 import os
 import random
@@ -12,7 +13,7 @@ import pytest
 from controller_client import file_reader
 from controller_client.file_reader import LEAST_HOLE_BYTES, has_news, look
 from controller_client.log_paths import LogPaths
-from controller_client.protocol.messages import FileChunk, ReadFile
+from controller_client.protocol.messages import FileChunk, FilePlace, ReadFile
 
 _CLOCK = itertools.count(1_700_000_000)
 
@@ -28,6 +29,16 @@ class Reader:
         chunk = look(self._paths, msgspec.structs.replace(self.ask, **changes))
         if chunk.failure is None:
             end = chunk.position + len(chunk.data)
+            former = list(self.ask.former)
+            if chunk.late:
+                read = FilePlace(identity=chunk.identity, mark=chunk.mark, position=end)
+                former = [read if place.identity == chunk.identity else place for place in former]
+                self.ask = msgspec.structs.replace(self.ask, former=former)
+                return chunk
+            if chunk.reset == "rotated":
+                left = FilePlace(identity=self.ask.identity, mark=self.ask.mark, position=self.ask.position or 0)
+                former = [place for place in former if place.identity not in {left.identity, chunk.identity}] + [left]
+                self.ask = msgspec.structs.replace(self.ask, former=former)
             self.ask = msgspec.structs.replace(self.ask, identity=chunk.identity, mark=chunk.mark, position=end)
         return chunk
 
@@ -44,6 +55,7 @@ class Reader:
 def log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     # Files of the past are quiet; each is older than the next.
     monkeypatch.setattr(file_reader, "QUIET_SECONDS", 0.0)
+    monkeypatch.setattr(file_reader, "SETTLED_SECONDS", 3600.0)
     path = tmp_path / "app.log"
     write(path, b"")
     return path
@@ -135,6 +147,96 @@ def test_an_old_log_that_is_still_written_to_is_not_left(log: Path, monkeypatch:
     monkeypatch.setattr(file_reader, "QUIET_SECONDS", 0.0)
     os.utime(old, (1_600_000_000, 1_600_000_000))
     assert [(chunk.data, chunk.reset) for chunk in reader.all()] == [(b"3\n", "rotated")]
+
+
+def test_an_old_log_that_is_never_quiet_is_left_once_nothing_was_renamed_for_a_while(log: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    reader = Reader(log)
+    write(log, b"1\n")
+    reader.rest()
+    rotate(log)
+    write(log, b"2\n")
+    log.with_name("app.log.1").touch()
+    monkeypatch.setattr(file_reader, "QUIET_SECONDS", 3600.0)
+    assert reader.rest() == b""
+    os.utime(log.parent, (1_600_000_000, 1_600_000_000))
+    assert reader.rest() == b"2\n"
+
+
+def test_what_is_written_to_a_log_that_was_left_is_told_as_late_and_the_place_stays(log: Path) -> None:
+    reader = Reader(log)
+    write(log, b"1\n")
+    reader.rest()
+    rotate(log)
+    write(log, b"2\n")
+    assert reader.rest() == b"2\n"
+    write(log.with_name("app.log.1"), b"late\n")
+    write(log, b"3\n")
+    first, second = reader.all()
+    assert (first.data, first.late, first.has_more, first.reset, first.position) == (b"late\n", True, True, None, 2)
+    assert (second.data, second.late, second.has_more, second.position) == (b"3\n", False, False, 2)
+    rotate(log)
+    write(log.with_name("app.log.2"), b"later \xe2\x82")
+    late = reader.look()
+    assert (late.data, late.late, late.has_more) == (b"later \xe2\x82", True, False)
+    assert reader.rest() == b""
+
+
+def test_what_came_late_and_is_much_comes_in_pieces(log: Path) -> None:
+    reader = Reader(log, max_bytes=16)
+    write(log, b"1\n")
+    reader.rest()
+    rotate(log)
+    write(log, b"2\n")
+    reader.rest()
+    write(log.with_name("app.log.1"), b"x" * 40)
+    assert [(len(chunk.data), chunk.late, chunk.has_more) for chunk in reader.all()] == [
+        (16, True, True),
+        (16, True, True),
+        (8, True, False),
+    ]
+
+
+def test_a_former_log_that_is_gone_or_another_now_says_nothing(log: Path) -> None:
+    reader = Reader(log)
+    write(log, b"1\n")
+    reader.rest()
+    rotate(log)
+    write(log, b"2\n")
+    reader.rest()
+    old = log.with_name("app.log.1")
+    old.write_bytes(b"x\nand more of something else\n")
+    assert reader.rest() == b""
+    old.unlink()
+    assert reader.rest() == b""
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_lines_of_writers_that_reopen_a_rotated_log_late_or_never_are_all_read_once(log: Path, seed: int) -> None:
+    dice = random.Random(seed)
+    reader = Reader(log, max_bytes=dice.choice([16, 64, 65_536]))
+    numbers, rotations, chunks = itertools.count(), itertools.count(), [reader.look()]
+    # A writer is the descriptor it has; a rotation leaves it with the file as it was.
+    with contextlib.ExitStack() as held:
+        writers = [held.enter_context(log.open("ab", buffering=0)) for _ in range(3)]
+        for _ in range(120):
+            step = dice.random()
+            writer = dice.randrange(3)
+            if step < 0.6:
+                writers[writer].write(b"line %04d\n" % next(numbers))
+            elif step < 0.7 and log.stat().st_size:
+                log.rename(log.with_name(f"app.log-{next(rotations):03d}"))
+                log.touch()
+            else:
+                writers[writer] = held.enter_context(log.open("ab", buffering=0))
+            if dice.random() < 0.5:
+                chunks.append(reader.look())
+        chunks += reader.all()
+    # What came late may stand in the middle of a line of another file.
+    files = {chunk.identity: b"" for chunk in chunks}
+    for chunk in chunks:
+        assert (chunk.gap, chunk.reset or "rotated") == (None, "rotated")
+        files[chunk.identity] += chunk.data
+    assert sorted(b"".join(files.values()).splitlines()) == [b"line %04d" % number for number in range(next(numbers))]
 
 
 def test_the_last_character_of_an_old_log_may_stay_incomplete(log: Path) -> None:
