@@ -1,17 +1,37 @@
-# The server alone. Controllers run on the hosts they control, not in here.
-FROM python:3.13-slim-bookworm
-ENV PYTHONUNBUFFERED=1 HOLDLINE_DATA_DIR=/data
-WORKDIR /srv/holdline
+# Two images from one lock: the server, and a controller that controls nothing but its own container (to try things out;
+# a controller for a host runs on that host).
+FROM python:3.13-slim-bookworm AS dependencies
+ENV PIP_NO_CACHE_DIR=1 PIP_DISABLE_PIP_VERSION_CHECK=1
+RUN python -m venv /opt/holdline
 COPY requirements.txt ./
-RUN pip install --no-cache-dir --require-hashes -r requirements.txt && useradd --system --create-home holdline && install -d -o holdline -m 0700 /data
+RUN /opt/holdline/bin/pip install --require-hashes -r requirements.txt && /opt/holdline/bin/pip uninstall -y pip
+
+FROM python:3.13-slim-bookworm AS base
+ENV PATH=/opt/holdline/bin:$PATH PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1
+# A fixed number, so that volumes stay theirs from image to image.
+RUN useradd --uid 10001 --create-home --shell /usr/sbin/nologin holdline && install -d -o holdline -m 0700 /data /state
+COPY --from=dependencies /opt/holdline /opt/holdline
+WORKDIR /srv/holdline
+COPY controller_client controller_client
+
+FROM base AS controller
+USER 10001
+VOLUME /state
+# The daemon says nothing on a port; that it lives is that its process does.
+ENTRYPOINT ["python", "-m", "controller_client", "run", "--state-dir", "/state"]
+
+FROM base AS server
+ENV HOLDLINE_DATA_DIR=/data DJANGO_SETTINGS_MODULE=config.settings.production
 COPY manage.py ./
 COPY config config
 COPY projects projects
 COPY mcp_adapter mcp_adapter
-COPY controller_client controller_client
-USER holdline
+COPY deploy deploy
+USER 10001
 VOLUME /data
 EXPOSE 8000
+HEALTHCHECK --interval=5s --timeout=3s --start-period=60s --retries=3 \
+  CMD ["python", "-c", "import urllib.request; urllib.request.urlopen('http://127.0.0.1:8000/healthz', timeout=2)"]
 CMD ["daphne", "-b", "0.0.0.0", "-p", "8000", "--websocket_timeout", "-1", "--ping-interval", "10", "--ping-timeout", "10", \
      "--application-close-timeout", "30", "--websocket-max-message-size", "262144", "--websocket-max-frame-size", "262144", \
-     "config.asgi:application"]
+     "-v", "0", "config.asgi:application"]

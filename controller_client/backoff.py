@@ -28,6 +28,10 @@ class Backoff:
         """The wait after a refusal that time alone rarely cures; jittered by a tenth, for the same reason."""
         return RECONNECT_REFUSED_SECONDS * self._random.uniform(0.9, 1.1)
 
+    def was_sent_away(self) -> None:
+        """The server closed a connection that had served, because it is being stopped: the series begins anew."""
+        self._ceiling = RECONNECT_MIN_SECONDS
+
     def was_connected(self, seconds: float) -> None:
         """A connection lasted this long; a stable one starts the series anew."""
         if seconds >= RECONNECT_RESET_AFTER_SECONDS:

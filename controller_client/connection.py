@@ -200,8 +200,6 @@ class Connection:
             message = await self._receive()
             if isinstance(message, Error):
                 _log_error(message)
-            elif isinstance(message, Draining):
-                logger.info("the server sends us elsewhere: %s", message.reason[:256])
             on_message(message)
 
     async def _receive(self) -> FromServer:

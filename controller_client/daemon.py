@@ -20,7 +20,7 @@ from controller_client.host_policy import HostPolicy
 from controller_client.log_paths import make_managed_directory
 from controller_client.policy_file import load_policy_files
 from controller_client.protocol.limits import SUPPORTED_VERSIONS, CloseCode
-from controller_client.protocol.messages import Hello, Ping, SessionSummary
+from controller_client.protocol.messages import Draining, FromServer, Hello, Ping, SessionSummary
 from controller_client.router import InteractiveSessionManager
 from controller_client.spawner_client import Spawner
 
@@ -118,11 +118,18 @@ class Daemon:
             asyncio.create_task(_heartbeat(connection, heartbeat_seconds)),
         ]
         try:
-            await connection.receive_all(self._router.on_message)
+            await connection.receive_all(self._on_message)
         finally:
             for task in companions:
                 task.cancel()
             await asyncio.gather(*companions, return_exceptions=True)
+
+    def _on_message(self, message: FromServer) -> None:
+        if isinstance(message, Draining):
+            logger.info("the server sends us elsewhere: %s", message.reason[:256])
+            # On purpose, and others were sent at other moments: how often it happened lately says nothing about the next one.
+            self._backoff.was_sent_away()
+        self._router.on_message(message)
 
     def _hello(self, summaries: list[SessionSummary]) -> Hello:
         return Hello(

@@ -11,12 +11,11 @@ from cryptography.fernet import Fernet
 
 from config.channel_layer import channel_layers
 from config.databases import database_settings
-from config.env import Environment
 from config.key_file import read_or_make_key
+from config.settings import environment
 from controller_client.protocol import limits
 
 BASE_DIR = Path(__file__).resolve().parent.parent.parent
-environment = Environment()
 
 DATA_DIR = environment.path("HOLDLINE_DATA_DIR", BASE_DIR / ".holdline")
 DATABASES = {"default": database_settings(environment, DATA_DIR)}

@@ -44,3 +44,11 @@ def test_only_a_stable_connection_starts_the_series_anew() -> None:
 
 def test_a_refusal_is_waited_out_for_minutes() -> None:
     assert all(abs(Backoff(random.Random(seed)).refused_delay() / RECONNECT_REFUSED_SECONDS - 1) <= 0.1 for seed in range(100))
+
+
+def test_a_host_that_was_sent_elsewhere_starts_the_series_anew() -> None:
+    backoff = Backoff(random.Random(1))
+    for _ in range(8):
+        backoff.next_delay()
+    backoff.was_sent_away()
+    assert backoff.next_delay() <= RECONNECT_MIN_SECONDS
