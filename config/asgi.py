@@ -14,6 +14,7 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings.base")
 # Loads the apps: everything below may import models.
 django_application = get_asgi_application()
 
+from agent import worker as agent_worker  # noqa: E402
 from config import graceful_stop, probes  # noqa: E402
 from mcp_adapter.asgi import application as mcp_application  # noqa: E402
 from mcp_adapter.resource_metadata import MCP_PATH, METADATA_PATHS  # noqa: E402
@@ -65,3 +66,4 @@ def _ensure_running() -> None:
     graceful_stop.ensure_installed()
     sweeper.ensure_running()
     checkpoints.ensure_running()
+    agent_worker.ensure_running()

@@ -65,6 +65,31 @@ LEASE_SECONDS = environment.seconds("HOLDLINE_LEASE_SECONDS", limits.LEASE_SECON
 # Threads for short transactions. SQLite has one writer at a time: more threads only wait for it, and asleep.
 DATABASE_THREADS = environment.number("HOLDLINE_DATABASE_THREADS", 8 if environment.text("DATABASE_URL") else 1, at_least=1)
 
+# Runs of language models (the app "agent"). Whether this server carries them out itself; otherwise manage.py agent_worker does.
+AGENT_WORKER = environment.flag("HOLDLINE_AGENT_WORKER", default=True)
+AGENT_CONCURRENCY = environment.number("HOLDLINE_AGENT_CONCURRENCY", 4, at_least=1)
+AGENT_POLL_SECONDS = environment.seconds("HOLDLINE_AGENT_POLL_SECONDS", 1.0, at_least=0.05)
+AGENT_LEASE_SECONDS = environment.seconds("HOLDLINE_AGENT_LEASE_SECONDS", 15.0, at_least=0.5)
+AGENT_MODEL = environment.text("HOLDLINE_AGENT_MODEL", "scripted:demo")
+# Endpoints other than the makers' own, and the keys for either.
+AGENT_OPENAI_URL = environment.text("HOLDLINE_AGENT_OPENAI_URL")
+OPENAI_API_KEY = environment.text("OPENAI_API_KEY")
+AGENT_ANTHROPIC_URL = environment.text("HOLDLINE_AGENT_ANTHROPIC_URL")
+ANTHROPIC_API_KEY = environment.text("ANTHROPIC_API_KEY")
+AGENT_MODEL_SILENCE_SECONDS = environment.seconds("HOLDLINE_AGENT_MODEL_SILENCE_SECONDS", 120.0, at_least=0.1)
+AGENT_MODEL_ATTEMPTS = environment.number("HOLDLINE_AGENT_MODEL_ATTEMPTS", 6, at_least=1)
+AGENT_MODEL_BACKOFF_SECONDS = environment.seconds("HOLDLINE_AGENT_MODEL_BACKOFF_SECONDS", 2.0, at_least=0.0)
+AGENT_CONTEXT_TOKENS = environment.number("HOLDLINE_AGENT_CONTEXT_TOKENS", 128_000, at_least=4000)
+AGENT_APPROVALS = environment.text("HOLDLINE_AGENT_APPROVALS", "ask-risky")
+if AGENT_APPROVALS not in {"auto", "ask-risky", "ask-all"}:
+    environment.problem("HOLDLINE_AGENT_APPROVALS must be auto, ask-risky or ask-all")
+# Budgets of runs that name none of their own.
+AGENT_MAX_STEPS = environment.number("HOLDLINE_AGENT_MAX_STEPS", 60, at_least=1)
+AGENT_MAX_TOKENS = environment.number("HOLDLINE_AGENT_MAX_TOKENS", 2_000_000, at_least=1)
+AGENT_MAX_COST_CENTS = environment.number("HOLDLINE_AGENT_MAX_COST_CENTS", 500)
+AGENT_MAX_RUN_SECONDS = environment.seconds("HOLDLINE_AGENT_MAX_RUN_SECONDS", 3600.0, at_least=1.0)
+AGENT_OUTPUT_BYTES = environment.number("HOLDLINE_AGENT_OUTPUT_BYTES", 16 * 1024, at_least=1024)
+
 try:
     SECRET_KEY = environment.text("HOLDLINE_SECRET_KEY") or read_or_make_key(DATA_DIR / "secret_key", lambda: secrets.token_urlsafe(48))
     # The first key encrypts; all of them decrypt.
@@ -83,6 +108,7 @@ INSTALLED_APPS = [
     "django.contrib.messages",
     "django.contrib.staticfiles",
     "projects",
+    "agent",
 ]
 MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",

@@ -94,6 +94,41 @@ def parse_plan(command: str) -> CommandPlan:
     return CommandPlan(tuple(pipelines))
 
 
+@dataclass(frozen=True)
+class Survey:
+    """What can be said of any command line. A word that a shell would work out is empty; ``writes_to`` is a file it redirects to."""
+
+    commands: tuple[Words, ...]
+    writes_to: str | None
+    is_whole: bool
+
+
+def surveyed(command: str) -> Survey:
+    """Every simple command in the line, however deep: in loops, functions and substitutions too. For judging, never for running."""
+    root = _parser().parse(command.encode(errors="replace")).root_node
+    commands: list[Words] = []
+    targets: list[str] = []
+    pending = [root]
+    while pending:
+        node = pending.pop()
+        if node.type == "command":
+            words = [child for child in node.children if child.type not in {"file_redirect", "variable_assignment"}]
+            commands.append(tuple(_word_if_literal(child) for child in words) or ("",))
+        elif node.type == "file_redirect" and any(">" in child.type for child in node.children):
+            targets.append(_word_if_literal(node.children[-1]))
+        pending.extend(reversed(node.children))
+    harmless = {"/dev/null", "1", "2"}
+    target = next((target for target in targets if target not in harmless), targets[0] if targets else None)
+    return Survey(tuple(commands), target, is_whole=not root.has_error)
+
+
+def _word_if_literal(node: "Node") -> str:
+    try:
+        return _word(node.children[0] if node.type == "command_name" else node)
+    except NotPlain:
+        return ""
+
+
 @lru_cache(maxsize=1)
 def _parser() -> "Parser":
     # Loaded by the first line that is checked: a daemon without a policy has no use for it.

@@ -15,7 +15,9 @@ DOCUMENTS = sorted(
     [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "controller_client").glob("*.md"), *(ROOT / "mcp_bridge").glob("*.md")]
 )
 _LINK = re.compile(r"\[[^\]]*\]\((?!https?:|mailto:)([^)#\s]*)(#[^)\s]*)?\)")
-_FILE = re.compile(r"`((?:bin|config|projects|mcp_adapter|mcp_bridge|controller_client|quickstart|tests|benchmarks|docs|\.ci)/[\w./-]*)`")
+_FILE = re.compile(
+    r"`((?:bin|config|projects|agent|mcp_adapter|mcp_bridge|controller_client|quickstart|tests|benchmarks|docs|\.ci)/[\w./-]*)`"
+)
 _VARIABLE = re.compile(r'environment\.(?:text|items|number|seconds|flag|path)\(\s*"([A-Z_]+)"')
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-SOURCES = ("config", "projects", "mcp_adapter", "mcp_bridge", "controller_client", "quickstart")
+SOURCES = ("config", "projects", "agent", "mcp_adapter", "mcp_bridge", "controller_client", "quickstart")
 NAMELESS = {"utils", "util", "helpers", "helper", "common", "misc", "signals"}
 MOST_LINES = 450
 

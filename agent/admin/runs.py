@@ -1,0 +1,183 @@
+"""Runs: how they go, live, and the buttons to start and to stop one and to answer what one asks."""
+
+from typing import Any
+
+from django import forms
+from django.contrib import admin, messages
+from django.core.exceptions import PermissionDenied
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseNotAllowed
+from django.shortcuts import redirect
+from django.template.response import TemplateResponse
+from django.urls import URLPattern, path, reverse
+
+from agent import services
+from agent.models import AgentApproval, AgentRun, Approvals
+from agent.rendering import approval_line, whole_run
+from projects.admin.access import ReadOnlyAdmin, actor_of, is_superuser
+from projects.admin.display import duration, shortened, visible
+from projects.audit_log import audit
+from projects.errors import ControllerActionError
+from projects.models import Project
+
+
+class NewRunForm(forms.Form):
+    """What a run is started with; the choice of projects is the user's own."""
+
+    project = forms.ModelChoiceField(queryset=Project.objects.none())
+    task = forms.CharField(widget=forms.Textarea(attrs={"rows": 4, "cols": 100}), max_length=services.MOST_TASK_CHARS)
+    model = forms.CharField(required=False, help_text="openai:NAME, anthropic:NAME or scripted:demo; empty: the server's default")
+    approvals = forms.ChoiceField(required=False, choices=[("", "the project's policy"), *Approvals.choices])
+
+
+@admin.register(AgentRun)
+class AgentRunAdmin(ReadOnlyAdmin[AgentRun]):
+    """Newest first. What a run said and saw needs ``view_run_transcript``; to do anything needs ``control_run``."""
+
+    change_form_template = "admin/agent/agentrun/change_form.html"
+    change_list_template = "admin/agent/agentrun/change_list.html"
+    list_display = ("shown_task", "state", "stop_reason", "model", "project", "lasted", "submitted_by", "created_at")
+    list_filter = ("state", "stop_reason", "project", "created_at")
+    list_select_related = ("project",)
+    search_fields = ("task", "model", "submitted_by")
+    search_help_text = "Task, model, who submitted it, or a whole run id"
+    fieldsets = (
+        (None, {"fields": ("whole_task", "state", "stop_reason", "whole_report", "model", "project", "controllers", "approvals")}),
+        ("Life", {"fields": ("submitted_by", "created_at", "started_at", "ended_at", "worked_seconds", "interruptions")}),
+        (
+            "Budget",
+            {
+                "fields": (
+                    *("input_tokens", "output_tokens", "cost_cents"),
+                    *("max_steps", "max_tokens", "max_cost_cents", "max_run_seconds", "output_bytes"),
+                )
+            },
+        ),
+    )
+
+    def get_urls(self) -> list[URLPattern]:
+        """The live part and the buttons, beside the usual pages."""
+
+        def page(route: str, view: Any, name: str) -> URLPattern:
+            return path(route, self.admin_site.admin_view(view), name=f"agent_agentrun_{name}")
+
+        return [
+            page("new/", self.new_run, "new"),
+            page("<uuid:run_id>/live/", self.live, "live"),
+            page("<uuid:run_id>/stop/", self.stop, "stop"),
+            page("<uuid:run_id>/answer/<int:approval_id>/", self.answer, "answer"),
+            *super().get_urls(),
+        ]
+
+    def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> Any:
+        """With a button to start one."""
+        return super().changelist_view(request, {**(extra_context or {}), "may_control": self._may_control(request)})
+
+    def change_view(
+        self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        """The run as it goes. Reading it leaves an audit row."""
+        run = self.get_object(request, object_id)
+        context = extra_context or {}
+        if run is not None:
+            if self._may_read(request):
+                audit(actor_of(request), "agent_run.view", (run.project_id, None, None), {"run": str(run.id)})
+            context = {**context, **self._shown(request, run)}
+        return super().change_view(request, object_id, form_url, context)
+
+    def live(self, request: HttpRequest, run_id: Any) -> HttpResponse:
+        """The part of the page that changes."""
+        run = self._run(request, run_id)
+        return TemplateResponse(request, "admin/agent/agentrun/live.html", self._shown(request, run))
+
+    def new_run(self, request: HttpRequest) -> HttpResponse:
+        """The form that starts a run."""
+        if not self._may_control(request):
+            raise PermissionDenied
+        form = NewRunForm(request.POST or None)
+        projects = Project.objects.all() if is_superuser(request) else Project.objects.filter(members=request.user.pk)
+        form.fields["project"].queryset = projects  # type: ignore[attr-defined]  # a ModelChoiceField
+        if request.method == "POST" and form.is_valid():
+            try:
+                run = services.run_submit(actor=actor_of(request), **form.cleaned_data)
+                return redirect("admin:agent_agentrun_change", run.pk)
+            except ControllerActionError as error:
+                form.add_error(None, str(error))
+        context = {**self.admin_site.each_context(request), "title": "Start a run", "form": form, "opts": self.opts}
+        return TemplateResponse(request, "admin/agent/agentrun/new.html", context)
+
+    def stop(self, request: HttpRequest, run_id: Any) -> HttpResponse:
+        """Stops the run."""
+        return self._acted(request, run_id, lambda run: services.run_stop(run_id=run.pk, actor=actor_of(request)), "It is being stopped.")
+
+    def answer(self, request: HttpRequest, run_id: Any, approval_id: int) -> HttpResponse:
+        """Says yes or no to one thing the run asks."""
+
+        def act(run: AgentRun) -> None:
+            if not run.approval_requests.filter(pk=approval_id).exists():
+                raise Http404
+            services.approval_answer(
+                approval_id=approval_id,
+                is_approved=request.POST.get("answer") == "approve",
+                actor=actor_of(request),
+                reason=request.POST.get("reason", ""),
+            )
+
+        return self._acted(request, run_id, act, "Answered.")
+
+    def _acted(self, request: HttpRequest, run_id: Any, act: Any, done: str) -> HttpResponse:
+        if request.method != "POST":
+            return HttpResponseNotAllowed(["POST"])
+        run = self._run(request, run_id)
+        if not self._may_control(request):
+            raise PermissionDenied
+        try:
+            act(run)
+            self.message_user(request, done, messages.SUCCESS)
+        except ControllerActionError as error:
+            self.message_user(request, str(error), messages.ERROR)
+        return redirect(reverse("admin:agent_agentrun_change", args=[run.pk]))
+
+    def _run(self, request: HttpRequest, run_id: Any) -> AgentRun:
+        run = self.get_object(request, str(run_id)) if self.has_view_permission(request) else None
+        if run is None:
+            raise Http404
+        return run
+
+    def _shown(self, request: HttpRequest, run: AgentRun) -> dict[str, Any]:
+        approvals = list(run.approval_requests.order_by("id"))
+        pending = [one for one in approvals if one.answer == AgentApproval.Answer.PENDING and run.ended_at is None]
+        may_read = self._may_read(request)
+        return {
+            "run": run,
+            "may_read": may_read,
+            "may_control": self._may_control(request),
+            "is_over": run.state in services.OVER,
+            "lines": list(whole_run(run, list(run.steps.order_by("number")), approvals)) if may_read else [],
+            "pending": [(one, approval_line(one).text) for one in pending],
+        }
+
+    def _may_control(self, request: HttpRequest) -> bool:
+        return request.user.has_perm("agent.control_run")
+
+    def _may_read(self, request: HttpRequest) -> bool:
+        return request.user.has_perm("agent.view_run_transcript")
+
+    @admin.display(description="task", ordering="task")
+    def shown_task(self, run: AgentRun) -> str:
+        """Its beginning."""
+        return shortened(run.task)
+
+    @admin.display(description="task")
+    def whole_task(self, run: AgentRun) -> str:
+        """All of it."""
+        return visible(run.task, keep="\n")
+
+    @admin.display(description="report")
+    def whole_report(self, run: AgentRun) -> str:
+        """How it ended, in words."""
+        return visible(run.report, keep="\n") or "-"
+
+    @admin.display(description="duration")
+    def lasted(self, run: AgentRun) -> str:
+        """From its first worker to its end, or to now."""
+        return duration(run.started_at, run.ended_at)

@@ -1,0 +1,106 @@
+"""A run as people read it: lines with a kind, the same for the terminal and the admin page. Nothing invisible comes through. Pure."""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, Literal
+
+from agent.models import AgentApproval, AgentRun, AgentStep
+from projects.admin.display import shortened, visible
+
+Kind = Literal["note", "text", "call", "output", "state", "error", "approval", "end"]
+MOST_OUTPUT_LINES: Final = 60
+_PRINTED: Final = ("output", "stdout", "stderr")
+_QUIET_ARGUMENTS: Final = frozenset({"session_id", "sessionId", "wait_seconds", "request_id", "requestId", "max_output_bytes"})
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One line, or for text one block."""
+
+    kind: Kind
+    text: str
+
+
+def notes_of(step: AgentStep) -> Iterator[Line]:
+    """What the model was told before it answered."""
+    for said in step.said_before:
+        yield Line("note", visible(said, keep="\n"))
+
+
+def call_line(call: Mapping[str, Any]) -> Line:
+    """The call in one line: its command or input first, whole; the handles left out."""
+    arguments = {name: value for name, value in (call["arguments"] or {}).items() if name not in _QUIET_ARGUMENTS}
+    lead = str(arguments.pop("command", "")) or " ".join(_typed(arguments))
+    rest = json.dumps(arguments, ensure_ascii=False) if arguments else ""
+    return Line("call", " ".join(part for part in (call["name"], visible(lead), visible(rest)) if part))
+
+
+def _typed(arguments: dict[str, Any]) -> Iterator[str]:
+    if text := arguments.pop("input_text", ""):
+        yield json.dumps(text, ensure_ascii=False)
+    if keys := arguments.pop("keys", ()):
+        yield "+".join(map(str, keys)) if isinstance(keys, list) else str(keys)
+    if secret := arguments.pop("secret", ""):
+        yield f"(secret {secret})"
+
+
+def result_lines(result: Mapping[str, Any]) -> Iterator[Line]:
+    """What came of a call: what was printed, and how things stand."""
+    body = result["body"]
+    if result["is_error"]:
+        yield Line("error", visible(f"{body.get('code', '')}: {body.get('error', '')}"))
+        return
+    for name in _PRINTED:
+        lines = visible(str(body.get(name) or ""), keep="\n\t").rstrip("\n").split("\n")
+        if lines != [""]:
+            left_out = len(lines) - MOST_OUTPUT_LINES
+            shown = lines if left_out <= 0 else [*lines[:10], f"… {left_out} lines …", *lines[-(MOST_OUTPUT_LINES - 10) :]]
+            yield from (Line("output", line) for line in shown)
+    if standing := _standing(body):
+        yield Line("state", visible(standing))
+
+
+def _standing(body: Mapping[str, Any]) -> str:
+    if prompt := body.get("prompt"):
+        return f"waits for input: {prompt.get('kind')} ({prompt.get('evidence')})"
+    for name in ("exit_code", "return_code"):
+        if body.get(name) is not None:
+            return f"ended, exit code {body[name]}"
+    if body.get("signal") or body.get("end_reason"):
+        return f"ended: {body.get('signal') or body.get('end_reason')}"
+    return str(body.get("state", ""))
+
+
+def approval_line(approval: AgentApproval) -> Line:
+    """What is asked, or what was answered."""
+    asked = f"{approval.risk}: {call_line({'name': approval.tool, 'arguments': approval.arguments}).text}"
+    why = f" ({visible(approval.risk_reason)})" if approval.risk_reason else ""
+    if approval.answer == AgentApproval.Answer.PENDING:
+        return Line("approval", f"asks for approval #{approval.pk}: {asked}{why}")
+    said = f": {visible(approval.reason)}" if approval.reason else ""
+    return Line("approval", f"#{approval.pk} {approval.answer} by {shortened(approval.answered_by)}{said}")
+
+
+def end_line(run: AgentRun) -> Line:
+    """How the run ended, and what it took."""
+    cost = f", {run.cost_cents / 100:.2f} USD" if run.cost_cents else ""
+    took = f"{run.input_tokens + run.output_tokens} tokens{cost}"
+    return Line("end", f"{run.state} ({run.stop_reason}), {took}\n{visible(run.report, keep=chr(10))}".rstrip())
+
+
+def whole_run(run: AgentRun, steps: Sequence[AgentStep], approvals: Sequence[AgentApproval]) -> Iterator[Line]:
+    """All of it, so far."""
+    for step in steps:
+        yield from notes_of(step)
+        if step.text:
+            yield Line("text", visible(step.text, keep="\n"))
+        for index, call in enumerate(step.calls):
+            yield call_line(call)
+            yield from (approval_line(one) for one in approvals if (one.step_number, one.call_index) == (step.number, index))
+            if index < len(step.results):
+                yield from result_lines(step.results[index])
+    if run.draft:
+        yield Line("text", visible(run.draft, keep="\n") + " …")
+    if run.ended_at is not None:
+        yield end_line(run)

@@ -1,0 +1,23 @@
+"use strict";
+// Shows a run as it goes: asks for the changing part every second until the run is over, but never while somebody types a reason.
+(() => {
+  const place = document.getElementById("holdline-run");
+  const isOver = () => place.querySelector("[data-over='yes']") !== null;
+  const isTyping = () => Array.from(place.querySelectorAll("input[type=text]")).some((field) => field === document.activeElement || field.value);
+  const look = async () => {
+    if (!isTyping()) {
+      try {
+        const answer = await fetch(place.dataset.live, { credentials: "same-origin" });
+        if (answer.ok && !answer.redirected && !isTyping()) {
+          const old = place.querySelector(".holdline-lines");
+          const atEnd = !old || old.scrollTop + old.clientHeight >= old.scrollHeight - 40;
+          place.innerHTML = await answer.text();
+          const lines = place.querySelector(".holdline-lines");
+          if (lines) { lines.scrollTop = atEnd ? lines.scrollHeight : old.scrollTop; }
+        }
+      } catch { /* the server is away: the next look may find it again */ }
+    }
+    if (!isOver()) { window.setTimeout(look, 1000); }
+  };
+  if (!isOver()) { window.setTimeout(look, 1000); }
+})();
