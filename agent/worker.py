@@ -14,6 +14,7 @@ from agent import records
 from agent.conf import conf
 from agent.conversation import ModelClient
 from agent.runner import AgentRunner, client_for
+from projects import draining
 from projects.database import in_database
 from projects.errors import StorageUnavailable
 
@@ -40,7 +41,7 @@ async def work(*, only: UUID | None = None, make_client: Callable[[str], ModelCl
         while True:
             for task in [task for task in active if task.done()]:
                 del active[task]
-            claimed = await _claim(set(active.values()), only) if len(active) < conf.concurrency else None
+            claimed = await _claim(set(active.values()), only) if len(active) < conf.concurrency and not draining.has_begun() else None
             if claimed is not None:
                 active[asyncio.create_task(hold(*claimed, make_client=make_client), name=f"run {claimed[0]}")] = claimed[0]
                 if only is None:
@@ -98,4 +99,5 @@ async def _is_to_go_on(run_id: UUID, lease: UUID) -> bool:
         # Nothing can be written now, and whoever takes the run up later finds all that was.
         logger.error("the database is away: the lease of run %s was not extended", run_id)
         return True
-    return not (pulse.stop_requested_by or pulse.is_out_of_time)
+    # A process that is being stopped gives its runs to others: calls made again there do nothing twice.
+    return not (pulse.stop_requested_by or pulse.is_out_of_time or draining.has_begun())

@@ -4,7 +4,6 @@ from typing import Any
 
 from django.contrib import admin
 from django.db.models import QuerySet
-from django.forms import ModelForm
 from django.http import HttpRequest
 
 from agent.models import AgentApproval, ProjectApprovals
@@ -52,7 +51,7 @@ class ProjectApprovalsAdmin(TypedAdmin[ProjectApprovals]):
         rows = super().get_queryset(request)
         return rows if is_superuser(request) else rows.filter(project__members=request.user.pk)
 
-    def save_model(self, request: HttpRequest, obj: ProjectApprovals, form: ModelForm[ProjectApprovals], change: Any) -> None:
+    def save_model(self, request: HttpRequest, obj: ProjectApprovals, form: Any, change: Any) -> None:
         """Leaves an audit row."""
         super().save_model(request, obj, form, change)
         audit(actor_of(request), "agent_policy.set", (obj.project_id, None, None), {"approvals": obj.approvals})

@@ -56,17 +56,14 @@ class AgentRunAdmin(ReadOnlyAdmin[AgentRun]):
 
     def get_urls(self) -> list[URLPattern]:
         """The live part and the buttons, beside the usual pages."""
-
-        def page(route: str, view: Any, name: str) -> URLPattern:
-            return path(route, self.admin_site.admin_view(view), name=f"agent_agentrun_{name}")
-
-        return [
-            page("new/", self.new_run, "new"),
-            page("<uuid:run_id>/live/", self.live, "live"),
-            page("<uuid:run_id>/stop/", self.stop, "stop"),
-            page("<uuid:run_id>/answer/<int:approval_id>/", self.answer, "answer"),
-            *super().get_urls(),
-        ]
+        pages: tuple[tuple[str, Any, str], ...] = (
+            ("new/", self.new_run, "new"),
+            ("<uuid:run_id>/live/", self.live, "live"),
+            ("<uuid:run_id>/stop/", self.stop, "stop"),
+            ("<uuid:run_id>/answer/<int:approval_id>/", self.answer, "answer"),
+        )
+        ours = [path(route, self.admin_site.admin_view(view), name=f"agent_agentrun_{name}") for route, view, name in pages]
+        return [*ours, *super().get_urls()]
 
     def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> Any:
         """With a button to start one."""

@@ -1,0 +1,44 @@
+"""Whole runs on the real stack: submitted by the command, carried out by the server, kept in rows."""
+
+import json
+
+from tests.support.agent_commands import RunRows, manage, submitted
+from tests.support.stack import Stack
+from tests.support.waiting import wait_until
+
+RUN_SECONDS = 90.0
+
+
+def test_a_run_without_a_key_is_followed_to_its_end(stack: Stack) -> None:
+    followed = manage(stack, "run_agent", "--project", "first", "--model", "scripted:demo", "show me")
+    assert followed.returncode == 0, followed.stdout + followed.stderr
+    for shown in (
+        "> execute_command uname",
+        "-> waits for input: secret (kernel)",
+        "| You said y.",
+        "-> ended, exit code 0",
+        "= finished (done)",
+    ):
+        assert shown in followed.stdout
+    run = RunRows(stack, followed.stdout.split()[2])
+    assert [step["is_complete"] for step in run.steps] == [1] * 6
+    assert run.run["is_successful"] == 1
+
+
+def test_what_is_typed_at_a_hidden_prompt_is_in_no_row_of_the_run(stack: Stack) -> None:
+    run = RunRows(stack, submitted(stack, "show me", "--model", "scripted:demo"))
+    wait_until(lambda: run.is_over, RUN_SECONDS, "the run to end")
+    assert run.end == ("finished", "done")
+    assert "correct horse" not in json.dumps(run.steps, default=str)
+    assert "(hidden input)" in json.dumps(run.steps, default=str)
+
+
+def test_the_command_carries_a_run_out_itself_if_it_is_told_to(stack: Stack) -> None:
+    followed = manage(stack, "run_agent", "--project", "first", "--here", "show me", environment={"HOLDLINE_AGENT_MODEL": "scripted:demo"})
+    assert followed.returncode == 0, followed.stdout + followed.stderr
+
+
+def test_a_model_nobody_knows_ends_the_run_by_name(stack: Stack) -> None:
+    followed = manage(stack, "run_agent", "--project", "first", "--model", "nobody:knows", "show me")
+    assert followed.returncode == 2
+    assert "= failed (model_not_usable)" in followed.stdout
