@@ -20,6 +20,7 @@ _UNFINISHED: Final = re.compile(rb"\x1b(?:\[[?>=]?[0-9;]*|\](?:1[0-2]?(?:;(?:\?\
 _ESCAPES: Final = re.compile(
     rb"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[PX^_][^\x1b]*\x1b\\|[()*+#%][0-9A-Za-z@]|[ -/]*[0-~])"
 )
+_MARGIN: Final = re.compile(rb"\r|\x1b\[1?G")
 _MOVES_IN_LINE: Final = re.compile(rb"\x1b\[\d*[CG]")
 _ERASED: Final = re.compile(r"[^\x08]?\x08")
 _ALTERNATE: Final = frozenset({b"47", b"1047", b"1049"})
@@ -130,7 +131,7 @@ class OutputModes:
 
 
 def _text_left_of_cursor(tail: bytes) -> str:
-    stretches = tail.rsplit(b"\n", 1)[-1].split(b"\r")
+    stretches = _MARGIN.split(tail.rsplit(b"\n", 1)[-1])
     text = _plain(stretches[-1])
     if not text.strip() and _MOVES_IN_LINE.search(stretches[-1]):
         # Line editors go back to the margin, redraw, and step right again over what they printed before.

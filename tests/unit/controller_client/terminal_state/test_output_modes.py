@@ -90,6 +90,7 @@ def test_cuts_change_neither_modes_nor_answers(parts: list[bytes], data: st.Data
         (b"10%\r20%\r30%", "30%"),
         (b"ab\b \bc", "ac"),
         (b"\r>>> \r\x1b[4C", ">>> "),
+        (b"\xe2\xa0\x99\x1b[1G\x1b[0Jname: (root) \x1b[14G", "name: (root) "),
         (b"caf\xc3\xa9? ", "café? "),
         (b"\x1b]0;title\x07$ ", "$ "),
         (b"", ""),
