@@ -53,4 +53,4 @@ def test_everything_scored_conforms(node_packages: NodePackages, application: st
 
 def _run(packages: NodePackages, origin: str, options: tuple[str, ...]) -> subprocess.CompletedProcess[str]:
     suite = packages.path("@modelcontextprotocol/conformance/dist/index.js")
-    return packages.run(suite, "server", "--url", f"{origin}/mcp", "--requirements", "2026-07-28", *options, seconds=_RUN_SECONDS)
+    return packages.run(str(suite), "server", "--url", f"{origin}/mcp", "--requirements", "2026-07-28", *options, seconds=_RUN_SECONDS)

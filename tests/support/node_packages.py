@@ -7,7 +7,6 @@ import os
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -34,26 +33,20 @@ class NodePackages:
         """A file of an installed package."""
         return self.root / "node_modules" / name
 
-    def run(
-        self, script: Path, *arguments: str, seconds: float, stdin: str | None = None, environment: Mapping[str, str] | None = None
-    ) -> subprocess.CompletedProcess[str]:
-        """The script's end. Nothing is kept in the home directory of whoever runs the tests."""
-        home = self.root / "home"
-        home.mkdir(exist_ok=True)
-        command: Sequence[str] = [str(self.node), str(script), *arguments]
-        # The Inspector's CLI starts what speaks stdio with the Node it finds first.
-        path = f"{self.node.parent}:{os.environ.get('PATH', os.defpath)}"
-        return subprocess.run(
-            command,
-            cwd=self.root,
-            env={**os.environ, "PATH": path, "HOME": str(home), "NO_COLOR": "1", **(environment or {})},
-            input=stdin,
-            stdin=None if stdin is not None else subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            timeout=seconds,
-            check=False,
-        )
+    def run(self, *arguments: str, seconds: float, stdin: Path | None = None) -> subprocess.CompletedProcess[str]:
+        """Node with these arguments, to its end. What it reads on ``stdin`` as a program finds the packages, wherever that file is."""
+        environment = {**os.environ, "NO_COLOR": "1"}
+        with (stdin or Path(os.devnull)).open() as source:
+            return subprocess.run(
+                [str(self.node), *arguments],
+                cwd=self.root,
+                env=environment,
+                stdin=source,
+                capture_output=True,
+                text=True,
+                timeout=seconds,
+                check=False,
+            )
 
 
 @pytest.fixture(scope="session")
