@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256
+from itertools import takewhile
 from typing import Any, Final
 from uuid import UUID
 
@@ -22,7 +23,7 @@ from projects.models import AuditEvent, AuditMark, Project
 
 logger = logging.getLogger(__name__)
 
-EXPIRED_AT_ONCE: Final = 5000
+EXPIRED_AT_ONCE: Final = 500
 _PURPOSE: Final = b"holdline audit mark"
 _ROWS_AT_ONCE: Final = 1000
 _Kind = AuditMark.Kind
@@ -85,15 +86,17 @@ def audit_expire(project_id: UUID, before: datetime, *, actor: str) -> int:
     At most EXPIRED_AT_ONCE, only from the chain's beginning, and never its newest row. What it removes it signs for, and the rest verifies.
     """
     rows = AuditEvent.objects.filter(project_id=project_id)
-    newest = rows.order_by("-seq").values_list("seq", flat=True).first() or 0
-    kept = rows.filter(created_at__gte=before).order_by("seq").values_list("seq", flat=True).first() or newest
-    gone = rows.filter(seq__lt=min(kept, newest)).order_by("seq").values_list("seq", "hash")[:EXPIRED_AT_ONCE]
+    # One more than may go: whatever is last of these stays, be it the newest of all. The cost is that of a batch, however much is over.
+    oldest = list(rows.order_by("seq").values_list("seq", "hash", "created_at")[: EXPIRED_AT_ONCE + 1])[:-1]
+    gone = list(takewhile(lambda row: row[2] < before, oldest))
     if not gone:
         return 0
-    last_seq, digest = list(gone)[-1]
+    last_seq, digest, _ = gone[-1]
     _mark(project_id, _Kind.EXPIRY, last_seq, digest)
+    rows.filter(seq__lte=last_seq).delete()
+    # Last: it takes the lock that writers of the chain wait for.
     audit(actor, "audit.expire", (project_id, None, None), {"rows": len(gone), "to_seq": last_seq})
-    return rows.filter(seq__lte=last_seq).delete()[0]
+    return len(gone)
 
 
 # ---- verification ------------------------------------------------------------------------------------------------------

@@ -32,6 +32,21 @@ class Conf:
         return float(settings.COMMAND_RETENTION_SECONDS)
 
     @property
+    def output_retention_seconds(self) -> float:
+        """OUTPUT_RETENTION_SECONDS: how long the output of interactive sessions stays after their end; 0 for good."""
+        return float(settings.OUTPUT_RETENTION_SECONDS)
+
+    @property
+    def session_retention_seconds(self) -> float:
+        """SESSION_RETENTION_SECONDS: how long sessions stay after their end; 0 for good."""
+        return float(settings.SESSION_RETENTION_SECONDS)
+
+    @property
+    def audit_retention_seconds(self) -> float:
+        """AUDIT_RETENTION_SECONDS: how long audit rows stay; 0 for good."""
+        return float(settings.AUDIT_RETENTION_SECONDS)
+
+    @property
     def max_wait_seconds(self) -> float:
         """MAX_WAIT_SECONDS: the longest a call may wait."""
         return float(settings.MAX_WAIT_SECONDS)

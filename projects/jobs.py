@@ -6,7 +6,6 @@ notices.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import timedelta
 from functools import partial
 from typing import Final, Literal
 from uuid import UUID
@@ -36,10 +35,8 @@ MAX_TIMEOUT_SECONDS: Final = 3600.0
 DEFAULT_BUFFER_BYTES: Final = 10 * 1024 * 1024
 MIN_BUFFER_BYTES: Final = 1024
 MAX_BUFFER_BYTES: Final = 100 * 1024 * 1024
-SESSIONS_PER_SWEEP: Final = 100
 _KIND = CommandSession.Kind
 # An interactive session's transcript is not taken away by time.
-_EXPIRING_KINDS: Final = (_KIND.ONE_SHOT, _KIND.BACKGROUND, _KIND.JOB)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -129,13 +126,6 @@ async def output_clear(project_id: UUID, session_id: UUID, *, actor: str) -> Non
     await in_database(_mark_cleared, project_id, session_id, actor)
     while await in_database(output_log.clear, session_id):
         pass
-
-
-def expired_sessions() -> list[tuple[UUID, UUID]]:
-    """(project, session) of those whose output has been kept for long enough since their end."""
-    before = timezone.now() - timedelta(seconds=conf.command_retention_seconds)
-    rows = CommandSession.objects.filter(kind__in=_EXPIRING_KINDS, cleared_at__isnull=True, ended_at__lt=before)
-    return list(rows.values_list("project_id", "id")[:SESSIONS_PER_SWEEP])
 
 
 def _mark_cleared(project_id: UUID, session_id: UUID, actor: str) -> None:

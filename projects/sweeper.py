@@ -18,13 +18,14 @@ from django.utils import timezone
 from controller_client.protocol.limits import MAX_CHUNK_BYTES
 from controller_client.protocol.messages import Stream
 from controller_client.protocol.session_state import ACTIVE_STATES, SessionState
-from projects import dispatch, file_questions, jobs, monitor_log, output_log
+from projects import dispatch, file_questions, monitor_log, output_log, retention
 from projects.audit_proof import heads_sign
 from projects.conf import conf
 from projects.database import at_length, in_database
 from projects.errors import StorageUnavailable
 from projects.inbound.ending import end_session
 from projects.models import CommandSession
+from projects.retention import ACTOR
 from projects.session_actions import terminate_session
 
 logger = logging.getLogger(__name__)
@@ -33,8 +34,6 @@ logger = logging.getLogger(__name__)
 LIFETIME_SLACK_SECONDS: Final = 30.0
 SESSIONS_PER_SWEEP: Final = 100
 RECENTLY: Final = timedelta(hours=1)
-ACTOR: Final = "sweeper"
-"""How audit rows name it."""
 _STREAMS: Final[tuple[Stream, ...]] = ("stdout", "stderr")
 
 _task: asyncio.Task[None] | None = None
@@ -71,8 +70,7 @@ async def sweep() -> None:
             # Batch by batch, so that transactions of others fit in between.
             while await in_database(output_log.trim, session_id, stream, retained_bytes):
                 pass
-    for project_id, session_id in await at_length(jobs.expired_sessions):
-        await jobs.output_clear(project_id, session_id, actor=ACTOR)
+    await retention.expire()
     await at_length(heads_sign, timedelta(seconds=conf.audit_sign_seconds))
     await in_database(file_questions.forget_expired)
     await in_database(monitor_log.forget_stopped)

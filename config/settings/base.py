@@ -43,6 +43,10 @@ BACKGROUND_LIFETIME_SECONDS = environment.seconds("HOLDLINE_BACKGROUND_LIFETIME_
 BACKGROUND_IDLE_SECONDS = environment.seconds("HOLDLINE_BACKGROUND_IDLE_SECONDS", 1800.0, at_least=0.1)
 # Output of one-shots, background sessions and jobs stays this long after their end.
 COMMAND_RETENTION_SECONDS = environment.seconds("HOLDLINE_COMMAND_RETENTION_SECONDS", 24 * 3600.0, at_least=1.0)
+# The same for interactive sessions, and for whole sessions and the audit log; 0 keeps for good.
+OUTPUT_RETENTION_SECONDS = environment.seconds("HOLDLINE_OUTPUT_RETENTION_SECONDS", 30 * 24 * 3600.0)
+SESSION_RETENTION_SECONDS = environment.seconds("HOLDLINE_SESSION_RETENTION_SECONDS", 90 * 24 * 3600.0)
+AUDIT_RETENTION_SECONDS = environment.seconds("HOLDLINE_AUDIT_RETENTION_SECONDS", 400 * 24 * 3600.0)
 # How long a call may wait; clients of MCP give up at 60 s.
 MAX_WAIT_SECONDS = environment.seconds("HOLDLINE_MAX_WAIT_SECONDS", 30.0, at_least=0.0)
 # Doorbells may be lost: everybody who waits for one looks again after this long.

@@ -17,7 +17,17 @@ class ProjectAdmin(TypedAdmin[Project]):
     search_fields = ("name",)
     filter_horizontal = ("members",)
     readonly_fields = ("id", "created_at")
-    fields = ("name", "max_interactive_sessions", "allowed_commands", "allowed_directories", "members", "id", "created_at")
+    fields = (
+        "name",
+        "max_interactive_sessions",
+        "allowed_commands",
+        "allowed_directories",
+        "output_retention_seconds",
+        "session_retention_seconds",
+        "members",
+        "id",
+        "created_at",
+    )
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Project]:
         """With the figures of the list, in one query."""

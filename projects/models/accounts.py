@@ -19,6 +19,9 @@ class Project(models.Model):
     # Null: the settings ALLOWED_COMMANDS and ALLOWED_DIRECTORIES.
     allowed_commands = models.JSONField(null=True, blank=True, validators=[validate_commands])
     allowed_directories = models.JSONField(null=True, blank=True, validators=[validate_directories])
+    # How long output and whole sessions stay after their end. Null: the settings; 0: for good.
+    output_retention_seconds = models.PositiveIntegerField(null=True, blank=True)
+    session_retention_seconds = models.PositiveIntegerField(null=True, blank=True)
     created_at = models.DateTimeField(default=timezone.now, editable=False)
 
     class Meta:

@@ -102,6 +102,11 @@ class CommandSession(models.Model):
         indexes = (
             models.Index(fields=("project", "state"), name="session_by_project_state"),
             models.Index(fields=("controller", "state"), name="session_by_controller_state"),
+            # What the sweeper and the metrics look for must not cost more with every session that is kept. None of these columns
+            # changes in a turn.
+            models.Index(fields=("state",), condition=Q(state__in=sorted(s.value for s in ACTIVE_STATES)), name="active_sessions"),
+            models.Index(fields=("ended_at",), name="session_by_end"),
+            models.Index(fields=("ended_at",), condition=Q(ended_at__isnull=False, cleared_at__isnull=True), name="uncleared_sessions"),
         )
         permissions = (
             ("view_transcript", "Can read what a session's terminal showed"),

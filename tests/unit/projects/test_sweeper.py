@@ -123,7 +123,7 @@ async def test_a_background_session_nobody_asks_for_is_ended_by_idle(settings: A
     assert (event.actor, event.action, event.detail) == ("sweeper", "session.terminate", {"reason": "idle"})
 
 
-async def test_output_past_its_time_is_cleared_but_never_an_interactive_transcript(settings: Any) -> None:
+async def test_output_past_its_time_is_cleared_in_the_end(settings: Any) -> None:
     settings.COMMAND_RETENTION_SECONDS = 60
     controller = await in_database(make_controller)
     long_ago = timezone.now() - timedelta(seconds=61)
