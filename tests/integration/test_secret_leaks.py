@@ -1,0 +1,173 @@
+"""A real sudo turn by reference: afterwards the password is nowhere that anybody keeps or shows anything.
+
+Each search has a positive control: a word that was typed where everybody may see it is found by it.
+"""
+
+import json
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+
+from controller_client.output_mask import forms_of
+from tests.support.accounts import Account, requires
+from tests.support.cluster import running_backends, running_cluster
+from tests.support.mcp_client import Caller, Terminal
+from tests.support.redis_monitor import Traffic, monitored
+from tests.support.redis_server import Redis
+from tests.support.stack import PROJECT_ROOT, Stack, running_stack
+
+CANARY = "canary-4711-in-the-open"
+# Reads a hidden line and shows it in every way it should not.
+LEAKY = """bash -c 'read -p "Say: " word; read -r -s -p "Password: " s; echo; echo "<$s>"; printf %s "$s" | base64; read -p "Done? " x'"""
+
+
+@dataclass
+class Ground:
+    """Where to look."""
+
+    stack: Stack
+    folders: list[Path]
+    redis: Redis
+    traffic: Traffic
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def ground(request: pytest.FixtureRequest, sudoer: Account) -> Iterator[Ground]:
+    """A stack on either database, with Redis, whose daemon runs as somebody who has to give sudo a password."""
+    requires("sudo", "redis-server")
+    with ExitStack() as on_exit:
+        if request.param == "sqlite":
+            redis = Redis().start()
+            on_exit.callback(redis.remove)
+            traffic = on_exit.enter_context(monitored(redis))
+            stack = on_exit.enter_context(running_stack(account=sudoer, server_environment={"REDIS_URL": redis.url}))
+            yield Ground(stack, [stack.root, redis.root], redis, traffic)
+        else:
+            backends = on_exit.enter_context(running_backends())
+            traffic = on_exit.enter_context(monitored(backends.redis))
+            stack = on_exit.enter_context(running_cluster(account=sudoer, backends=backends))
+            yield Ground(stack, [stack.root, backends.redis.root, backends.postgres.root], backends.redis, traffic)
+
+
+def _manage(stack: Stack, *arguments: str, value: str = "") -> str:
+    environment = {**stack.server_environment(), "DJANGO_SETTINGS_MODULE": "config.settings.base"}
+    command = [sys.executable, "manage.py", *arguments]
+    done = subprocess.run(command, cwd=PROJECT_ROOT, env=environment, input=value, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout + done.stderr
+
+
+def _wanted(word: str) -> list[bytes]:
+    """A word in every form there is a reason to expect it in."""
+    plain = word.encode()
+    return sorted({*forms_of(plain), plain.hex().encode(), plain[::-1]})
+
+
+def _files_with(folders: list[Path], word: str) -> set[str]:
+    files = {path: folder for folder in folders for path in folder.rglob("*") if path.is_file() and not path.is_symlink()}
+    wanted = re.compile(b"|".join(map(re.escape, _wanted(word))))
+    return {f"{folder.name}/{path.relative_to(folder)}" for path, folder in files.items() if wanted.search(_content(path))}
+
+
+def _content(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except FileNotFoundError:  # the database's own files come and go
+        return b""
+
+
+def _is_in(word: str, text: str | bytes) -> bool:
+    data = text.encode() if isinstance(text, str) else text
+    return any(form in data for form in _wanted(word))
+
+
+async def _leaky_turn(caller: Caller) -> Terminal:
+    """A program that shows its password; it still runs."""
+    session = await caller.start(LEAKY)
+    await session.send(f"{CANARY}\n")
+    assert session.kind == "secret"
+    await session.send(secret="sudo")
+    await session.until_output("Done?")
+    assert "<******>" in session.seen
+    return session
+
+
+async def _sudo_turn(caller: Caller) -> Terminal:
+    session = await caller.start("sudo -k id")
+    assert (session.result["state"], session.kind) == ("awaiting_input", "secret")
+    await session.send(secret="sudo")
+    await session.until("exited")
+    assert "uid=0(root)" in session.seen
+    return session
+
+
+async def _everything_tools_say(caller: Caller, *sessions: Terminal) -> str:
+    answers: list[Any] = [await caller.call("list_sessions"), await caller.call("list_controllers")]
+    for session in sessions:
+        name = {"session_id": session.session_id}
+        answers += [session.turns, await caller.call("get_session", **name)]
+        answers += [
+            await caller.call("read_session_output", **name, offset=0),
+            await caller.call("read_session_output", **name, view="screen"),
+        ]
+    answers.append(await caller.refusal("send_command_input", session_id=sessions[-1].session_id, secret="sudo"))
+    answers.append(await caller.refusal("send_command_input", session_id=sessions[0].session_id, secret="unknown"))
+    return json.dumps(answers, ensure_ascii=False)
+
+
+def _every_page(stack: Stack, limit: int = 80) -> dict[str, str]:
+    """The admin, link by link, as its superuser sees it."""
+    password = json.loads(_manage(stack, "bootstrap", "--url", f"http://127.0.0.1:{stack.port}").splitlines()[0])["admin_password"]
+    pages: dict[str, str] = {}
+    with httpx2.Client(base_url=f"http://127.0.0.1:{stack.port}", follow_redirects=True, timeout=30) as browser:
+        form = browser.get("/admin/login/")
+        fields = {"username": "admin", "password": password, "csrfmiddlewaretoken": browser.cookies["csrftoken"], "next": "/admin/"}
+        todo = ["/admin/"]
+        assert "Log in" in form.text
+        assert browser.post("/admin/login/", data=fields).status_code == 200
+        while todo and len(pages) < limit:
+            url = todo.pop(0)
+            page = browser.get(url)
+            pages[url] = page.text
+            links = re.findall(r'href="((?:/admin/|\?|\.\./|[\w-]+/)[^"#]*)"', page.text)
+            found = [str(page.url.join(link).raw_path, "ascii") for link in links if "logout" not in link and "/jsi18n" not in link]
+            todo += [link for link in dict.fromkeys(found) if link not in pages and link not in todo and "?" not in link]
+    return pages
+
+
+async def test_a_password_given_by_name_is_kept_and_shown_nowhere(ground: Ground, sudoer: Account) -> None:
+    stack, password = ground.stack, sudoer.password
+    said = _manage(stack, "set_secret", "first", "sudo", "--controller", "host", value=password + "\n")
+    async with stack.caller() as caller:
+        leaky = await _leaky_turn(caller)
+        sudo = await _sudo_turn(caller)
+        answers = await _everything_tools_say(caller, leaky, sudo)
+        # Now, while one session still runs: its ring and its directory are there.
+        found, control = _files_with(ground.folders, password), _files_with(ground.folders, CANARY)
+        pages = _every_page(stack)
+        await leaky.send("\n")
+    ground.redis.ask(f"PUBLISH control {CANARY}")
+    assert found == set()
+    assert _files_with(ground.folders, password) == set()
+    assert not [url for url, page in pages.items() if _is_in(password, page)]
+    for place in (said, answers, ground.traffic.text):
+        assert not _is_in(password, place)
+    # The searches would have found it.
+    assert any("/data/db.sqlite3" in name or "-postgres-" in name for name in control)
+    assert _is_in(CANARY, answers)
+    assert _is_in(CANARY, ground.traffic.text)
+    assert any(_is_in(CANARY, page) for page in pages.values())
+    assert any("/secret/" in url and "change" in url for url in pages)
+    (stack.state_dir / "control").write_text(f"x{CANARY}x")
+    with (stack.root / "daemon.log").open("a") as log:
+        log.write(json.dumps({"event": CANARY}))
+    in_the_end = _files_with(ground.folders, CANARY)
+    assert {f"{stack.root.name}/host/control", f"{stack.root.name}/daemon.log"} <= in_the_end
