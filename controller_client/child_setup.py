@@ -5,6 +5,7 @@ import os
 import signal
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final, NoReturn
 
 from controller_client import resource_limits
@@ -29,6 +30,16 @@ class Launch:
     limits: ResourceLimits = resource_limits.NO_LIMITS
     cwd_fd: int | None = None
     group_fd: int | None = None
+
+
+HOLDER_IGNORES: Final = frozenset({signal.SIGHUP, signal.SIGINT, signal.SIGTERM, signal.SIGPIPE})
+"""What a holder ignores, so that it survives the hang-up of whatever terminal the daemon was started from."""
+
+
+@lru_cache(maxsize=1)
+def inherited_ignores() -> frozenset[int]:
+    """The signals this process ignores; asked once, in the fork server: asking for all takes longer than anything else done there."""
+    return frozenset(number for number in signal.valid_signals() if signal.getsignal(number) is signal.SIG_IGN)
 
 
 def become_program(launch: Launch) -> NoReturn:
@@ -61,9 +72,8 @@ def explain(report: str, launch: Launch) -> StartFailed:
 def _undo_holder() -> None:
     """Undo what the holder set up for itself."""
     # An ignored signal stays ignored over exec: Python ignores some for itself, a holder those that a terminal or a service manager sends.
-    for number in signal.valid_signals():
-        if signal.getsignal(number) is signal.SIG_IGN:
-            signal.signal(number, signal.SIG_DFL)
+    for number in inherited_ignores() | HOLDER_IGNORES:
+        signal.signal(number, signal.SIG_DFL)
     signal.pthread_sigmask(signal.SIG_SETMASK, ())
     os.umask(0o022)
 

@@ -18,6 +18,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final, NoReturn
 
+from controller_client.child_setup import HOLDER_IGNORES
 from controller_client.holder_link import HolderLink, accept, listen
 from controller_client.protocol.errors import LocalProtocolError, RemoteProtocolError
 from controller_client.protocol.messages import (
@@ -290,7 +291,7 @@ def _lock_patiently(directory: SessionDirectory) -> int | None:
 
 def _become_independent() -> None:
     """Adopt what our program leaves behind; survive the hang-up of whatever terminal the daemon was started from."""
-    for number in (signal.SIGHUP, signal.SIGINT, signal.SIGTERM, signal.SIGPIPE):
+    for number in HOLDER_IGNORES:
         signal.signal(number, signal.SIG_IGN)
     if sys.platform.startswith("linux"):
         _libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)

@@ -1,8 +1,8 @@
 """The fork server: a small warm process that turns session directories into holders.
 
 A program is forked from a holder, and a holder from here, because forking needs a process without threads and is fast from a small
-one. Everything is imported once and shared by all holders. Each holder is forked twice, so it is nobody's child and outlives both the
-daemon and this process, which ends when the daemon's end of its socket closes.
+one. Everything is imported once and shared by all holders. A holder leads a session of its own and outlives both the daemon and this
+process, which waits for none of them (the kernel reaps them) and ends when the daemon's end of its socket closes.
 
 On standard input, a stream socket: a line ``<session_id>`` asks for a holder; the answer is a line ``<session_id> ok`` once daemons can
 connect to it, or ``<session_id> <errno name>``.
@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from controller_client.child_environment import own_account
+from controller_client.child_setup import inherited_ignores
 from controller_client.holder import hold
 from controller_client.platforms import this_platform
 from controller_client.session_directory import directory_of
@@ -37,7 +38,8 @@ def serve(state_dir: Path, requests: socket.socket, groups: Path | None = None) 
 def _spawn(state_dir: Path, session_id: str, replies: socket.socket, groups: Path | None) -> None:
     try:
         path = directory_of(state_dir, session_id).path
-        failed = _fork_twice(path, session_id, replies, groups)
+        _fork(path, session_id, replies, groups)
+        failed = 0
     except ValueError:
         failed = errno.EINVAL
     except OSError as error:
@@ -46,21 +48,15 @@ def _spawn(state_dir: Path, session_id: str, replies: socket.socket, groups: Pat
         replies.sendall(_answer(session_id, failed))
 
 
-def _fork_twice(path: Path, session_id: str, replies: socket.socket, groups: Path | None) -> int:
-    """The errno of the second fork; 0 if it went well. Raises OSError for the first."""
-    child = os.fork()
-    if child:
-        return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-    status = 1
+def _fork(path: Path, session_id: str, replies: socket.socket, groups: Path | None) -> None:
+    """A holder with a session (of processes) of its own. Raises OSError."""
+    if os.fork():
+        return
     try:
         os.setsid()
-        if not os.fork():
-            _be_holder(path, session_id, replies, groups)
-        status = 0
-    except OSError as error:
-        status = error.errno or errno.EAGAIN
+        _be_holder(path, session_id, replies, groups)
     finally:
-        os._exit(status)
+        os._exit(1)
 
 
 def _be_holder(path: Path, session_id: str, replies: socket.socket, groups: Path | None) -> NoReturn:
@@ -86,6 +82,9 @@ def main() -> None:
     """Entry point: ``python -m controller_client.spawner <state-dir> [<control group>]`` with the socket as standard input."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    # Nobody waits for a holder: the kernel reaps it, and it sets this again for its own children.
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    inherited_ignores()
     own_account()
     this_platform()
     # What is alive now stays shared between all holders: the collector must not write into it.

@@ -11,8 +11,6 @@ from functools import partial
 from typing import Final
 from uuid import UUID
 
-from django.db import transaction
-
 from controller_client.protocol.limits import START_TTL_SECONDS
 from controller_client.protocol.messages import SendInput, StartInteractiveCmd, Stream
 from projects import dispatch, policy, read_cursor, session_actions
@@ -257,29 +255,20 @@ class _Read:
         """The slice of this read; None while there is nothing to say."""
         now = command_snapshot(self.project_id, self.session_id)
         session_actions.touch(self.session_id, now.touched_at)
-        cursor = read_cursor.position_of(self.session_id, self.reader)
-        if cursor.is_repeated_by(self.request_id):
-            return self._repeat(now, cursor)
-        has_news = now.stdout_next_offset > cursor.stdout_to or now.stderr_next_offset > cursor.stderr_to
-        if not has_news and not is_last and not now.is_final:
-            return None
-        if not has_news and self.request_id is None:
-            return self._output(now, *(StreamText("", end, end) for end in (cursor.stdout_to, cursor.stderr_to)))
-        return self._advance(is_last)
-
-    @transaction.atomic
-    def _advance(self, is_last: bool) -> BackgroundOutput | None:
-        cursor = read_cursor.locked_position_of(self.session_id, self.reader)
-        # Read again: another call of the same reader may have come first.
-        now = command_snapshot(self.project_id, self.session_id)
-        out = self._slice(now, "stdout", cursor.stdout_to)
-        err = self._slice(now, "stderr", cursor.stderr_to)
-        is_empty = out.next_offset == cursor.stdout_to and err.next_offset == cursor.stderr_to
-        if is_empty and not is_last and not now.is_final:
-            return None
-        moved = CursorPosition(cursor.stdout_to, out.next_offset, cursor.stderr_to, err.next_offset, self.request_id)
-        read_cursor.move(self.session_id, self.reader, moved)
-        return self._output(now, out, err)
+        while True:
+            cursor = read_cursor.position_of(self.session_id, self.reader)
+            if cursor.is_repeated_by(self.request_id):
+                return self._repeat(now, cursor)
+            out = self._slice(now, "stdout", cursor.stdout_to)
+            err = self._slice(now, "stderr", cursor.stderr_to)
+            is_empty = out.next_offset == cursor.stdout_to and err.next_offset == cursor.stderr_to
+            if is_empty and not is_last and not now.is_final:
+                return None
+            moved = CursorPosition(cursor.stdout_to, out.next_offset, cursor.stderr_to, err.next_offset, self.request_id)
+            is_unchanged = is_empty and self.request_id is None
+            if is_unchanged or read_cursor.move(self.session_id, self.reader, cursor, moved):
+                return self._output(now, out, err)
+            # Another call of the same reader came first: this one reads on where that one ended.
 
     def _slice(self, now: CommandSnapshot, stream: Stream, start: int) -> StreamText:
         end = now.next_offset(stream)

@@ -11,7 +11,7 @@ def complete_length(data: bytes) -> int:
     """How many bytes of ``data`` are whole characters or never will be one; what is after them may still be completed."""
     for back in range(1, min(LONGEST, len(data) + 1)):
         byte = data[-back]
-        if not _is_continuation(byte):
+        if not is_continuation(byte):
             decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
             decoder.decode(data[-back:])
             return len(data) - len(decoder.getstate()[0])
@@ -20,7 +20,7 @@ def complete_length(data: bytes) -> int:
 
 def length_of_rest(before: bytes | None, data: bytes) -> int:
     """How many bytes at the start of ``data`` belong to a character that began in ``before``; None: what was before is not known."""
-    continuation = next((i for i, byte in enumerate(data[: LONGEST - 1]) if not _is_continuation(byte)), min(LONGEST - 1, len(data)))
+    continuation = next((i for i, byte in enumerate(data[: LONGEST - 1]) if not is_continuation(byte)), min(LONGEST - 1, len(data)))
     if continuation == 0:
         return 0
     if before is None:
@@ -36,5 +36,6 @@ def length_of_rest(before: bytes | None, data: bytes) -> int:
     return continuation
 
 
-def _is_continuation(byte: int) -> bool:
+def is_continuation(byte: int) -> bool:
+    """Only ever stands inside a character."""
     return byte & 0xC0 == 0x80

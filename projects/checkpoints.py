@@ -23,9 +23,9 @@ _task: asyncio.Task[None] | None = None
 def ensure_running() -> None:
     """Starts the task on the running loop unless it runs there already or the database is not SQLite."""
     global _task  # noqa: PLW0603 - one per process, and a task needs a reference that lasts
-    if connection.vendor != "sqlite":
+    if _task is not None and not _task.done() and _task.get_loop() is asyncio.get_running_loop():
         return
-    if _task is None or _task.done() or _task.get_loop() is not asyncio.get_running_loop():
+    if connection.vendor == "sqlite":
         _task = asyncio.create_task(_run(), name="checkpoints")
 
 

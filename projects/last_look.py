@@ -2,8 +2,6 @@
 
 from uuid import UUID
 
-from django.db import transaction
-
 from projects import output_log, read_cursor
 from projects.authentication import Caller
 from projects.command_snapshot import command_snapshot
@@ -25,7 +23,8 @@ async def session_digest(project_id: UUID, session_id: UUID, *, caller: Caller |
 
 def _digest(project_id: UUID, session_id: UUID, reader: str, since: int | None) -> Digest:
     end = command_snapshot(project_id, session_id).stdout_next_offset
-    start = min(end, read_cursor.position_of(session_id, reader).stdout_to if since is None else since)
+    cursor = read_cursor.position_of(session_id, reader)
+    start = min(end, cursor.stdout_to if since is None else since)
     digester = Digester(start)
     if end - start > MAX_BYTES:
         digester.skip(end - start - MAX_BYTES)
@@ -38,7 +37,6 @@ def _digest(project_id: UUID, session_id: UUID, reader: str, since: int | None) 
         else:
             digester.skip(piece.to_offset - piece.from_offset)
     if since is None and end > start:
-        with transaction.atomic():
-            cursor = read_cursor.locked_position_of(session_id, reader)
-            read_cursor.move(session_id, reader, CursorPosition(stdout_from=start, stdout_to=max(end, cursor.stdout_to)))
+        # Fails if another look of this caller came first; that one has moved it.
+        read_cursor.move(session_id, reader, cursor, CursorPosition(stdout_from=start, stdout_to=end))
     return digester.digest()

@@ -35,8 +35,13 @@ _INSERT_CHUNK: Final = (
 )
 _READ: Final = (
     'SELECT "offset", data FROM projects_outputchunk'
-    ' WHERE session_id = %s AND stream = %s AND "offset" > %s AND "offset" < %s ORDER BY "offset"'
+    ' WHERE session_id = %s AND stream = %s AND "offset" > %s AND "offset" < %s AND "offset" + size > %s ORDER BY "offset"'
 )
+_ANY_GAP: Final = "SELECT 1 FROM projects_outputgap WHERE session_id = %s AND stream = %s LIMIT 1"
+_VERIFIED: Final[dict[Stream, str]] = {
+    "stdout": "UPDATE projects_commandsession SET stdout_sha256_ok = %s WHERE id = %s",
+    "stderr": "UPDATE projects_commandsession SET stderr_sha256_ok = %s WHERE id = %s",
+}
 
 
 class NewChunk(NamedTuple):
@@ -102,6 +107,12 @@ def _has_gap_after(session_id: UUID, stream: Stream, offset: int) -> bool:
     return OutputGap.objects.filter(session_id=session_id, stream=stream, from_offset=offset).exists()
 
 
+def _has_gaps(session_id: UUID, stream: Stream) -> bool:
+    with connection.cursor() as cursor:
+        cursor.execute(_ANY_GAP, [as_parameter(session_id), stream])
+        return cursor.fetchone() is not None
+
+
 def _read_across_gaps(session_id: UUID, stream: Stream, offset: int, max_bytes: int) -> OutputSlice:
     rows = OutputGap.objects.filter(session_id=session_id, stream=stream, to_offset__gt=offset).order_by("from_offset")
     known = [GapRange(*row) for row in rows.values_list("from_offset", "to_offset", "reason")[:MAX_GAPS_PER_READ]]
@@ -126,7 +137,7 @@ def _read_across_gaps(session_id: UUID, stream: Stream, offset: int, max_bytes: 
 def _contiguous(session_id: UUID, stream: Stream, offset: int, max_bytes: int) -> bytes:
     """Bytes from ``offset`` up to the first hole, or ``max_bytes``."""
     with connection.cursor() as cursor:
-        cursor.execute(_READ, [as_parameter(session_id), stream, offset - MAX_CHUNK_BYTES, offset + max_bytes])
+        cursor.execute(_READ, [as_parameter(session_id), stream, offset - MAX_CHUNK_BYTES, offset + max_bytes, offset])
         rows = cursor.fetchall()
     parts: list[bytes] = []
     position, end = offset, offset + max_bytes
@@ -218,7 +229,7 @@ def _mark_gone(session_id: UUID, stream: Stream, cut: int) -> None:
 
 def verify(session_id: UUID, stream: Stream, length: int, expected_sha256: str) -> bool | None:
     """Compares a stored stream with the holder's digest and records the verdict; None where bytes are gone or it was not all stored."""
-    if OutputGap.objects.filter(session_id=session_id, stream=stream).exists():
+    if _has_gaps(session_id, stream):
         return None
     digest, position = sha256(), 0
     for data in _all_of(session_id, stream):
@@ -227,7 +238,8 @@ def verify(session_id: UUID, stream: Stream, length: int, expected_sha256: str) 
     if position != length:
         return None
     is_right = digest.hexdigest() == expected_sha256
-    CommandSession.objects.filter(id=session_id).update(**{f"{stream}_sha256_ok": is_right})
+    with connection.cursor() as cursor:
+        cursor.execute(_VERIFIED[stream], [is_right, as_parameter(session_id)])
     return is_right
 
 

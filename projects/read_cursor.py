@@ -5,12 +5,26 @@ slice again, so a reply that was lost loses nothing.
 """
 
 from dataclasses import dataclass
+from typing import Final
 from uuid import UUID
 
-from projects.authentication import Caller
-from projects.models import ReadCursor
+from django.db import connection
 
-_COLUMNS = ("stdout_from", "stdout_to", "stderr_from", "stderr_to", "request_id")
+from projects.authentication import Caller
+from projects.dispatch import as_parameter
+
+# Written out: a reader that waits looks here at every chunk of its session.
+_FIND: Final = """
+SELECT stdout_from, stdout_to, stderr_from, stderr_to, request_id FROM projects_readcursor WHERE session_id = %s AND caller = %s
+"""
+# One statement, so that no transaction is needed for it: two reads of one caller may be under way.
+_MOVE: Final = """
+INSERT INTO projects_readcursor (session_id, caller, stdout_from, stdout_to, stderr_from, stderr_to, request_id)
+VALUES (%s, %s, %s, %s, %s, %s, %s)
+ON CONFLICT (session_id, caller) DO UPDATE SET stdout_from = excluded.stdout_from, stdout_to = excluded.stdout_to,
+    stderr_from = excluded.stderr_from, stderr_to = excluded.stderr_to, request_id = excluded.request_id
+WHERE projects_readcursor.stdout_to = %s AND projects_readcursor.stderr_to = %s
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,18 +51,19 @@ def reader_of(caller: Caller | None) -> str:
 
 def position_of(session_id: UUID, reader: str) -> CursorPosition:
     """Where the reader stands; at the beginning, if it never read."""
-    row = ReadCursor.objects.filter(session_id=session_id, caller=reader).values_list(*_COLUMNS).first()
-    return CursorPosition(*row) if row is not None else CursorPosition()
+    with connection.cursor() as cursor:
+        cursor.execute(_FIND, [as_parameter(session_id), reader])
+        row = cursor.fetchone()
+    if row is None:
+        return CursorPosition()
+    stdout_from, stdout_to, stderr_from, stderr_to, request_id = row
+    return CursorPosition(stdout_from, stdout_to, stderr_from, stderr_to, None if request_id is None else UUID(str(request_id)))
 
 
-def locked_position_of(session_id: UUID, reader: str) -> CursorPosition:
-    """The same, and no other read of this reader moves it until the transaction ends."""
-    ReadCursor.objects.bulk_create([ReadCursor(session_id=session_id, caller=reader)], ignore_conflicts=True)
-    row = ReadCursor.objects.select_for_update(no_key=True).values_list(*_COLUMNS).get(session_id=session_id, caller=reader)
-    return CursorPosition(*row)
-
-
-def move(session_id: UUID, reader: str, position: CursorPosition) -> None:
-    """Notes what a reply carries; inside the transaction that locked the cursor."""
-    columns = {name: getattr(position, name) for name in _COLUMNS}
-    ReadCursor.objects.filter(session_id=session_id, caller=reader).update(**columns)
+def move(session_id: UUID, reader: str, known: CursorPosition, position: CursorPosition) -> bool:
+    """Notes what a reply carries. False, and nothing noted, if the reader does not stand at ``known`` any more: another read came first."""
+    request_id = None if position.request_id is None else as_parameter(position.request_id)
+    slices = (position.stdout_from, position.stdout_to, position.stderr_from, position.stderr_to)
+    with connection.cursor() as cursor:
+        cursor.execute(_MOVE, [as_parameter(session_id), reader, *slices, request_id, known.stdout_to, known.stderr_to])
+        return bool(cursor.rowcount == 1)

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 from uuid import UUID
 
 from django.db import connection
@@ -133,9 +133,22 @@ def is_online(lease_expires_at: datetime | None) -> bool:
     return lease_expires_at is not None and lease_expires_at > timezone.now()
 
 
-def controller_for(project_id: UUID, name_or_id: str | None) -> Controller:
+class EnrolledController(NamedTuple):
+    """A host that a session can be started on."""
+
+    id: UUID
+    name: str
+    lease_expires_at: datetime | None
+
+
+_ENROLLED: Final = "SELECT id, name, lease_expires_at FROM projects_controller WHERE project_id = %s AND revoked_at IS NULL ORDER BY name"
+
+
+def controller_for(project_id: UUID, name_or_id: str | None) -> EnrolledController:
     """The controller a caller means; None: the only one. Raises NoControllerEnrolled, ControllerNotFound or ControllerAmbiguous."""
-    enrolled = list(Controller.objects.filter(project_id=project_id, revoked_at__isnull=True))
+    with connection.cursor() as cursor:
+        cursor.execute(_ENROLLED, [as_parameter(project_id)])
+        enrolled = [EnrolledController(UUID(str(row[0])), row[1], as_time(row[2])) for row in cursor.fetchall()]
     if name_or_id is not None:
         for controller in enrolled:
             if name_or_id in (controller.name, str(controller.id)):

@@ -8,7 +8,7 @@ from uuid import UUID
 
 from controller_client.protocol.messages import Stream
 from projects import output_log
-from projects.characters import LONGEST, complete_length, length_of_rest
+from projects.characters import LONGEST, complete_length, is_continuation, length_of_rest
 
 _HEAD_SHARE = 4
 
@@ -34,7 +34,7 @@ def read_text(session_id: UUID, stream: Stream, start: int, end: int, *, is_fina
     for run in _runs(session_id, stream, start, end):
         lost += run.lost_before
         skipped = 0
-        if run.lost_before or (run.offset == start and start > 0):
+        if is_continuation(run.data[0]) and (run.lost_before or (run.offset == start and start > 0)):
             skipped = length_of_rest(None if run.lost_before else _before(session_id, stream, start), run.data)
         if not parts:
             begun = run.offset + skipped

@@ -29,12 +29,12 @@ from controller_client.protocol.messages import (
 )
 from controller_client.protocol.session_state import ACTIVE_STATES, SessionState
 from projects import dispatch, output_log
-from projects.dispatch import as_parameter
-from projects.inbound.ending import end_session, settle_commands
+from projects.dispatch import as_parameter, time_as_parameter
+from projects.inbound.ending import EndingSession, end_session, ending_session, settle_commands
 from projects.inbound.refusals import Fenced, UnexpectedFrame, UnknownSession
 from projects.inbound.session_draft import SessionDraft
 from projects.inbound.stored_text import stored_list, stored_text
-from projects.models import CommandSession, Controller
+from projects.models import Controller
 
 SessionMessage = Started | InteractiveOutput | Gap | InputAck | CommandAck | InteractiveCmdDone | CommandResult
 
@@ -62,6 +62,9 @@ SET stdout_next_offset = %s, stderr_next_offset = %s, last_chunk_seq = %s, input
     terminal_evidence = %s, terminal_prompt = %s, terminal_detail = %s, terminal_offset = %s, terminal_input_seq = %s
 WHERE id = %s
 """
+_RECORD_START: Final = "UPDATE projects_commandsession SET pid = %s, io_mode = %s, warning = %s{more} WHERE id = %s"
+_RECORD_RUNNING: Final = _RECORD_START.format(more=", state = %s, started_at = %s")
+_RECORD_HOW: Final = _RECORD_START.format(more="")
 _SETTLE: Final = """
 UPDATE projects_controllercommand SET settled_at = %s, body = NULL, failure_code = %s, failure_message = %s
 WHERE controller_id = %s AND seq = %s AND session_id = %s AND settled_at IS NULL
@@ -175,18 +178,19 @@ class _Batch:
         if message.failure is not None:
             self._start_failed(draft, message.failure)
         elif draft.state == SessionState.SENT:
-            self._record_start(draft, message, state=SessionState.RUNNING, started_at=timezone.now())
+            self._record_start(draft, message, _RECORD_RUNNING, SessionState.RUNNING.value, time_as_parameter(timezone.now()))
             draft.state = SessionState.RUNNING
         elif draft.state == SessionState.RUNNING:
             # HELLO may have told first that it runs, and knows neither how nor with which warning.
-            self._record_start(draft, message)
+            self._record_start(draft, message, _RECORD_HOW)
         elif draft.state not in ACTIVE_STATES:
             self._terminate_stray(draft)
         self._result.rings.add(draft.key)
 
-    def _record_start(self, draft: SessionDraft, message: Started, **fields: Any) -> None:
+    def _record_start(self, draft: SessionDraft, message: Started, statement: str, *more: Any) -> None:
         warning = stored_text(message.warning or "", MAX_NOTE_CHARS)
-        CommandSession.objects.filter(id=draft.id).update(pid=message.pid, io_mode=message.io_mode, warning=warning, **fields)
+        with connection.cursor() as cursor:
+            cursor.execute(statement, [message.pid, message.io_mode, warning, *more, as_parameter(draft.id)])
 
     def _terminate_stray(self, draft: SessionDraft) -> None:
         """Its START was given up (EXPIRED) before the host said that it runs."""
@@ -201,7 +205,8 @@ class _Batch:
         if draft.state != SessionState.SENT:
             return
         state = SessionState.EXPIRED if failure.code == "EXPIRED" else SessionState.START_FAILED
-        self._end(draft, self._session(draft), state, failure_code=stored_text(failure.code, 32), failure_message=_failure_text(failure))
+        why = {"failure_code": stored_text(failure.code, 32), "failure_message": _failure_text(failure)}
+        self._end(draft, ending_session(draft.id), state, **why)
 
     def _on_done(self, draft: SessionDraft, message: InteractiveCmdDone) -> None:
         for final in message.streams:
@@ -212,7 +217,7 @@ class _Batch:
         if draft.state not in ACTIVE_STATES:
             settle_commands(draft.id, timezone.now())
             return
-        session = self._session(draft)
+        session = ending_session(draft.id)
         self._end(
             draft,
             session,
@@ -228,16 +233,13 @@ class _Batch:
             notes=stored_list([*session.notes, *message.notes], MAX_NOTES, MAX_NOTE_CHARS),
         )
 
-    def _session(self, draft: SessionDraft) -> CommandSession:
-        return CommandSession.objects.select_related("controller").get(id=draft.id)
-
-    def _end(self, draft: SessionDraft, session: CommandSession, state: SessionState, **fields: Any) -> None:
-        end_session(session, state, actor=f"controller:{session.controller.name}", **fields)
+    def _end(self, draft: SessionDraft, session: EndingSession, state: SessionState, **fields: Any) -> None:
+        end_session(session, state, actor=f"controller:{session.controller_name}", **fields)
         draft.state = state
         self._result.rings.add(draft.key)
 
     def _settle(self, draft: SessionDraft, seq: int, failure: Failure | None) -> None:
-        now: Any = connection.ops.adapt_datetimefield_value(timezone.now())
+        now = time_as_parameter(timezone.now())
         code, text = (stored_text(failure.code, 32), _failure_text(failure)) if failure else ("", "")
         with connection.cursor() as cursor:
             cursor.execute(_SETTLE, [now, code, text, self._controller_key, seq, as_parameter(draft.id)])

@@ -1,7 +1,9 @@
 """A session ends: one way to write it down, whoever found out."""
 
+import json
+from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, Protocol
 from uuid import UUID
 
 from django.db import connection
@@ -9,7 +11,7 @@ from django.utils import timezone
 
 from controller_client.protocol.session_state import SessionState, check_transition
 from projects.audit_log import audit
-from projects.dispatch import as_parameter
+from projects.dispatch import as_parameter, as_time, time_as_parameter
 from projects.models import CommandSession
 
 # Whatever was on its way to the program cannot reach it any more; bodies may hold secrets and go at once.
@@ -22,7 +24,49 @@ WHERE session_id = %s AND settled_at IS NULL
 """
 
 
-def end_session(session: CommandSession, state: SessionState, *, actor: str, duration_seconds: float = 0.0, **fields: Any) -> None:
+_FIND = """
+SELECT s.project_id, s.controller_id, s.state, s.started_at, s.ended_by, s.notes, c.name
+FROM projects_commandsession s JOIN projects_controller c ON c.id = s.controller_id WHERE s.id = %s
+"""
+
+
+class Endable(Protocol):
+    """What has to be known of a session to end it."""
+
+    id: UUID
+    project_id: UUID
+    controller_id: UUID
+    state: str
+    started_at: datetime | None
+
+
+@dataclass
+class EndingSession:
+    """The same, read in one short statement, and what its end is told from."""
+
+    id: UUID
+    project_id: UUID
+    controller_id: UUID
+    state: str
+    started_at: datetime | None
+    ended_by: str
+    notes: list[str]
+    controller_name: str
+
+
+def ending_session(session_id: UUID) -> EndingSession:
+    """The session that is about to end. Raises CommandSession.DoesNotExist."""
+    with connection.cursor() as cursor:
+        cursor.execute(_FIND, [as_parameter(session_id)])
+        row = cursor.fetchone()
+    if row is None:
+        raise CommandSession.DoesNotExist
+    project_id, controller_id, state, started_at, ended_by, notes, name = row
+    ids = (session_id, UUID(str(project_id)), UUID(str(controller_id)))
+    return EndingSession(*ids, state, as_time(started_at), ended_by, json.loads(notes) if isinstance(notes, str) else notes, name)
+
+
+def end_session(session: Endable, state: SessionState, *, actor: str, duration_seconds: float = 0.0, **fields: Any) -> None:
     """``session`` becomes ``state`` with ``fields``; its open commands are settled and the end is audited. Inside a transaction.
 
     ``session`` must have been read in that transaction. Raises IllegalTransition from a final state, changing nothing.
@@ -42,7 +86,7 @@ def end_session(session: CommandSession, state: SessionState, *, actor: str, dur
 def settle_commands(session_id: UUID, now: datetime) -> None:
     """Settles every open command of a session that is over."""
     with connection.cursor() as cursor:
-        cursor.execute(_SETTLE_ALL, [connection.ops.adapt_datetimefield_value(now), as_parameter(session_id)])
+        cursor.execute(_SETTLE_ALL, [time_as_parameter(now), as_parameter(session_id)])
 
 
 def _ended_at(started_at: datetime | None, duration_seconds: float, now: datetime) -> datetime:

@@ -12,6 +12,7 @@ from functools import cached_property
 from typing import Any, Final, Generic, TypeVar
 from uuid import UUID
 
+import msgspec
 from pydantic import BaseModel, ConfigDict, ValidationError
 from structlog.contextvars import bind_contextvars, bound_contextvars
 
@@ -51,7 +52,11 @@ class ToolOutcome:
     @property
     def text(self) -> str:
         """The same as JSON text."""
-        return json.dumps(self.body, ensure_ascii=False, separators=(",", ":"))
+        try:
+            return msgspec.json.encode(self.body).decode()
+        except UnicodeEncodeError:
+            # An error that repeats a name with a lone surrogate in it.
+            return json.dumps(self.body, separators=(",", ":"))
 
 
 @dataclass(frozen=True, kw_only=True)

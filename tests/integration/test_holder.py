@@ -8,10 +8,18 @@ from pathlib import Path
 
 import pytest
 
-from controller_client.protocol.messages import Error, HolderAttach, HolderDetach, HolderHello, InteractiveCmdDone, Started, StreamOffset
+from controller_client.protocol.messages import (
+    Error,
+    HolderAttach,
+    HolderDetach,
+    HolderHello,
+    InteractiveCmdDone,
+    Started,
+    StreamOffset,
+)
 from controller_client.session_directory import create
 from tests.support.holders import HolderHost, holder_host
-from tests.support.processes import children_of, descendants_of, pids_with_environment, proportional_bytes, status_field
+from tests.support.processes import children_of, pids_with_environment, proportional_bytes
 from tests.support.waiting import await_until
 
 
@@ -175,15 +183,24 @@ async def test_an_offset_that_was_never_reached_is_refused(host: HolderHost) -> 
     assert (await talk.get(Error)).code == "LOCAL_PROTOCOL_ERROR"
 
 
-async def test_holders_are_nobodys_children_and_outlive_the_spawner(host: HolderHost) -> None:
+async def test_holders_lead_sessions_of_their_own_and_outlive_the_spawner(host: HolderHost) -> None:
     talk = await host.run("cat")
     await talk.prompt()
     holder = host.holder_pid(talk.session_id)
-    assert int(status_field(holder, "PPid") or "0") not in {os.getpid(), *descendants_of(os.getpid())}
+    assert os.getsid(holder) == holder
     await host.spawner.close()
     await talk.type(b"still here\n")
     await talk.shows(b"still here\r\nstill here")
     await host.spawner.start()
+
+
+async def test_a_holder_that_ended_leaves_no_zombie(host: HolderHost) -> None:
+    process = host.spawner._process
+    assert process is not None
+    talk = await host.run("true")
+    await talk.done()
+    talk.forget()
+    await await_until(lambda: not children_of(process.pid), 20, "the fork server to have no child, not even a dead one")
 
 
 async def test_a_spawner_that_was_killed_is_started_again(host: HolderHost) -> None:
