@@ -293,6 +293,11 @@ def _inode_of(identity: str) -> int:
     return int(inode[:20]) if inode.isdecimal() else -1
 
 
+def series_of(name: str) -> re.Pattern[str]:
+    """The name itself, and those that rotation gives."""
+    return re.compile(f"{re.escape(name)}|{_rotated_name(name).pattern}")
+
+
 def _rotated_name(name: str) -> re.Pattern[str]:
     """Names such as ``app.log.1``, ``app.log-20261120``, ``app-20261120.log``, ``app.log.old`` of ``app.log``."""
     stem, dot, suffix = name.rpartition(".")

@@ -52,10 +52,14 @@ def read_error(error: OSError) -> FileRefused:
 
 @dataclass(frozen=True)
 class Place:
-    """An opened directory and the name of a file in it. The descriptor is the block's that ``LogPaths.place`` was entered for."""
+    """An opened directory and the name of a file in it. The descriptor is the block's that ``LogPaths.place`` was entered for.
+
+    ``path`` is the directory's, as it was then, without links.
+    """
 
     directory: int
     name: str
+    path: str
 
     def open(self, name: str | None = None) -> int:
         """A descriptor of the file, which is regular and has one name. Raises FileRefused."""
@@ -105,6 +109,11 @@ class LogPaths:
             below = self._below(target)
         raise not_allowed()
 
+    def resolved(self, path: str) -> tuple[str, str]:
+        """(directory, name) of the file without links, as things are now. Raises FileRefused."""
+        with self.place(path) as place:
+            return place.path, place.name
+
     def managed_parts(self, path: str) -> list[str] | None:
         """Names of the components below the managed directory; None for a path that is elsewhere."""
         parts = _parts_of(path)
@@ -136,7 +145,7 @@ def _walk(root: str, parts: list[str]) -> tuple[Place | None, str]:
                 below = os.open(part, _DIRECTORY, dir_fd=directory)
                 os.close(directory)
                 directory = below
-        place, directory = Place(directory, parts[-1]), -1
+        place, directory = Place(directory, parts[-1], "/".join([root, *parts[:-1]])), -1
         return place, ""
     except OSError as error:
         raise _refusal(error) from None

@@ -13,7 +13,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 SOURCE = ROOT / "controller_client"
-DEPENDENCIES = {"msgspec", "pexpect", "tree-sitter", "tree-sitter-bash", "websockets"}
+DEPENDENCIES = {"msgspec", "pexpect", "tree-sitter", "tree-sitter-bash", "watchfiles", "websockets"}
 
 
 @pytest.fixture(scope="module")
@@ -35,7 +35,7 @@ def test_every_module_and_deployment_file_is_in_the_wheel(wheel: Path) -> None:
         assert {name for name in archive.namelist() if ".dist-info/" not in name} == modules | deployment
 
 
-def test_it_depends_on_five_libraries_in_the_ranges_the_server_is_locked_to(wheel: Path) -> None:
+def test_it_depends_on_six_libraries_in_the_ranges_the_server_is_locked_to(wheel: Path) -> None:
     with zipfile.ZipFile(wheel) as archive:
         (name,) = (name for name in archive.namelist() if name.endswith("/METADATA"))
         metadata = Parser().parsestr(archive.read(name).decode())

@@ -1,0 +1,139 @@
+"""One watcher for all directories in which somebody waits for a log to grow: a doorbell, which may stay silent and proves nothing.
+
+However many wait, it is one watcher of the kernel's (inotify; FSEvents on macOS) and two threads, made anew when a directory is waited in
+that it does not have yet. It is there only while somebody waits, and IDLE_SECONDS longer. Where it cannot be had, nobody is rung.
+"""
+
+import asyncio
+import logging
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from functools import partial
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from watchfiles._rust_notify import RustNotify
+
+logger = logging.getLogger(__name__)
+
+# A change is told one to two steps after it was made. While somebody waits the watcher looks as often whether there are changes.
+STEP_MS: Final = 10
+GATHER_MS: Final = 20
+IDLE_SECONDS: Final = 5.0
+# After the kernel refused a watcher, mostly for its limits.
+RETRY_SECONDS: Final = 5.0
+
+
+class Bell(asyncio.Event):
+    """Rings when a file changes whose name ``is_meant``; any task may clear it."""
+
+    def __init__(self, is_meant: Callable[[str], object]) -> None:
+        super().__init__()
+        self.is_meant = is_meant
+
+
+class DirectoryWatch:
+    """For one event loop; ``_run`` and what it calls are in a thread of their own."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._bells: dict[str, set[Bell]] = {}
+        self._armed: frozenset[str] = frozenset()
+        self._is_stale = threading.Event()
+        self._thread: threading.Thread | None = None
+
+    @contextmanager
+    def bell(self, directory: str, is_meant: Callable[[str], object]) -> Iterator[Bell]:
+        """A bell for files of ``directory``. It rings, too, when it begins to be one: what happened before is to be looked for."""
+        bell = Bell(is_meant)
+        with self._lock:
+            self._bells.setdefault(directory, set()).add(bell)
+            if self._thread is None:
+                arguments = (asyncio.get_running_loop(),)
+                self._thread = threading.Thread(target=self._run, args=arguments, name="directory watch")
+                self._thread.start()
+            elif directory not in self._armed:
+                self._is_stale.set()
+        try:
+            yield bell
+        finally:
+            with self._lock:
+                # After a close, others may wait there already.
+                bells = self._bells.get(directory, set())
+                bells.discard(bell)
+                if not bells:
+                    self._bells.pop(directory, None)
+
+    def is_armed(self, directory: str) -> bool:
+        """Whether bells of this directory ring."""
+        return directory in self._armed
+
+    def close(self) -> None:
+        """Nobody waits any more; the threads end within a step or two."""
+        with self._lock:
+            self._bells.clear()
+        self._is_stale.set()
+
+    def _run(self, loop: asyncio.AbstractEventLoop) -> None:
+        # Here, because it takes a while and most daemons are never asked to wait for a log.
+        from watchfiles._rust_notify import RustNotify, WatchfilesRustInternalError
+
+        watcher: RustNotify | None = None
+        while directories := self._wanted():
+            try:
+                # Not recursive; what may not be watched, or is not there, is left out.
+                fresh = RustNotify(sorted(directories), False, False, 0, False, True)
+            except (OSError, WatchfilesRustInternalError) as error:
+                logger.warning("no changes of files are told: %s", type(error).__name__)
+                self._is_stale.wait(RETRY_SECONDS)
+                continue
+            # Only now, so that no change falls between the two.
+            new, self._armed = directories - self._armed, directories
+            with suppress(RuntimeError):
+                loop.call_soon_threadsafe(self._ring_all, new)
+                _end(watcher, partial(self._tell, loop))
+                self._tell_all(loop, fresh)
+            watcher = fresh
+        _end(watcher, None)
+
+    def _wanted(self) -> frozenset[str]:
+        """The directories somebody waits in; none, and the thread is over."""
+        with self._lock:
+            self._is_stale.clear()
+            directories = frozenset(self._bells)
+            if not directories:
+                self._thread, self._armed = None, frozenset()
+            return directories
+
+    def _tell_all(self, loop: asyncio.AbstractEventLoop, watcher: "RustNotify") -> None:
+        """Until another directory is wanted, or nobody waits. Raises RuntimeError once the loop is closed."""
+        while not self._is_stale.is_set():
+            changes = watcher.watch(GATHER_MS, STEP_MS, int(IDLE_SECONDS * 1000), self._is_stale)
+            self._tell(loop, changes)
+            if changes == "timeout" and not self._bells:
+                return
+
+    def _tell(self, loop: asyncio.AbstractEventLoop, changes: set[tuple[int, str]] | str) -> None:
+        if isinstance(changes, set):
+            loop.call_soon_threadsafe(self._ring, {path for _, path in changes})
+
+    def _ring(self, paths: set[str]) -> None:
+        for path in paths:
+            directory, _, name = path.rpartition("/")
+            for bell in self._bells.get(directory, ()):
+                if bell.is_meant(name):
+                    bell.set()
+
+    def _ring_all(self, directories: frozenset[str]) -> None:
+        for directory in directories:
+            for bell in self._bells.get(directory, ()):
+                bell.set()
+
+
+def _end(watcher: "RustNotify | None", tell: Callable[[set[tuple[int, str]] | str], None] | None) -> None:
+    """Its last changes are told."""
+    if watcher is not None:
+        if tell is not None:
+            tell(watcher.watch(1, 1, 1, None))
+        watcher.close()
