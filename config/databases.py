@@ -15,6 +15,18 @@ SQLITE_PRAGMAS = (
 )
 
 
+# A statement that hangs is given up, and so is a transaction that nobody goes on with: a process that stands still must not stop the
+# others. A lock that is not had in time is tried for again. The rest finds out about a database that went without a word.
+POSTGRESQL_OPTIONS: dict[str, Any] = {
+    "connect_timeout": 5,
+    "options": "-c statement_timeout=30s -c lock_timeout=5s -c idle_in_transaction_session_timeout=30s",
+    "keepalives_idle": 10,
+    "keepalives_interval": 5,
+    "keepalives_count": 3,
+    "tcp_user_timeout": 20_000,
+}
+
+
 def database_settings(environment: Environment, data_dir: Path) -> dict[str, Any]:
     """Django's DATABASES["default"]."""
     url = environment.text("DATABASE_URL")
@@ -51,5 +63,5 @@ def _postgresql(url: str) -> dict[str, Any]:
         "CONN_MAX_AGE": None,
         # Without it the first query after a restart of the database fails.
         "CONN_HEALTH_CHECKS": True,
-        "OPTIONS": {"connect_timeout": 5, **dict(parse_qsl(parts.query))},
+        "OPTIONS": {**POSTGRESQL_OPTIONS, **dict(parse_qsl(parts.query))},
     }

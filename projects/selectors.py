@@ -172,10 +172,10 @@ def sessions_with_slot(project_id: UUID, kind: str) -> list[tuple[UUID, int | No
     return list(rows.order_by("created_at").values_list("id", "slot"))
 
 
-def session_limit_of(project_id: UUID) -> int:
-    """How many interactive sessions the project may have at once; 0 for a project that is gone."""
-    limit = Project.objects.filter(id=project_id).values_list("max_interactive_sessions", flat=True).first()
-    return limit or 0
+def locked_session_limit_of(project_id: UUID) -> int:
+    """How many interactive sessions the project may have at once; 0 if it is gone. Others who start one wait for us."""
+    projects = Project.objects.select_for_update(no_key=True).filter(id=project_id)
+    return projects.values_list("max_interactive_sessions", flat=True).first() or 0
 
 
 def sessions_of(

@@ -121,9 +121,11 @@ def _session_row(new: NewSession, start: StartInteractiveCmd | RunCommand, *, no
 
 def _free_slot(project_id: UUID, new: NewSession) -> int | None:
     """The first free place of this kind, by the database's own constraint; None where there is no limit. Raises SessionLimitReached."""
-    limit = selectors.session_limit_of(project_id) if new.kind == _KIND.INTERACTIVE else new.limit
-    if limit is None:
+    if new.kind != _KIND.INTERACTIVE and new.limit is None:
         return None
+    # One after the other: of many starts at once all but one would find their place taken, again and again.
+    allowed = selectors.locked_session_limit_of(project_id)
+    limit = allowed if new.kind == _KIND.INTERACTIVE or new.limit is None else new.limit
     active = selectors.sessions_with_slot(project_id, new.kind)
     taken = {slot for _, slot in active}
     for slot in range(1, limit + 1):

@@ -1,7 +1,7 @@
 """What nobody reports: commands and programs whose time ran out, sessions nobody asks for, output over its limit or past its time.
 
-One task per process, started with its first connection, as ASGI's lifespan is never run by Daphne. Several processes may sweep
-at once: every step re-reads under its own lock and is harmless to repeat.
+One task per process, started with its first connection, as ASGI's lifespan is never run by Daphne. Of several processes one sweeps, and
+another follows when it dies (``duty``). Every step re-reads under its own lock and is harmless to repeat all the same.
 """
 
 import asyncio
@@ -18,7 +18,7 @@ from django.utils import timezone
 from controller_client.protocol.limits import MAX_CHUNK_BYTES
 from controller_client.protocol.messages import Stream
 from controller_client.protocol.session_state import ACTIVE_STATES, SessionState
-from projects import dispatch, file_questions, monitor_log, output_log, retention
+from projects import dispatch, duty, file_questions, monitor_log, output_log, retention
 from projects.audit_proof import heads_sign
 from projects.conf import conf
 from projects.database import at_length, in_database
@@ -33,6 +33,10 @@ logger = logging.getLogger(__name__)
 # A holder ends its program itself when its lifetime is over; only a host that is gone gets here.
 LIFETIME_SLACK_SECONDS: Final = 30.0
 SESSIONS_PER_SWEEP: Final = 100
+DUTY: Final = "sweeper"
+# Who dies is followed after this many rounds, and not before this time.
+DUTY_SWEEPS: Final = 3
+SHORTEST_DUTY_SECONDS: Final = 2.0
 RECENTLY: Final = timedelta(hours=1)
 _STREAMS: Final[tuple[Stream, ...]] = ("stdout", "stderr")
 
@@ -49,12 +53,28 @@ def ensure_running() -> None:
 async def _run() -> None:
     while True:
         try:
-            await sweep()
+            await _sweep_on_duty(max(SHORTEST_DUTY_SECONDS, DUTY_SWEEPS * conf.sweep_seconds))
         except StorageUnavailable:
             logger.error("the database is away: nothing was swept")
         except Exception:
             logger.exception("a sweep failed")
         await asyncio.sleep(conf.sweep_seconds)
+
+
+async def _sweep_on_duty(seconds: float) -> None:
+    """One round if it is ours to do, kept ours until its end. Raises StorageUnavailable."""
+    if not await in_database(duty.take, DUTY, seconds):
+        return
+    sweeping = asyncio.create_task(sweep(), name="sweep")
+    try:
+        while not (await asyncio.wait({sweeping}, timeout=seconds / 3))[0]:
+            if not await in_database(duty.take, DUTY, seconds):
+                logger.warning("another process sweeps: this one was away for too long")
+                return
+        await sweeping
+    finally:
+        sweeping.cancel()
+        await asyncio.gather(sweeping, return_exceptions=True)
 
 
 async def sweep() -> None:

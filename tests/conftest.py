@@ -70,11 +70,13 @@ def _leaves_nothing_behind() -> Iterator[None]:
     if not Path("/proc/self").exists():
         yield
         return
-    children, terminals = children_of(os.getpid()), _open_terminals()
+    children, terminals, stacks = children_of(os.getpid()), _open_terminals(), list(Stack.LIVE)
     yield
 
     def left() -> list[str]:
-        processes = [describe(pid) for pid in children_of(os.getpid()) - children]
+        # What a test stopped of a stack it shares, it has started again.
+        expected = children.union(*(stack.process_ids() for stack in stacks))
+        processes = [describe(pid) for pid in children_of(os.getpid()) - expected]
         return processes + sorted(_open_terminals() - terminals)
 
     try:

@@ -6,6 +6,7 @@ Invariants live in the database as constraints. Offsets and sizes are bytes; tim
 from projects.models.accounts import ApiToken, Controller, ControllerCredential, Credential, Project
 from projects.models.audit import AuditEvent, AuditMark
 from projects.models.commands import ActionRequest, ControllerCommand, FileRequest, ReadCursor
+from projects.models.duties import Duty
 from projects.models.monitoring import Monitor, MonitorChunk
 from projects.models.secrets import Secret
 from projects.models.sessions import CommandSession, OutputChunk, OutputGap, StreamName
@@ -20,6 +21,7 @@ __all__ = [
     "ControllerCommand",
     "ControllerCredential",
     "Credential",
+    "Duty",
     "FileRequest",
     "Monitor",
     "MonitorChunk",

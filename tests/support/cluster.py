@@ -21,7 +21,7 @@ from tests.support.stack import Stack, accepts, free_port
 from tests.support.waiting import wait_until
 
 WORKERS = 2
-_START_SECONDS = 60.0
+_START_SECONDS = 120.0
 _numbers = itertools.count(1)
 
 
@@ -115,6 +115,11 @@ class Cluster(Stack):
     def server_processes(self) -> list[subprocess.Popen[bytes]]:
         """The workers that were started."""
         return [process for process in self.workers if process is not None]
+
+    def process_ids(self) -> set[int]:
+        """Everything that is to run while the cluster does."""
+        backends = (self.backends.postgres.process, self.backends.redis.process)
+        return super().process_ids() | {process.pid for process in backends if process is not None}
 
     def socket_worker(self) -> int:
         """The worker that holds the daemon's socket; waits until one does."""

@@ -19,7 +19,7 @@ from tests.support.stack import free_port
 from tests.support.waiting import wait_until
 
 _BINARIES = max(Path("/usr/lib/postgresql").glob("*/bin"), key=lambda path: float(path.parent.name), default=Path("/usr/bin"))
-_START_SECONDS = 60.0
+_START_SECONDS = 120.0
 _STOP_SECONDS = 30.0
 _SUPERUSER = "postgres"
 PROVISIONED = "holdline"

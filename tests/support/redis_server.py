@@ -10,7 +10,7 @@ from pathlib import Path
 from tests.support.stack import free_port
 from tests.support.waiting import wait_until
 
-_START_SECONDS = 30.0
+_START_SECONDS = 60.0
 _STOP_SECONDS = 10.0
 
 
@@ -61,6 +61,11 @@ class Redis:
         if self.process is not None and self.process.poll() is None:
             self.process.kill()
             self.process.wait(_STOP_SECONDS)
+
+    def restart(self) -> None:
+        """kill -9 and a start."""
+        self.kill()
+        self.start()
 
     def pause(self) -> None:
         """It does nothing from now on, and nobody is told."""

@@ -20,7 +20,7 @@ from tests.support.provisioning import Provisioned, provision
 from tests.support.waiting import wait_until
 
 PROJECT_ROOT = Path(__file__).resolve().parents[2]
-_START_SECONDS = 30.0
+_START_SECONDS = 90.0
 _STOP_SECONDS = 10.0
 _DAPHNE_OPTIONS = (
     *("--websocket_timeout", "-1", "--ping-interval", "10", "--ping-timeout", "10"),
@@ -68,6 +68,8 @@ class Stack:
 
     SERVER_KIND: ClassVar[str] = "daphne"
     APPLICATION: ClassVar[str] = "config.asgi:application"
+    LIVE: ClassVar[list["Stack"]] = []
+    """Those not stopped yet."""
 
     def __init__(
         self,
@@ -94,6 +96,7 @@ class Stack:
         self.server: subprocess.Popen[bytes] | None = None
         self.daemon: subprocess.Popen[bytes] | None = None
         self._make_state_dir()
+        self.LIVE.append(self)
 
     def _provision(self, max_interactive_sessions: int) -> None:
         """Sets ``provisioned`` and ``database``, and makes ``data_dir``."""
@@ -132,6 +135,10 @@ class Stack:
     def server_processes(self) -> list[subprocess.Popen[bytes]]:
         """Every process that serves."""
         return [] if self.server is None else [self.server]
+
+    def process_ids(self) -> set[int]:
+        """Everything that is to run while the stack does."""
+        return {process.pid for process in (self.daemon, *self.server_processes()) if process is not None}
 
     def server_log(self) -> str:
         """What they said so far."""
@@ -256,6 +263,7 @@ class Stack:
             send_signal(pid, signal.SIGKILL)
         wait_until(lambda: not any(is_running(pid) for pid in pids), _STOP_SECONDS, "the sessions' processes to be gone")
         self.database.close()
+        self.LIVE.remove(self)
         shutil.rmtree(self.root, ignore_errors=True)
 
 

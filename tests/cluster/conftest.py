@@ -1,0 +1,21 @@
+"""Clusters with backends that tests may stop; each test leaves them whole."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.support.cluster import Backends, Cluster, running_backends, running_cluster
+
+
+@pytest.fixture(scope="session")
+def backends() -> Iterator[Backends]:
+    """PostgreSQL and Redis for the tests of this directory, and for nobody else."""
+    with running_backends() as started:
+        yield started
+
+
+@pytest.fixture(scope="module")
+def cluster(backends: Backends) -> Iterator[Cluster]:
+    """Whatever a test stops, it starts again."""
+    with running_cluster(backends=backends) as started:
+        yield started

@@ -1,0 +1,205 @@
+"""A steady load of turns on a cluster, whose every answer and every byte is known beforehand.
+
+Each conversation is one real program that confirms numbered lines and notes them in a file. Its caller types line after line through the
+proxy, at its pace, over plain HTTP; whatever breaks, it repeats the same call with the same ``request_id`` until it is answered.
+"""
+
+import asyncio
+import itertools
+import json
+import shlex
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+from uuid import uuid4
+
+import httpx2
+
+from tests.support.cluster import Cluster
+from tests.support.mcp_requests import modern
+from tests.support.waiting import await_until
+
+CALL_SECONDS: Final = 45.0
+"""Longer than any answer takes that is still to come: what is not there by then was lost."""
+GIVE_UP_SECONDS: Final = 150.0
+EXIT_CODE: Final = 7
+_RETRY_SECONDS: Final = 0.05
+
+
+class _NotAnswered(Exception):
+    """The call is to be repeated."""
+
+
+@dataclass
+class Conversation:
+    """One program and its caller. ``turns`` are finished, ``slowest_seconds`` the longest of them, ``repeated`` calls were not answered."""
+
+    cluster: Cluster
+    http: httpx2.AsyncClient
+    log: Path
+    turns: int = 0
+    slowest_seconds: float = 0.0
+    repeated: int = 0
+    session_id: str = ""
+
+    async def begin(self) -> None:
+        """Starts the program, once."""
+        confirm = f'while read -r line; do echo "$line" >> {shlex.quote(str(self.log))}; echo "ack $line"; done; exit {EXIT_CODE}'
+        answer = await self._insist("start_interactive_command", command=shlex.join(["bash", "-c", confirm]), request_id=str(uuid4()))
+        self.session_id = answer["session_id"]
+        await self._settled(answer, "awaiting_input")
+
+    async def turn(self) -> None:
+        """Types the next line; the answer must be its confirmation, all of it and nothing else, at its place in the output."""
+        began = time.monotonic()
+        answer = await self._insist(
+            "send_command_input", session_id=self.session_id, input_text=f"line {self.turns}\n", request_id=str(uuid4()), wait_seconds=20
+        )
+        start, text, end = await self._settled(answer, "awaiting_input")
+        assert text.split() == ["line", f"{self.turns}", "ack", "line", f"{self.turns}"], (self.turns, text)
+        assert (start, end) == (len(_transcript(self.turns)), len(_transcript(self.turns + 1))), (self.turns, start, end)
+        self.slowest_seconds = max(self.slowest_seconds, time.monotonic() - began)
+        self.turns += 1
+
+    async def end(self) -> None:
+        """Ends the program's input, and holds everything that is left of it against what must be there."""
+        answer = await self._insist(
+            "send_command_input", session_id=self.session_id, keys=["ctrl-d"], request_id=str(uuid4()), wait_seconds=20
+        )
+        await self._settled(answer, "exited")
+        receipt = await self._insist("get_session", session_id=self.session_id)
+        assert (receipt["exit_code"], receipt["end_reason"]) == (EXIT_CODE, "exited")
+        database = self.cluster.database
+        assert await asyncio.to_thread(database.transcript, self.session_id) == _transcript(self.turns)
+        await database.await_verified(self.session_id, 60)
+        assert self.log.read_text().splitlines() == [f"line {number}" for number in range(self.turns)]
+
+    async def _settled(self, answer: dict[str, Any], state: str) -> tuple[int, str, int]:
+        """(offset, output, end) of a turn that may take more than one call."""
+        start, text = answer["offset"], answer["output"]
+        deadline = time.monotonic() + GIVE_UP_SECONDS
+        while answer["state"] == "running":
+            assert time.monotonic() < deadline, f"the turn is not over: {answer}"
+            place = answer["next_offset"]
+            answer = await self._insist("send_command_input", session_id=self.session_id, wait_seconds=20)
+            # An answer that got lost was counted as shown: its part is read again.
+            if answer["offset"] > place:
+                text += (await self._insist("read_session_output", session_id=self.session_id, offset=place))["output"]
+            else:
+                text += answer["output"]
+        assert answer["state"] == state, answer
+        return start, text, answer["total_bytes"]
+
+    async def _insist(self, tool: str, **arguments: Any) -> dict[str, Any]:
+        deadline = time.monotonic() + GIVE_UP_SECONDS
+        while True:
+            try:
+                return await self._call(tool, arguments)
+            except (_NotAnswered, httpx2.TransportError) as error:
+                if time.monotonic() > deadline:
+                    raise AssertionError(f"{tool} was never answered: {error!r}") from error
+                self.repeated += 1
+                await asyncio.sleep(_RETRY_SECONDS)
+
+    async def _call(self, tool: str, arguments: dict[str, Any]) -> dict[str, Any]:
+        body, headers = modern(tool, arguments)
+        accept = {"accept": "application/json, text/event-stream", "authorization": f"Bearer {self.cluster.provisioned.token}"}
+        response = await self.http.post(self.cluster.url, json=body, headers={**accept, **headers})
+        if response.status_code in {502, 503}:
+            raise _NotAnswered(response.text)
+        assert response.status_code == 200, response.text
+        result = _last_message(response)["result"]
+        if result.get("isError"):
+            error = json.loads(result["content"][0]["text"])
+            assert error["retryable"], error
+            raise _NotAnswered(error["code"])
+        return dict(result["structuredContent"])
+
+
+def _last_message(response: httpx2.Response) -> dict[str, Any]:
+    """The answer, alone or as the last event of a stream; a stream that was cut off has none."""
+    if response.headers["content-type"].startswith("application/json"):
+        return dict(response.json())
+    events = [line.removeprefix("data: ") for line in response.text.splitlines() if line.startswith("data: ")]
+    messages = [json.loads(event) for event in events]
+    answers = [message for message in messages if "result" in message]
+    if not answers:
+        raise _NotAnswered("the stream was cut off")
+    return dict(answers[-1])
+
+
+def _transcript(turns: int) -> bytes:
+    return "".join(f"line {number}\r\nack line {number}\r\n" for number in range(turns)).encode()
+
+
+@dataclass
+class Load:
+    """Conversations at work."""
+
+    conversations: list[Conversation]
+    tasks: list[asyncio.Task[None]] = field(default_factory=list)
+    is_over: asyncio.Event = field(default_factory=asyncio.Event)
+
+    async def progress(self, turns: int = 3, seconds: float = GIVE_UP_SECONDS) -> None:
+        """Returns when each conversation has had this many more turns; raises what a conversation fails with."""
+        wanted = [conversation.turns + turns for conversation in self.conversations]
+
+        def is_far_enough() -> bool:
+            for task in self.tasks:
+                if task.done():
+                    task.result()
+            return all(conversation.turns >= turns for conversation, turns in zip(self.conversations, wanted, strict=True))
+
+        await await_until(is_far_enough, seconds, f"{turns} more turns of each conversation")
+
+    @property
+    def slowest_seconds(self) -> float:
+        """The longest turn so far: the longest stall."""
+        return max(conversation.slowest_seconds for conversation in self.conversations)
+
+    def report(self, what: str, seconds: float) -> str:
+        """What a reader of the tests' output wants to know."""
+        turns = sum(conversation.turns for conversation in self.conversations)
+        repeated = sum(conversation.repeated for conversation in self.conversations)
+        return f"{what}: {turns} turns, {turns / seconds:.0f}/s, longest stall {self.slowest_seconds:.2f} s, {repeated} calls repeated"
+
+
+async def _converse(conversation: Conversation, interval_seconds: float, delay_seconds: float, is_over: asyncio.Event) -> None:
+    await conversation.begin()
+    due = time.monotonic() + delay_seconds
+    while not is_over.is_set():
+        await asyncio.sleep(max(0.0, due - time.monotonic()))
+        await conversation.turn()
+        # After a stall it goes on at its pace, and does not catch up.
+        due = max(due + interval_seconds, time.monotonic())
+    await conversation.end()
+
+
+@asynccontextmanager
+async def steady_load(
+    cluster: Cluster, directory: Path, *, what: str, conversations: int = 10, turns_per_second: float = 50.0
+) -> AsyncIterator[Load]:
+    """Load for the time of the block, at most ``turns_per_second`` in all; at the end everything is checked, and a line printed."""
+    limits = httpx2.Limits(max_connections=conversations * 2)
+    async with httpx2.AsyncClient(timeout=CALL_SECONDS, limits=limits) as http:
+        load = Load([Conversation(cluster, http, directory / f"lines{number}") for number in range(conversations)])
+        interval = conversations / turns_per_second
+        for conversation, number in zip(load.conversations, itertools.count(), strict=False):
+            converse = _converse(conversation, interval, number / turns_per_second, load.is_over)
+            load.tasks.append(asyncio.create_task(converse))
+        began = time.monotonic()
+        try:
+            await load.progress()
+            yield load
+            seconds = time.monotonic() - began
+            load.is_over.set()
+            async with asyncio.timeout(GIVE_UP_SECONDS):
+                await asyncio.gather(*load.tasks)
+            print(load.report(what, seconds))  # noqa: T201 - pytest shows it with -s or -rP
+        finally:
+            for task in load.tasks:
+                task.cancel()
+            await asyncio.gather(*load.tasks, return_exceptions=True)
