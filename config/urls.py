@@ -5,8 +5,12 @@ from django.templatetags.static import static
 from django.urls import path
 from django.views.generic import RedirectView
 
+from projects.enrolment_endpoint import enrol, rotate
+
 urlpatterns = [
     path("", RedirectView.as_view(pattern_name="admin:index")),
     path("admin/", admin.site.urls),
+    path("controllers/enrol", enrol),
+    path("controllers/rotate", rotate),
     path("favicon.ico", RedirectView.as_view(url=static("projects/icon.svg"))),
 ]

@@ -23,15 +23,16 @@ _MAX_CREDENTIAL_FILE_BYTES = 4096
 
 @dataclass(frozen=True)
 class DaemonConfig:
-    """A checked configuration. ``credential`` is kept out of every representation. ``policy_file`` None: those of the usual places.
+    """A checked configuration. ``credential`` is kept out of every representation; it was read from ``credential_file``.
 
-    ``limits`` is the most any session may use; ``control_group`` is where groups of sessions are made, if anywhere. ``log_paths`` are what
-    may be monitored.
+    ``policy_file`` None: those of the usual places. ``limits`` is the most any session may use; ``control_group`` is where groups of
+    sessions are made, if anywhere. ``log_paths`` are what may be monitored.
     """
 
     server_url: str
     credential: str = field(repr=False)
     state_dir: Path
+    credential_file: Path | None = None
     policy_file: Path | None = None
     limits: ResourceLimits = NO_LIMITS
     control_group: Path | None = None
@@ -41,7 +42,7 @@ class DaemonConfig:
 def load_config(
     *,
     server: str,
-    credential_file: Path,
+    credential_file: Path | None,
     state_dir: Path | None,
     allow_root: bool,
     policy_file: Path | None = None,
@@ -49,23 +50,35 @@ def load_config(
     control_group: str = "auto",
     log_paths: LogPaths | None = None,
 ) -> DaemonConfig:
-    """Check everything and create the state directory. Raises ConfigurationError."""
-    if os.geteuid() == 0 and not allow_root:
-        raise ConfigurationError(
-            "refusing to run as root, because every program would: use a dedicated user, or --allow-root if you mean it"
-        )
+    """Check everything and create the state directory. Raises ConfigurationError. ``credential_file`` None: the one ``enroll`` writes."""
+    check_user(allow_root=allow_root)
     server_url = check_server_url(server)
+    credential_file = credential_file or default_credential_file(state_dir)
     credential = read_credential(credential_file)
     directory = prepare_state_dir(state_dir or default_state_dir())
     return DaemonConfig(
         server_url=server_url,
         credential=credential,
         state_dir=directory,
+        credential_file=credential_file.absolute(),
         policy_file=policy_file,
         limits=limits,
         control_group=find_control_group(control_group),
         log_paths=log_paths or LogPaths(),
     )
+
+
+def check_user(*, allow_root: bool) -> None:
+    """Raises ConfigurationError for root, unless it is allowed."""
+    if os.geteuid() == 0 and not allow_root:
+        raise ConfigurationError(
+            "refusing to run as root, because every program would: use a dedicated user, or --allow-root if you mean it"
+        )
+
+
+def default_credential_file(state_dir: Path | None) -> Path:
+    """Where ``enroll`` writes the credential and ``run`` looks for it: in the state directory."""
+    return (state_dir or default_state_dir()) / "credential"
 
 
 def find_control_group(choice: str) -> Path | None:

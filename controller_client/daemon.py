@@ -10,10 +10,10 @@ import signal
 
 from controller_client import __version__
 from controller_client.backoff import Backoff
-from controller_client.config import DaemonConfig
+from controller_client.config import DaemonConfig, read_credential
 from controller_client.connection import Connection, open_connection
 from controller_client.control_group import enable_limits
-from controller_client.errors import ServerRefused, ServerUnreachable
+from controller_client.errors import ConfigurationError, ServerRefused, ServerUnreachable
 from controller_client.file_service import FileService
 from controller_client.host_identity import HostIdentity, host_identity, lock_state_dir
 from controller_client.host_policy import HostPolicy
@@ -26,6 +26,7 @@ from controller_client.spawner_client import Spawner
 
 logger = logging.getLogger(__name__)
 
+_LOOK_AGAIN_SECONDS = 1.0
 CAPABILITIES = ["pty", "pipe", "run_command", "limits", "files"]
 
 
@@ -79,9 +80,9 @@ class Daemon:
     async def _stay_connected(self) -> None:
         loop = asyncio.get_running_loop()
         while True:
-            began = loop.time()
+            began, credential = loop.time(), self._credential()
             try:
-                await self._connect_once()
+                await self._connect_once(credential)
             except ServerRefused as error:
                 if error.status == CloseCode.SECOND_INSTANCE:
                     logger.critical("ALARM: this credential is in use on another host; revoke it if that host is not yours")
@@ -95,11 +96,26 @@ class Daemon:
                 # A border: a host out of descriptors or disk today must be back tomorrow, without anybody's help.
                 delay = self._backoff.next_delay()
                 logger.exception("the connection failed; next attempt in %.1f s", delay)
-            await asyncio.sleep(delay)
+            await self._pause(delay, credential)
 
-    async def _connect_once(self) -> None:
+    def _credential(self) -> str:
+        """As the file has it now: it may have been replaced while the daemon runs."""
+        if self._config.credential_file is not None:
+            with contextlib.suppress(ConfigurationError):
+                return read_credential(self._config.credential_file)
+        return self._config.credential
+
+    async def _pause(self, seconds: float, refused: str) -> None:
+        """Waits, but no longer than until there is another credential to try."""
+        while seconds > 0 and self._credential() == refused:
+            # A file that is replaced by a person: nobody rings.
+            step = min(seconds, _LOOK_AGAIN_SECONDS)
+            await asyncio.sleep(step)
+            seconds -= step
+
+    async def _connect_once(self, credential: str) -> None:
         """One connection from its first byte to its last. Always raises ServerUnreachable or its kin."""
-        connection = self._connection = await open_connection(self._config.server_url, self._config.credential)
+        connection = self._connection = await open_connection(self._config.server_url, credential)
         try:
             summaries = await self._router.survey()
             welcome = await connection.handshake(self._hello(summaries))

@@ -3,6 +3,7 @@
     DaemonError
     ├── ConfigurationError        what the operator gave us cannot be used; exit code 78
     │   └── AlreadyRunning        another daemon has this state directory
+    ├── EnrolmentFailed           the server gave no credential; exit code 1
     ├── ServerUnreachable         no connection; try again soon
     │   └── ServerRefused         the server said no: HTTP status or close code; try again much later
     └── HolderUnreachable         a session's holder cannot be talked to
@@ -13,6 +14,7 @@ Texts never contain credentials, input or output.
 from typing import ClassVar
 
 EXIT_OK = 0
+EXIT_REFUSED = 1
 EXIT_USAGE = 64
 EXIT_CONFIG = 78
 
@@ -37,6 +39,12 @@ class AlreadyRunning(ConfigurationError):
     def __init__(self, state_dir: str) -> None:
         self.state_dir = state_dir
         super().__init__(f"another daemon is running on {state_dir}; stop it, or give this one its own --state-dir")
+
+
+class EnrolmentFailed(DaemonError):
+    """The server could not be asked for a credential, or refused; the text says which, and never holds a code or a credential."""
+
+    code = "ENROLMENT_FAILED"
 
 
 class ServerUnreachable(DaemonError):

@@ -23,6 +23,7 @@ from mcp_adapter.server import build_server
 from projects import draining
 from projects.authentication import authenticate_api_token
 from projects.errors import ControllerActionError, ServerStopping, Unauthenticated
+from projects.peers import peer_of
 from projects.tools.toolsets import check_toolsets
 
 Scope = dict[str, Any]
@@ -63,7 +64,7 @@ async def serve(server: Server[Any], scope: Scope, receive: Receive, send: Send)
         return
     toolsets, authorization = _toolsets(scope), headers.get(b"authorization")
     try:
-        caller = await authenticate_api_token(_text(authorization))
+        caller = await authenticate_api_token(_text(authorization), peer_of(scope))
         # Only after it is known who asks.
         check_toolsets(toolsets)
     except ControllerActionError as error:

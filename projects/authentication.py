@@ -1,29 +1,37 @@
 """Who is calling: API tokens of callers (``hl_<key id>_<secret>``) and credentials of controllers (``ctl_<key id>_<secret>``).
 
 The database holds a SHA-256 of the secret, which has 256 random bits; a token is shown once, when it is made. A token is
-looked up on every call, so that a revocation holds from the next call on.
+looked up on every call, so that a revocation holds from the next call on. Who shows the wrong secret too often is not let in with the right
+one either, for a while: counted per token and address.
 """
 
 import hmac
 import json
 import re
 import secrets
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from hashlib import sha256
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 from uuid import UUID
 
+from django.contrib.auth.base_user import AbstractBaseUser
 from django.db import connection, transaction
 from django.db.models import QuerySet
 from django.utils import timezone
 
+from projects.account_errors import CredentialLimitReached, RateLimited
 from projects.audit_log import audit
+from projects.conf import conf
 from projects.database import in_database
-from projects.dispatch import as_time
+from projects.dispatch import as_parameter, as_time
 from projects.errors import ScopeMissing, Unauthenticated
 from projects.models import ApiToken, Controller, ControllerCredential, Project
+from projects.rate_limits import rate_check, rate_take
+
+T = TypeVar("T")
 
 ADMIN_SCOPE: Final = "admin:*"
 SCOPES: Final = (
@@ -51,10 +59,25 @@ AGENT_SCOPES: Final = (
 
 API_PREFIX: Final = "hl"
 CONTROLLER_PREFIX: Final = "ctl"
-_TOKEN: Final = re.compile(r"(hl|ctl)_([0-9a-f]{16})_([A-Za-z0-9_-]{43})")
-_FIND_BY_KEY_ID: Final = (
-    "SELECT digest, expires_at, revoked_at, last_used_at, id, project_id, name, scopes, toolsets FROM projects_apitoken WHERE key_id = %s"
-)
+_TOKEN: Final = re.compile(r"(hl|ctl|enr)_([0-9a-f]{16})_([A-Za-z0-9_-]{43})")
+ENROLMENT_PREFIX: Final = "enr"
+# With its owner, if it has one, who must be active and in the project; and with what the address has used of its failures.
+# A token that a user made is good while that user is active and belongs to the project.
+_OWNER_STANDS: Final = """
+t.owner_id IS NULL OR EXISTS (
+    SELECT 1 FROM auth_user u WHERE u.id = t.owner_id AND u.is_active AND (u.is_superuser OR EXISTS (
+        SELECT 1 FROM projects_project_members m WHERE m.project_id = t.project_id AND m.user_id = u.id)))
+"""
+_FIND_BY_KEY_ID: Final = f"""
+SELECT t.digest, t.expires_at, t.revoked_at, t.last_used_at, t.id, t.project_id, t.name, t.scopes, t.toolsets,
+       t.starts_per_minute, t.input_bytes_per_minute, {_OWNER_STANDS}
+FROM projects_apitoken t WHERE t.key_id = %s
+"""  # noqa: S608 - constants only
+_STANDS: Final = f"SELECT t.expires_at, t.revoked_at, {_OWNER_STANDS} FROM projects_apitoken t WHERE t.id = %s"  # noqa: S608
+_FAILURES: Final = "failed logins"
+_MAX_BLOCKED: Final = 4096
+MAX_ACTIVE_CREDENTIALS: Final = 2
+"""Of one controller: the one in use, and the one that takes its place."""
 # ``last_used_at`` is for people; a write per call would cost more than the lookup.
 _LAST_USED_GRAIN: Final = timedelta(minutes=1)
 
@@ -63,7 +86,7 @@ _LAST_USED_GRAIN: Final = timedelta(minutes=1)
 class Caller:
     """A verified caller: the one project it may touch and what it may do there. ``label`` names it in audit rows.
 
-    ``toolsets``: the sets of tools its token is narrowed to; empty for none.
+    ``toolsets``: the sets of tools its token is narrowed to; empty for none. Rates of None: those of the settings.
     """
 
     project_id: UUID
@@ -71,6 +94,8 @@ class Caller:
     scopes: frozenset[str]
     token_id: UUID | None = None
     toolsets: tuple[str, ...] = ()
+    starts_per_minute: int | None = None
+    input_bytes_per_minute: int | None = None
 
     def may(self, scope: str) -> bool:
         """Whether the caller has ``scope``."""
@@ -82,16 +107,28 @@ class Caller:
             raise ScopeMissing(scope)
 
 
-async def authenticate_api_token(header: str | None) -> Caller:
-    """The caller behind an ``Authorization`` header. Raises Unauthenticated, or StorageUnavailable: nobody gets in unchecked."""
-    key_id, secret = _parse(header, API_PREFIX)
-    return await in_database(_find_caller, key_id, secret)
+async def authenticate_api_token(header: str | None, peer: str = "") -> Caller:
+    """The caller behind an ``Authorization`` header, shown from the address ``peer``.
+
+    Raises Unauthenticated, RateLimited, or StorageUnavailable: nobody gets in unchecked.
+    """
+    return await _throttled(_find_caller, header, API_PREFIX, peer)
 
 
-async def authenticate_controller(header: str | None) -> tuple[UUID, UUID]:
-    """(controller id, credential id) behind an ``Authorization`` header. Raises Unauthenticated or StorageUnavailable."""
-    key_id, secret = _parse(header, CONTROLLER_PREFIX)
-    return await in_database(_find_controller, key_id, secret)
+async def authenticate_controller(header: str | None, peer: str = "") -> tuple[UUID, UUID]:
+    """(controller id, credential id) behind an ``Authorization`` header. Raises as ``authenticate_api_token`` does."""
+    return await _throttled(_find_controller, header, CONTROLLER_PREFIX, peer)
+
+
+def check_caller(caller: Caller) -> None:
+    """Raises Unauthenticated if the caller's token is no longer good: asked while one of its calls waits."""
+    if caller.token_id is None:
+        return
+    with connection.cursor() as cursor:
+        cursor.execute(_STANDS, [as_parameter(caller.token_id)])
+        row = cursor.fetchone()
+    if row is None or not row[2] or not _is_valid_now(as_time(row[0]), as_time(row[1])):
+        raise Unauthenticated
 
 
 def is_controller_credential_valid(credential_id: UUID) -> bool:
@@ -108,23 +145,32 @@ def api_token_create(
     scopes: Sequence[str] = AGENT_SCOPES,
     toolsets: Sequence[str] = (),
     expires_at: datetime | None = None,
+    starts_per_minute: int | None = None,
+    input_bytes_per_minute: int | None = None,
+    owner: AbstractBaseUser | None = None,
     actor: str = "operator",
 ) -> tuple[ApiToken, str]:
-    """A new token of ``project`` and its text, which is shown this once. Raises ValueError for an unknown scope."""
+    """A new token of ``project`` and its text, which is shown this once. Raises ValueError for an unknown scope.
+
+    ``owner``: the user it is bound to; it is good for as long as that user is active and in the project.
+    """
     unknown = sorted(set(scopes) - set(SCOPES))
     if unknown:
         raise ValueError(f"unknown scopes {', '.join(unknown)}; known: {', '.join(SCOPES)}")
-    key_id, secret, token = _make(API_PREFIX)
+    key_id, secret, token = make_token(API_PREFIX)
     row = ApiToken.objects.create(
         project=project,
         name=name,
         scopes=sorted(set(scopes)),
         toolsets=sorted(set(toolsets)),
         key_id=key_id,
-        digest=_digest(secret),
+        digest=digest_of(secret),
         expires_at=expires_at,
+        starts_per_minute=starts_per_minute,
+        input_bytes_per_minute=input_bytes_per_minute,
+        owner_id=None if owner is None else owner.pk,
     )
-    audit(actor, "api_token.create", (project.id, None, None), {"key_id": key_id, "name": name})
+    audit(actor, "api_token.create", (project.id, None, None), {"key_id": key_id, "name": name, "scopes": row.scopes})
     return row, token
 
 
@@ -138,76 +184,137 @@ def controller_create(*, project: Project, name: str, actor: str = "operator") -
 
 @transaction.atomic
 def controller_credential_create(
-    *, controller: Controller, expires_at: datetime | None = None, actor: str = "operator"
+    *, controller: Controller, expires_at: datetime | None = None, instance_id: str = "", actor: str = "operator"
 ) -> tuple[ControllerCredential, str]:
-    """A new credential of ``controller`` and its text, which is shown this once. Older ones stay valid until revoked."""
-    key_id, secret, token = _make(CONTROLLER_PREFIX)
-    row = ControllerCredential.objects.create(controller=controller, key_id=key_id, digest=_digest(secret), expires_at=expires_at)
+    """A new credential of ``controller`` and its text, which is shown this once. Older ones stay valid until revoked.
+
+    ``instance_id``: the daemon it is for, if that is known; otherwise it is the first one that shows it. Raises CredentialLimitReached.
+    """
+    # Locked: two at once must not both find room.
+    Controller.objects.select_for_update().filter(id=controller.id).first()
+    if len(active_credentials(controller.id)) >= MAX_ACTIVE_CREDENTIALS:
+        raise CredentialLimitReached(MAX_ACTIVE_CREDENTIALS)
+    key_id, secret, token = make_token(CONTROLLER_PREFIX)
+    row = ControllerCredential.objects.create(
+        controller=controller, key_id=key_id, digest=digest_of(secret), expires_at=expires_at, instance_id=instance_id
+    )
     audit(actor, "controller_credential.create", (controller.project_id, controller.id, None), {"key_id": key_id})
     return row, token
 
 
-@transaction.atomic
-def api_token_revoke(*, token: ApiToken, actor: str) -> None:
-    """The token's next call is refused. Revoking twice changes nothing."""
-    if ApiToken.objects.filter(id=token.id, revoked_at__isnull=True).update(revoked_at=timezone.now()):
-        audit(actor, "api_token.revoke", (token.project_id, None, None), {"key_id": token.key_id, "name": token.name})
+def active_credentials(controller_id: UUID) -> list[ControllerCredential]:
+    """The controller's credentials that are neither revoked nor expired, oldest first."""
+    rows = ControllerCredential.objects.filter(controller_id=controller_id, revoked_at__isnull=True).order_by("created_at", "id")
+    return [row for row in rows if _is_valid_now(row.expires_at, None)]
 
 
-@transaction.atomic
-def controller_credential_revoke(*, credential: ControllerCredential, actor: str) -> None:
-    """Its open connection is closed at the next heartbeat; at once if the controller's doorbell is rung afterwards."""
-    if ControllerCredential.objects.filter(id=credential.id, revoked_at__isnull=True).update(revoked_at=timezone.now()):
-        about = (credential.controller.project_id, credential.controller_id, None)
-        audit(actor, "controller_credential.revoke", about, {"key_id": credential.key_id})
-
-
-def _make(prefix: str) -> tuple[str, str, str]:
+def make_token(prefix: str) -> tuple[str, str, str]:
+    """(key id, secret, the whole text) of something to be shown once."""
     key_id, secret = secrets.token_hex(8), secrets.token_urlsafe(32)
     return key_id, secret, f"{prefix}_{key_id}_{secret}"
 
 
-def _digest(secret: str) -> str:
+def digest_of(secret: str) -> str:
+    """What is stored of a secret."""
     return sha256(secret.encode()).hexdigest()
 
 
-def _parse(header: str | None, prefix: str) -> tuple[str, str]:
-    scheme, _, token = (header or "").partition(" ")
+def parse_token(token: str, prefix: str) -> tuple[str, str]:
+    """(key id, secret) of a token's text. Raises Unauthenticated."""
     match = _TOKEN.fullmatch(token.strip())
-    if scheme.lower() != "bearer" or match is None or match[1] != prefix:
+    if match is None or match[1] != prefix:
         raise Unauthenticated
     return match[2], match[3]
 
 
-def _find_caller(key_id: str, secret: str) -> Caller:
+def _parse(header: str | None, prefix: str) -> tuple[str, str]:
+    scheme, _, token = (header or "").partition(" ")
+    if scheme.lower() != "bearer":
+        raise Unauthenticated
+    return parse_token(token, prefix)
+
+
+# ---- throttling --------------------------------------------------------------------------------------------------------
+
+# Meters that were full, until when: who goes on guessing costs this process no statement.
+_blocked: dict[str, float] = {}
+
+
+class _UnknownKeyError(Unauthenticated):
+    """There is no such key id; all of them share one meter per address."""
+
+
+async def _throttled(find: Callable[[str, str, str], T], header: str | None, prefix: str, peer: str) -> T:
+    key_id, secret = _parse(header, prefix)
+    meter = f"login {peer} {key_id}"
+    if (left := _blocked.get(meter, 0.0) - time.monotonic()) > 0:
+        raise RateLimited(_FAILURES, left)
+    try:
+        return await in_database(find, key_id, secret, meter)
+    except _UnknownKeyError:
+        await in_database(_note_failure, f"login {peer}")
+        raise Unauthenticated from None
+    except Unauthenticated:
+        await in_database(_note_failure, meter)
+        raise
+    except RateLimited as error:
+        if len(_blocked) >= _MAX_BLOCKED:
+            _blocked.clear()
+        _blocked[meter] = time.monotonic() + error.retry_after_seconds
+        raise
+
+
+def _note_failure(meter: str) -> None:
+    rate_take(meter, 1, conf.login_failures_per_minute, _FAILURES)
+
+
+# ---- lookups -----------------------------------------------------------------------------------------------------------
+
+
+def _find_caller(key_id: str, secret: str, meter: str) -> Caller:
+    rate_check(meter, conf.login_failures_per_minute, _FAILURES)
     # Once per call of a tool: the ORM takes ten times as long for the same statement.
     with connection.cursor() as cursor:
         cursor.execute(_FIND_BY_KEY_ID, [key_id])
         row = cursor.fetchone()
-    digest, expires_at, revoked_at, last_used_at = (row[0], *map(as_time, row[1:4])) if row is not None else ("", None, None, None)
-    _verify(digest, secret, expires_at, revoked_at)
-    token_id, project_id, name, scopes, toolsets = UUID(str(row[4])), UUID(str(row[5])), row[6], json.loads(row[7]), json.loads(row[8])
+    if row is None:
+        raise _UnknownKeyError
+    expires_at, revoked_at, last_used_at = map(as_time, row[1:4])
+    _verify(row[0], secret, expires_at, revoked_at)
+    if not row[11]:
+        raise Unauthenticated
+    token_id = UUID(str(row[4]))
     _note_use(lambda: ApiToken.objects.filter(id=token_id), last_used_at)
-    return Caller(project_id=project_id, label=f"token:{name}", scopes=frozenset(scopes), token_id=token_id, toolsets=tuple(toolsets))
+    return Caller(
+        project_id=UUID(str(row[5])),
+        label=f"token:{row[6]}",
+        scopes=frozenset(json.loads(row[7])),
+        token_id=token_id,
+        toolsets=tuple(json.loads(row[8])),
+        starts_per_minute=row[9],
+        input_bytes_per_minute=row[10],
+    )
 
 
-def _find_controller(key_id: str, secret: str) -> tuple[UUID, UUID]:
+def _find_controller(key_id: str, secret: str, meter: str) -> tuple[UUID, UUID]:
+    rate_check(meter, conf.login_failures_per_minute, _FAILURES)
     rows = ControllerCredential.objects.filter(key_id=key_id, controller__revoked_at__isnull=True)
     row = rows.first()
-    _verify(row.digest if row else "", secret, row.expires_at if row else None, row.revoked_at if row else None)
-    assert row is not None  # noqa: S101 - nothing has an empty digest
+    if row is None:
+        raise _UnknownKeyError
+    _verify(row.digest, secret, row.expires_at, row.revoked_at)
     _note_use(lambda: rows, row.last_used_at)
     return row.controller_id, row.id
 
 
 def _verify(digest: str, secret: str, expires_at: datetime | None, revoked_at: datetime | None) -> None:
-    """Raises Unauthenticated, whatever was wrong; ``digest`` is empty where no such token exists."""
-    is_secret_right = hmac.compare_digest(digest, _digest(secret))
+    """Raises Unauthenticated, whatever was wrong."""
+    is_secret_right = hmac.compare_digest(digest, digest_of(secret))
     if not is_secret_right or not _is_valid_now(expires_at, revoked_at):
         raise Unauthenticated
 
 
-def _note_use(rows: "Callable[[], QuerySet[Any]]", last_used_at: datetime | None) -> None:
+def _note_use(rows: Callable[[], QuerySet[Any]], last_used_at: datetime | None) -> None:
     """``rows`` is called only if there is something to note: making a query costs more than the whole lookup."""
     now = timezone.now()
     if last_used_at is None or now - last_used_at > _LAST_USED_GRAIN:

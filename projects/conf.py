@@ -47,6 +47,31 @@ class Conf:
         return float(settings.AUDIT_RETENTION_SECONDS)
 
     @property
+    def starts_per_minute(self) -> int:
+        """STARTS_PER_MINUTE: sessions one API token may start per minute unless it says otherwise; 0 for any number."""
+        return int(settings.STARTS_PER_MINUTE)
+
+    @property
+    def input_bytes_per_minute(self) -> int:
+        """INPUT_BYTES_PER_MINUTE: bytes one API token may type per minute unless it says otherwise; 0 for any number."""
+        return int(settings.INPUT_BYTES_PER_MINUTE)
+
+    @property
+    def login_failures_per_minute(self) -> int:
+        """LOGIN_FAILURES_PER_MINUTE: wrong secrets for one token, or passwords for one user, from one address; 0 for any number."""
+        return int(settings.LOGIN_FAILURES_PER_MINUTE)
+
+    @property
+    def max_one_shot_commands(self) -> int:
+        """MAX_ONE_SHOT_COMMANDS: one-shots of one project at the same time."""
+        return int(settings.MAX_ONE_SHOT_COMMANDS)
+
+    @property
+    def proxy_count(self) -> int:
+        """PROXY_COUNT: proxies of our own that append to X-Forwarded-For."""
+        return int(settings.PROXY_COUNT)
+
+    @property
     def max_wait_seconds(self) -> float:
         """MAX_WAIT_SECONDS: the longest a call may wait."""
         return float(settings.MAX_WAIT_SECONDS)

@@ -51,10 +51,11 @@ from controller_client.protocol.messages import (
 )
 from controller_client.protocol.resume import ReceiveWindow
 from projects import dispatch, draining, metrics, output_log
-from projects.authentication import authenticate_controller
+from projects.account_errors import RateLimited
+from projects.admission import admit
 from projects.conf import conf
 from projects.database import at_length, in_database
-from projects.errors import StorageUnavailable, Unauthenticated
+from projects.errors import Forbidden, StorageUnavailable, Unauthenticated
 from projects.file_asker import FileAsker
 from projects.inbound import batch, commands
 from projects.inbound import hello as greeting
@@ -113,19 +114,14 @@ class ControllerConsumer(AsyncWebsocketConsumer):  # type: ignore[misc] # channe
 
     async def connect(self) -> None:
         """Accepts a daemon with a valid credential; everybody else is refused before the handshake ends."""
-        headers = dict(self.scope["headers"])
-        # A browser always sends Origin, a daemon never; a credential belongs in the header, not in a URL that gets logged.
-        if b"origin" in headers or self.scope.get("query_string"):
-            await self._deny(403)
-            return
         self._epoch, self._is_closing = 0, False
         if draining.has_begun():
             await self._turn_away(Draining(reason="the server is stopping"))
             return
         try:
-            self._controller_id, self._credential_id = await authenticate_controller(headers.get(b"authorization", b"").decode("latin-1"))
-        except Unauthenticated:
-            await self._deny(401)
+            self._controller_id, self._credential_id = await admit(self.scope)
+        except (Forbidden, Unauthenticated, RateLimited) as error:
+            await self._deny(error.status)
             return
         except StorageUnavailable as error:
             await self._turn_away(Error(code=error.code, message=str(error)))
@@ -273,7 +269,7 @@ class ControllerConsumer(AsyncWebsocketConsumer):  # type: ignore[misc] # channe
             raise HelloExpected from None
         if not isinstance(message, Hello):
             raise HelloExpected
-        welcome, lost = await in_database(greeting.hello, self._controller_id, message)
+        welcome, lost = await in_database(greeting.hello, self._controller_id, message, self._credential_id)
         self._epoch = self._files.epoch = welcome.epoch
         # The host was told to end or to forget them: what it still says about them is of no interest.
         self._dismissed = {directive.session_id for directive in welcome.sessions if not directive.expected}
@@ -387,6 +383,8 @@ class ControllerConsumer(AsyncWebsocketConsumer):  # type: ignore[misc] # channe
 
     async def _send_waiting(self, *, is_rung: bool) -> None:
         if not is_rung:
+            # Once per safety net, whether or not doorbells work: who was revoked, or fenced, is out.
+            await in_database(greeting.check_standing, self._controller_id, self._epoch, self._credential_id)
             if not await in_database(commands.has_unsent_commands, self._controller_id, self._epoch):
                 return
             metrics.LOST_COMMAND.inc()

@@ -31,8 +31,8 @@ START_TYPES: Final = ("START_INTERACTIVE_CMD", "RUN_COMMAND")
 # Written out because they run in every turn: the ORM takes five times as long to build them as the database to execute them.
 _ENQUEUE: Final = """
 INSERT INTO projects_controllercommand
-    (controller_id, session_id, seq, type, input_seq, body, created_at, expires_at, failure_code, failure_message)
-VALUES (%s, %s, %s, %s, %s, %s, %s, %s, '', '')
+    (controller_id, session_id, seq, type, input_seq, body, created_at, expires_at, token_id, failure_code, failure_message)
+VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, '', '')
 """
 _ALLOCATE: Final = """
 UPDATE projects_controller SET last_command_seq = last_command_seq + 1 WHERE id = %s
@@ -40,8 +40,15 @@ RETURNING last_command_seq, name, lease_expires_at
 """
 
 
-def enqueue(*, controller_id: UUID, session_id: UUID, message: OutboxMessage, expires_at: datetime | None = None) -> None:
-    """Puts the command into the outbox, under ``message.seq``; inside the transaction that allocated it."""
+def enqueue(
+    *,
+    controller_id: UUID,
+    session_id: UUID,
+    message: OutboxMessage,
+    expires_at: datetime | None = None,
+    token_id: UUID | None = None,
+) -> None:
+    """Puts the command into the outbox, under ``message.seq``; inside the transaction that allocated it. ``token_id``: whose call it is."""
     values = [
         as_parameter(controller_id),
         as_parameter(session_id),
@@ -51,6 +58,7 @@ def enqueue(*, controller_id: UUID, session_id: UUID, message: OutboxMessage, ex
         seal(codec.encode(message)),
         time_as_parameter(timezone.now()),
         time_as_parameter(expires_at),
+        None if token_id is None else as_parameter(token_id),
     ]
     with connection.cursor() as cursor:
         cursor.execute(_ENQUEUE, values)

@@ -5,9 +5,11 @@
     │                           UnknownSignal, InputTooLarge,
     │                           InvalidPattern
     ├── Unauthenticated (401)
-    ├── Forbidden (403)             ScopeMissing, CommandNotAllowed, CwdNotAllowed
+    ├── RateLimited (429)
+    ├── Forbidden (403)             EnrolmentRefused, ScopeMissing, CommandNotAllowed, CwdNotAllowed
     ├── NotFound (404)              SessionNotFound, ControllerNotFound, NoControllerEnrolled, SecretNotFound
-    ├── Conflict (409)              SessionLimitReached, SessionEnded, SessionActive, RequestIdReused, ControllerAmbiguous, InputRefused
+    ├── Conflict (409)              SessionLimitReached, SessionEnded, SessionActive, RequestIdReused, ControllerAmbiguous, InputRefused,
+    │                           CredentialLimitReached
     ├── StartFailed (422)
     └── Unavailable (503)           ControllerOffline, StartUnconfirmed, StorageUnavailable
 
@@ -15,7 +17,7 @@ Texts are built from the fields; no text contains input values.
 """
 
 from collections.abc import Sequence
-from typing import ClassVar, TypedDict
+from typing import ClassVar, NotRequired, TypedDict
 
 
 class ErrorBody(TypedDict):
@@ -25,6 +27,7 @@ class ErrorBody(TypedDict):
     code: str
     hint: str
     retryable: bool
+    retry_after_seconds: NotRequired[int]
 
 
 class ControllerActionError(Exception):
@@ -286,6 +289,7 @@ class SessionLimitReached(Conflict):
     ENDING: ClassVar[dict[str, str]] = {
         "interactive": "Go on with the active session or end it: send_command_input(session_id={!r}, terminate=true).",
         "background": "End one that is no longer needed: stop_command(sessionId={!r}).",
+        "one_shot": "Wait until one of them has ended, then try again.",
         "job": "Wait for one to complete: query_command_status(token={!r}).",
     }
 
@@ -335,6 +339,7 @@ class InputRefused(Conflict):
         "INPUT_OUT_OF_ORDER": "An earlier input is missing on the host; look at the session before you go on.",
         "NOT_ASKING_FOR_SECRET": "The terminal is not asking for a secret now; read the output first.",
         "NOT_A_TERMINAL": "The program runs on pipes. Send ctrl-c alone, ctrl-d last, and start a terminal for anything more.",
+        "REVOKED": "Nothing of it was typed: the host's credential or the API token was revoked before.",
         "STDIN_CLOSED": "The program's input is at its end. Read its output, or start it again.",
         "SESSION_ENDED": SessionEnded.hint,
     }
@@ -358,6 +363,7 @@ class StartFailed(ControllerActionError):
         "RESOURCE_EXHAUSTED": "The host has no room for another program (processes, memory, terminals or files); end some first.",
         "ENV_NOT_ALLOWED": "Leave this variable out: it would make programs load or run other code. Set it inside the command if you must.",
         "START_FAILED": "The message says what the host reported; correct the command and start it again.",
+        "REVOKED": "It was not started: the host's credential or the API token was revoked before.",
         "EXPIRED": "The host did not take the command in time and will not start it; try again.",
     }
 

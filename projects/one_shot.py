@@ -11,6 +11,7 @@ from controller_client.protocol.messages import RunCommand
 from projects import dispatch, policy, session_actions
 from projects.authentication import Caller
 from projects.command_snapshot import CommandSnapshot, command_snapshot
+from projects.conf import conf
 from projects.database import in_database
 from projects.errors import StartFailed
 from projects.hints import HOST_AWAY, ONE_SHOT_TIMED_OUT, ended_hint
@@ -75,7 +76,7 @@ async def command_execute(
         timeout_seconds=timeout_seconds,
         ttl_seconds=START_TTL_SECONDS,
     )
-    new = NewSession(build=build, lifetime_seconds=timeout_seconds, kind=CommandSession.Kind.ONE_SHOT)
+    new = NewSession(build=build, lifetime_seconds=timeout_seconds, kind=CommandSession.Kind.ONE_SHOT, limit=conf.max_one_shot_commands)
     body = {"command": command, "controller": controller, "input": input_text, "cwd": cwd, "env": variables, "timeout": timeout_seconds}
     request = request_for(project_id, request_id, "command.execute", body)
     acted = await in_database(session_actions.start_session, project_id, caller, controller, new, request)

@@ -24,6 +24,7 @@ from projects.conf import conf
 from projects.errors import ControllerOffline, SessionEnded, SessionLimitReached, SessionNotFound, StorageUnavailable
 from projects.idempotency import Done, Request
 from projects.models import CommandSession, ControllerCommand
+from projects.rate_limits import rate_take
 
 SYSTEM: Final = "system"
 _RACES: Final = 5
@@ -63,6 +64,17 @@ def actor_of(caller: Caller | None) -> str:
     return SYSTEM if caller is None else caller.label
 
 
+def _count(caller: Caller | None, kind: str, amount: int) -> None:
+    """Uses the rate of the caller's token. Raises RateLimited, and nothing was used."""
+    if caller is None or caller.token_id is None:
+        return
+    if kind == "start":
+        own, general, what = caller.starts_per_minute, conf.starts_per_minute, "starts"
+    else:
+        own, general, what = caller.input_bytes_per_minute, conf.input_bytes_per_minute, "bytes of input"
+    rate_take(f"{kind} {caller.token_id}", amount, general if own is None else own, f"{what} with this API token")
+
+
 # ---- start -------------------------------------------------------------------------------------------------------------
 
 
@@ -81,6 +93,7 @@ def start_session(project_id: UUID, caller: Caller | None, controller: str | Non
 def _start_once(project_id: UUID, caller: Caller | None, controller: str | None, new: NewSession, request: Request | None) -> Acted:
     if request is not None and (earlier := request.earlier()) is not None:
         return Acted(earlier.session_id, None, is_new=False)
+    _count(caller, "start", 1)
     checked = command_rules.rules_of(project_id).checked_start(caller, new.build(seq=0, session_id=""))
     host = selectors.controller_for(project_id, controller)
     if not selectors.is_online(host.lease_expires_at):
@@ -93,7 +106,13 @@ def _start_once(project_id: UUID, caller: Caller | None, controller: str | None,
         force_insert=True
     )
     message = msgspec.structs.replace(checked, seq=seq, session_id=str(session_id))
-    dispatch.enqueue(controller_id=host.id, session_id=session_id, message=message, expires_at=now + timedelta(seconds=START_TTL_SECONDS))
+    dispatch.enqueue(
+        controller_id=host.id,
+        session_id=session_id,
+        message=message,
+        expires_at=now + timedelta(seconds=START_TTL_SECONDS),
+        token_id=None if caller is None else caller.token_id,
+    )
     detail = {"command": start.command, "cwd": start.cwd, "env": sorted(start.env)}
     audit(actor_of(caller), "session.start", (project_id, host.id, session_id), detail)
     if request is not None:
@@ -185,7 +204,9 @@ def _send_input_once(
     rules = command_rules.rules_of(project_id)
     if not rules.commands.is_open and command_rules.takes_lines(command, terminal_kind):
         rules.check_typed(message, is_hidden=terminal_kind == "secret")
-    dispatch.enqueue(controller_id=controller_id, session_id=session_id, message=message)
+    _count(caller, "input", len(message.data) + len(message.keys))
+    token_id = None if caller is None else caller.token_id
+    dispatch.enqueue(controller_id=controller_id, session_id=session_id, message=message, token_id=token_id)
     detail = _input_detail(message, is_hidden=terminal_kind == "secret", secret=secret)
     audit(actor_of(caller), "session.input", (project_id, controller_id, session_id), detail)
     if request is not None:

@@ -18,7 +18,7 @@ from django.utils import timezone
 from controller_client.protocol.limits import MAX_CHUNK_BYTES
 from controller_client.protocol.messages import Stream
 from controller_client.protocol.session_state import ACTIVE_STATES, SessionState
-from projects import dispatch, duty, file_questions, monitor_log, output_log, retention
+from projects import dispatch, duty, file_questions, monitor_log, output_log, rate_limits, retention
 from projects.audit_proof import heads_sign
 from projects.conf import conf
 from projects.database import at_length, in_database
@@ -94,6 +94,7 @@ async def sweep() -> None:
     await at_length(heads_sign, timedelta(seconds=conf.audit_sign_seconds))
     await in_database(file_questions.forget_expired)
     await in_database(monitor_log.forget_stopped)
+    await in_database(rate_limits.forget_idle)
 
 
 def overdue_sessions() -> list[UUID]:

@@ -4,7 +4,8 @@ Whoever set ``REPORT`` is told once a second how far the session is. Only then d
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Final, TypeVar
@@ -13,6 +14,7 @@ from uuid import UUID
 from django.db import connection
 
 from projects import draining, metrics
+from projects.authentication import Caller, check_caller
 from projects.conf import conf
 from projects.database import at_length, in_database
 from projects.dispatch import Doorbell, as_parameter
@@ -21,6 +23,8 @@ T = TypeVar("T")
 
 # A little less than the safety net: a session that is silent is reported on at every one of its looks.
 REPORT_SECONDS: Final = 0.9
+# A call that waits looks this often whether its token is still good.
+CHECK_SECONDS: Final = 1.5
 _HOW_FAR: Final = "SELECT state, stdout_next_offset + stderr_next_offset FROM projects_commandsession WHERE id = %s"
 
 
@@ -36,17 +40,29 @@ class Progress:
 
 REPORT: ContextVar[Callable[[Progress], Awaitable[None]] | None] = ContextVar("REPORT", default=None)
 """Set by a face whose caller asked for progress; for the calls made in its context."""
+_CALLER: ContextVar[Caller | None] = ContextVar("_CALLER", default=None)
+
+
+@contextmanager
+def calling(caller: Caller) -> Iterator[None]:
+    """Waits in the block are those of ``caller``, and end with its token."""
+    token = _CALLER.set(caller)
+    try:
+        yield
+    finally:
+        _CALLER.reset(token)
 
 
 async def watch(bell: Doorbell, look: Callable[[bool], T | None], wait_seconds: float, *, look_first: bool, is_long: bool = False) -> T:
     """What ``look`` finds, as soon as it finds something; it runs in a database thread and is told when it looks for the last time.
 
-    ``is_long``: looking may take long.
+    ``is_long``: looking may take long. Raises Unauthenticated when the token of whoever is ``calling`` was revoked meanwhile.
     ``look_first``: there may be something already; otherwise the host was only just rung. The last look must find something, and
     a process that is being stopped takes it sooner.
     """
     loop = asyncio.get_running_loop()
-    began = reported = loop.time()
+    began = reported = checked = loop.time()
+    caller = _CALLER.get()
     deadline = began + wait_seconds
     report = REPORT.get() if bell.session_id is not None else None
     hop = at_length if is_long else in_database
@@ -58,6 +74,9 @@ async def watch(bell: Doorbell, look: Callable[[bool], T | None], wait_seconds: 
             if not is_rung and remaining > 0:
                 metrics.LOST_SESSION.inc()
             return found
+        if caller is not None and loop.time() - checked >= CHECK_SECONDS:
+            checked = loop.time()
+            await in_database(check_caller, caller)
         if report is not None and loop.time() - reported >= REPORT_SECONDS:
             reported = loop.time()
             await report(Progress(reported - began, wait_seconds, *await in_database(_how_far, str(bell.session_id))))

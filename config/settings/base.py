@@ -47,6 +47,14 @@ COMMAND_RETENTION_SECONDS = environment.seconds("HOLDLINE_COMMAND_RETENTION_SECO
 OUTPUT_RETENTION_SECONDS = environment.seconds("HOLDLINE_OUTPUT_RETENTION_SECONDS", 30 * 24 * 3600.0)
 SESSION_RETENTION_SECONDS = environment.seconds("HOLDLINE_SESSION_RETENTION_SECONDS", 90 * 24 * 3600.0)
 AUDIT_RETENTION_SECONDS = environment.seconds("HOLDLINE_AUDIT_RETENTION_SECONDS", 400 * 24 * 3600.0)
+# What one API token may do per minute unless it says otherwise, and wrong secrets for one token from one address; 0: any number.
+STARTS_PER_MINUTE = environment.number("HOLDLINE_STARTS_PER_MINUTE", 6000)
+INPUT_BYTES_PER_MINUTE = environment.number("HOLDLINE_INPUT_BYTES_PER_MINUTE", 64 * 1024 * 1024)
+LOGIN_FAILURES_PER_MINUTE = environment.number("HOLDLINE_LOGIN_FAILURES_PER_MINUTE", 30)
+# One-shots of one project that may run at the same time.
+MAX_ONE_SHOT_COMMANDS = environment.number("HOLDLINE_MAX_ONE_SHOT_COMMANDS", 256, at_least=1)
+# Proxies of our own in front that append to X-Forwarded-For; 0: the address of the connection counts.
+PROXY_COUNT = environment.number("HOLDLINE_PROXY_COUNT", 0)
 # How long a call may wait; clients of MCP give up at 60 s.
 MAX_WAIT_SECONDS = environment.seconds("HOLDLINE_MAX_WAIT_SECONDS", 30.0, at_least=0.0)
 # Doorbells may be lost: everybody who waits for one looks again after this long.

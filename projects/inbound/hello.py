@@ -1,10 +1,11 @@
 """HELLO: accept or refuse a connection, fence the one before it, and bring both sides' view of every session together."""
 
+import logging
 from datetime import datetime, timedelta
 from typing import Any, Final
 from uuid import UUID
 
-from django.db import transaction
+from django.db import connection, transaction
 from django.db.models import F
 from django.utils import timezone
 
@@ -14,37 +15,39 @@ from controller_client.protocol.session_state import ACTIVE_STATES, SessionState
 from projects.audit_log import audit
 from projects.authentication import is_controller_credential_valid
 from projects.conf import conf
-from projects.dispatch import START_TYPES
+from projects.dispatch import START_TYPES, as_parameter, as_time
 from projects.inbound.ending import end_session
 from projects.inbound.refusals import Fenced, Revoked, SecondInstance, VersionUnsupported
 from projects.inbound.stored_text import stored_list, stored_text
-from projects.models import CommandSession, Controller
+from projects.models import CommandSession, Controller, ControllerCredential
+
+logger = logging.getLogger(__name__)
 
 MAX_CAPABILITIES: Final = 64
 
 
-def hello(controller_id: UUID, message: Hello) -> tuple[Welcome, list[str]]:
+def hello(controller_id: UUID, message: Hello, credential_id: UUID | None = None) -> tuple[Welcome, list[str]]:
     """The WELCOME of a new connection (its ``epoch`` is the connection's), and the ids of sessions found lost.
 
-    Raises VersionUnsupported, Revoked, or SecondInstance while another daemon's lease runs.
+    Raises VersionUnsupported, Revoked, or SecondInstance: while another daemon's lease runs, and for what is a copy of its credential.
     """
     if not set(message.versions) & set(SUPPORTED_VERSIONS):
         raise VersionUnsupported(SUPPORTED_VERSIONS)
     with transaction.atomic():
         controller = Controller.objects.select_for_update(no_key=True).filter(id=controller_id, revoked_at__isnull=True).first()
-        if controller is None:
+        if controller is None or (credential_id is not None and not is_controller_credential_valid(credential_id)):
             raise Revoked
-        is_taken = _is_taken_by_another(controller, message)
-        if is_taken:
-            _audit(controller, "controller.second_instance", {"hostname": stored_text(message.hostname, 255)})
+        alarm = _suspicion(controller, message, credential_id)
+        if alarm:
+            _raise_alarm(controller, message, alarm)
         else:
-            epoch = _take_over(controller, message)
+            epoch = _take_over(controller, message, credential_id)
             lost = _end_missing(controller, message)
             _adopt_started(controller, message.sessions)
             directives = _directives(controller, message.sessions)
     # Outside: the refusal must not roll its audit row back.
-    if is_taken:
-        raise SecondInstance
+    if alarm:
+        raise SecondInstance(alarm)
     return (
         Welcome(
             epoch=epoch,
@@ -67,11 +70,21 @@ def heartbeat(controller_id: UUID, epoch: int, credential_id: UUID) -> None:
         raise Fenced
 
 
+_STANDING: Final = """
+SELECT c.epoch, c.revoked_at, k.revoked_at, k.expires_at
+FROM projects_controller c JOIN projects_controllercredential k ON k.controller_id = c.id AND k.id = %s WHERE c.id = %s
+"""
+
+
 def check_standing(controller_id: UUID, epoch: int, credential_id: UUID) -> None:
-    """Raises as ``heartbeat`` does, and writes nothing."""
-    if not is_controller_credential_valid(credential_id):
+    """Raises as ``heartbeat`` does, and writes nothing. Asked once a second by every connection, so it is one written-out statement."""
+    with connection.cursor() as cursor:
+        cursor.execute(_STANDING, [as_parameter(credential_id), as_parameter(controller_id)])
+        row = cursor.fetchone()
+    expires_at = None if row is None else as_time(row[3])
+    if row is None or row[1] is not None or row[2] is not None or (expires_at is not None and expires_at <= timezone.now()):
         raise Revoked
-    if not Controller.objects.filter(id=controller_id, epoch=epoch).exists():
+    if row[0] != epoch:
         raise Fenced
 
 
@@ -91,17 +104,41 @@ def _lease_end() -> datetime:
     return timezone.now() + timedelta(seconds=conf.lease_seconds)
 
 
-def _is_taken_by_another(controller: Controller, message: Hello) -> bool:
-    """A daemon that comes back is the same instance; a copy of its credential elsewhere is not."""
+def _suspicion(controller: Controller, message: Hello, credential_id: UUID | None) -> str:
+    """Why this looks like a copy of the credential; empty if it does not. A daemon that comes back is the same instance."""
+    instance_id, boot_id = stored_text(message.instance_id, 64), stored_text(message.boot_id, 64)
     is_live = controller.lease_expires_at is not None and controller.lease_expires_at > timezone.now()
-    return is_live and controller.instance_id not in ("", message.instance_id)
+    if is_live and controller.instance_id not in ("", instance_id):
+        return "another daemon is connected as this controller; its lease must run out first"
+    if credential_id is not None and _owner_of(credential_id) not in ("", instance_id):
+        return "this credential belongs to another daemon, which showed it first; enrol this host on its own"
+    if boot_id == controller.previous_boot_id and boot_id not in ("", controller.boot_id):
+        return "a host does not return to a boot from before its last one: this is a copy of another machine, or that one is"
+    return ""
 
 
-def _take_over(controller: Controller, message: Hello) -> int:
+def _owner_of(credential_id: UUID) -> str:
+    """The instance that showed the credential first."""
+    return ControllerCredential.objects.values_list("instance_id", flat=True).get(id=credential_id)
+
+
+def _raise_alarm(controller: Controller, message: Hello, alarm: str) -> None:
+    hostname = stored_text(message.hostname, 255)
+    Controller.objects.filter(id=controller.id).update(alarmed_at=timezone.now(), alarm=f"{hostname}: {alarm}"[:512])
+    _audit(controller, "controller.second_instance", {"hostname": hostname, "reason": alarm})
+    logger.critical("ALARM: a daemon was refused as controller %s: %s", controller.id, alarm)
+
+
+def _take_over(controller: Controller, message: Hello, credential_id: UUID | None) -> int:
+    instance_id, boot_id = stored_text(message.instance_id, 64), stored_text(message.boot_id, 64)
+    if credential_id is not None:
+        ControllerCredential.objects.filter(id=credential_id, instance_id="").update(instance_id=instance_id)
     Controller.objects.filter(id=controller.id).update(
         epoch=F("epoch") + 1,
-        instance_id=stored_text(message.instance_id, 64),
-        boot_id=stored_text(message.boot_id, 64),
+        instance_id=instance_id,
+        boot_id=boot_id,
+        previous_boot_id=controller.previous_boot_id if boot_id == controller.boot_id else controller.boot_id,
+        connected_credential_id=credential_id,
         lease_expires_at=_lease_end(),
         client_version=stored_text(message.client_version, 32),
         os=stored_text(message.os, 32),

@@ -15,13 +15,13 @@ class Fenced(RemoteProtocolError):
 
 
 class SecondInstance(RemoteProtocolError):
-    """Another daemon is live with the same credential; the newcomer is refused."""
+    """What may be a copy of the credential is refused; ``reason`` says why it looks like one."""
 
     code = "SECOND_INSTANCE"
     close_code = CloseCode.SECOND_INSTANCE
 
-    def __init__(self) -> None:
-        super().__init__("another daemon is connected as this controller; its lease must run out first")
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
 
 
 class VersionUnsupported(RemoteProtocolError):

@@ -3,7 +3,7 @@
 Invariants live in the database as constraints. Offsets and sizes are bytes; times are UTC.
 """
 
-from projects.models.accounts import ApiToken, Controller, ControllerCredential, Credential, Project
+from projects.models.accounts import ApiToken, Controller, ControllerCredential, Credential, EnrolmentCode, Project, RateMeter
 from projects.models.audit import AuditEvent, AuditMark
 from projects.models.commands import ActionRequest, ControllerCommand, FileRequest, ReadCursor
 from projects.models.duties import Duty
@@ -22,12 +22,14 @@ __all__ = [
     "ControllerCredential",
     "Credential",
     "Duty",
+    "EnrolmentCode",
     "FileRequest",
     "Monitor",
     "MonitorChunk",
     "OutputChunk",
     "OutputGap",
     "Project",
+    "RateMeter",
     "ReadCursor",
     "Secret",
     "StreamName",

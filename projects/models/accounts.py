@@ -4,6 +4,7 @@ import uuid
 
 from django.conf import settings
 from django.db import models
+from django.db.models import Q
 from django.utils import timezone
 
 from projects.validators import validate_commands, validate_directories
@@ -26,6 +27,7 @@ class Project(models.Model):
 
     class Meta:
         ordering = ("name",)
+        permissions = (("view_all_projects", "Sees every project, also as no member of it"),)
 
     def __str__(self) -> str:
         return self.name
@@ -54,6 +56,14 @@ class ApiToken(Credential):
     scopes = models.JSONField(default=list)
     # Names of ``projects.tools.toolsets``; empty: every tool.
     toolsets = models.JSONField(default=list)
+    # Who made it in the admin: it is good while that user is active and in the project. Null: made by the operator.
+    owner = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, null=True, blank=True, related_name="api_tokens")
+    # Null: the settings STARTS_PER_MINUTE and INPUT_BYTES_PER_MINUTE; 0: no limit.
+    starts_per_minute = models.PositiveIntegerField(null=True, blank=True)
+    input_bytes_per_minute = models.PositiveIntegerField(null=True, blank=True)
+
+    class Meta:
+        permissions = (("manage_apitoken", "Can make and revoke API tokens"),)
 
     def __str__(self) -> str:
         return f"{self.name} ({self.key_id})"
@@ -68,6 +78,12 @@ class Controller(models.Model):
     epoch = models.PositiveBigIntegerField(default=0, editable=False)
     instance_id = models.CharField(max_length=64, blank=True, editable=False)
     boot_id = models.CharField(max_length=64, blank=True, editable=False)
+    # A host never boots into a boot it had before: who says so is a copy.
+    previous_boot_id = models.CharField(max_length=64, blank=True, editable=False)
+    connected_credential_id = models.UUIDField(null=True, editable=False)
+    # The last refusal of what looked like a copy of its credential, until somebody has dealt with it.
+    alarmed_at = models.DateTimeField(null=True, blank=True, editable=False)
+    alarm = models.CharField(max_length=512, blank=True, editable=False)
     lease_expires_at = models.DateTimeField(null=True, blank=True, editable=False)
     client_version = models.CharField(max_length=32, blank=True, editable=False)
     os = models.CharField(max_length=32, blank=True, editable=False)
@@ -80,7 +96,13 @@ class Controller(models.Model):
 
     class Meta:
         ordering = ("name",)
-        constraints = (models.UniqueConstraint(fields=("project", "name"), name="controller_name_per_project"),)
+        # A revoked controller keeps its rows and gives its name away: whoever gets the name next is another controller.
+        constraints = (
+            models.UniqueConstraint(
+                fields=("project", "name"), condition=Q(revoked_at__isnull=True), name="active_controller_name_per_project"
+            ),
+        )
+        permissions = (("manage_controller", "Can enrol hosts, and revoke them and their credentials"),)
 
     def __str__(self) -> str:
         return self.name
@@ -90,6 +112,32 @@ class ControllerCredential(Credential):
     """What a daemon shows. Two may overlap while one replaces the other."""
 
     controller = models.ForeignKey(Controller, on_delete=models.CASCADE, related_name="credentials")
+    # The daemon that showed it first. Another one that shows it has a copy.
+    instance_id = models.CharField(max_length=64, blank=True, editable=False)
 
     def __str__(self) -> str:
         return self.key_id
+
+
+class EnrolmentCode(Credential):
+    """Makes a host a controller of this name, once. ``is_replacement``: of one that exists, whose credentials it ends."""
+
+    project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="enrolment_codes")
+    controller_name = models.SlugField(max_length=64)
+    is_replacement = models.BooleanField(default=False)
+    created_by = models.CharField(max_length=128)
+    used_at = models.DateTimeField(null=True, blank=True)
+    used_from = models.CharField(max_length=64, blank=True)
+
+    def __str__(self) -> str:
+        return f"{self.controller_name} ({self.key_id})"
+
+
+class RateMeter(models.Model):
+    """How much of a rate somebody has used: it is used up from now until ``free_at`` (seconds since 1970), and free after that."""
+
+    key = models.CharField(max_length=200, primary_key=True)
+    free_at = models.FloatField(db_index=True)
+
+    def __str__(self) -> str:
+        return self.key

@@ -19,6 +19,8 @@ class ControllerCommand(models.Model):
     seq = models.PositiveBigIntegerField()
     type = models.CharField(max_length=32)
     input_seq = models.PositiveBigIntegerField(null=True, blank=True)
+    # The API token it came with: what it has not been sent yet goes with the token.
+    token_id = models.UUIDField(null=True, blank=True)
     body = models.BinaryField(null=True, blank=True)
     created_at = models.DateTimeField(default=timezone.now)
     expires_at = models.DateTimeField(null=True, blank=True)

@@ -19,6 +19,7 @@ from structlog.contextvars import bind_contextvars, bound_contextvars
 from projects import metrics
 from projects.authentication import ADMIN_SCOPE, Caller
 from projects.errors import ControllerActionError, InvalidArgument, UnknownArgument
+from projects.watching import calling
 
 logger = logging.getLogger(__name__)
 
@@ -96,7 +97,8 @@ class Tool(Generic[InputT]):
                 bind_contextvars(session_id=str(session_id))
             for scope in self.scopes if self.scopes_for is None else self.scopes_for(model):
                 caller.require(scope)
-            result = await self.handler(model, caller)
+            with calling(caller):
+                result = await self.handler(model, caller)
             return ToolOutcome(self.output_model.model_validate(result).model_dump(mode="json"))
         except ControllerActionError as error:
             return ToolOutcome(dict(error.body()), is_error=True)
@@ -143,7 +145,14 @@ class Tool(Generic[InputT]):
             raise InvalidArgument([_problem(dict(problem)) for problem in problems[:8]]) from None
 
 
-COMMON_CODES: Final = ("CONTROLLER_ACTION_FAILED", "INVALID_ARGUMENT", "SCOPE_MISSING", "STORAGE_UNAVAILABLE", "UNKNOWN_ARGUMENT")
+COMMON_CODES: Final = (
+    "CONTROLLER_ACTION_FAILED",
+    "INVALID_ARGUMENT",
+    "RATE_LIMITED",
+    "SCOPE_MISSING",
+    "STORAGE_UNAVAILABLE",
+    "UNKNOWN_ARGUMENT",
+)
 """Every tool may answer with these."""
 
 

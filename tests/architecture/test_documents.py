@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from controller_client.protocol import messages
-from projects import errors, monitor_errors
+from projects import account_errors, errors, monitor_errors
 from projects.errors import ControllerActionError
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -62,7 +62,7 @@ def error_codes() -> Iterator[str]:
     todo: list[type[ControllerActionError]] = [ControllerActionError]
     while todo:
         kind = todo.pop()
-        if kind.__module__ in {errors.__name__, monitor_errors.__name__}:
+        if kind.__module__ in {account_errors.__name__, errors.__name__, monitor_errors.__name__}:
             yield kind.code
         todo += kind.__subclasses__()
     for kind in (errors.InputRefused, errors.StartFailed):

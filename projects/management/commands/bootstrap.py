@@ -13,6 +13,7 @@ from django.contrib.auth import get_user_model
 from django.core.management.base import BaseCommand
 
 from projects.authentication import (
+    active_credentials,
     api_token_create,
     authenticate_api_token,
     authenticate_controller,
@@ -21,6 +22,7 @@ from projects.authentication import (
 )
 from projects.errors import Unauthenticated
 from projects.models import Controller, Project
+from projects.revocation import controller_credential_revoke
 
 ADMIN_NAME = "admin"
 
@@ -77,7 +79,7 @@ def _api_token(project: Project, file: Path) -> str:
 
 
 def _controller_credential(project: Project, name: str, file: Path) -> None:
-    controller = Controller.objects.filter(project=project, name=name).first() or controller_create(
+    controller = Controller.objects.filter(project=project, name=name, revoked_at__isnull=True).first() or controller_create(
         project=project, name=name, actor="bootstrap"
     )
     kept = _read(file)
@@ -87,6 +89,9 @@ def _controller_credential(project: Project, name: str, file: Path) -> None:
                 return
         except Unauthenticated:
             pass
+    # Whatever the file held is lost, or no good.
+    for old in active_credentials(controller.id):
+        controller_credential_revoke(credential=old, actor="bootstrap")
     _row, credential = controller_credential_create(controller=controller, actor="bootstrap")
     _write_private(file, credential + "\n")
 

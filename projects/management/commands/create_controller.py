@@ -6,6 +6,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 from django.db import transaction
 
+from projects.account_errors import CredentialLimitReached
 from projects.authentication import controller_create, controller_credential_create
 from projects.models import Controller, Project
 
@@ -29,11 +30,14 @@ class Command(BaseCommand):
         row = Project.objects.filter(name=project).first()
         if row is None:
             raise CommandError(f"there is no project {project!r}; create it with create_project")
-        existing = Controller.objects.filter(project=row, name=name).first()
+        existing = Controller.objects.filter(project=row, name=name, revoked_at__isnull=True).first()
         if existing is None and new_credential:
             raise CommandError(f"project {project!r} has no controller {name!r}")
         if existing is not None and not new_credential:
             raise CommandError(f"project {project!r} already has a controller {name!r}; add --new-credential for another credential")
         controller = existing or controller_create(project=row, name=name)
-        _, credential = controller_credential_create(controller=controller)
+        try:
+            _, credential = controller_credential_create(controller=controller)
+        except CredentialLimitReached as error:
+            raise CommandError(f"{error}. {error.hint}") from None
         self.stdout.write(credential)

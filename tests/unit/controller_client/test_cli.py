@@ -1,5 +1,6 @@
 """The command line and its exit codes."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -8,7 +9,7 @@ from controller_client import __version__
 from controller_client.cli import main
 
 
-@pytest.mark.parametrize("arguments", [[], ["walk"], ["run"], ["run", "--server", "ws://127.0.0.1/"], ["run", "--loud"]])
+@pytest.mark.parametrize("arguments", [[], ["walk"], ["run"], ["enroll", "--server", "ws://127.0.0.1/"], ["run", "--loud"]])
 def test_wrong_usage_exits_with_64(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as exited:
         main(arguments)
@@ -33,3 +34,11 @@ def test_help_and_version_are_printed(option: str, text: str, capsys: pytest.Cap
         main([option])
     assert exited.value.code == 0
     assert text in capsys.readouterr().out
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
+@pytest.mark.parametrize("command", [["run"], ["enroll", "--code", "enr_a_b"], ["rotate"]])
+def test_root_is_refused_with_78_before_anything_is_read_or_asked(command: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([*command, "--server", "ws://127.0.0.1:9/", "--state-dir", "/nowhere"]) == 78
+    assert "--allow-root" in capsys.readouterr().err
+    assert not Path("/nowhere").exists()

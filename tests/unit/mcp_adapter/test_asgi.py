@@ -74,7 +74,7 @@ async def test_a_body_that_is_not_json_or_too_long_is_refused(bearer: dict[str, 
 
 
 async def test_without_a_database_nobody_gets_in_unchecked(bearer: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
-    async def unavailable(_header: str | None) -> None:
+    async def unavailable(_header: str | None, _peer: str) -> None:
         raise StorageUnavailable
 
     monkeypatch.setattr(asgi, "authenticate_api_token", unavailable)

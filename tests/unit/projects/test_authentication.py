@@ -13,17 +13,16 @@ from projects.authentication import (
     SCOPES,
     Caller,
     api_token_create,
-    api_token_revoke,
     authenticate_api_token,
     authenticate_controller,
     controller_create,
     controller_credential_create,
-    controller_credential_revoke,
     is_controller_credential_valid,
 )
 from projects.database import in_database
 from projects.errors import ScopeMissing, Unauthenticated
 from projects.models import ApiToken, AuditEvent, ControllerCredential, Project
+from projects.revocation import api_token_revoke, controller_credential_revoke
 
 transactional = pytest.mark.django_db(transaction=True)
 

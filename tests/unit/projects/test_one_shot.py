@@ -63,7 +63,7 @@ async def test_input_goes_with_the_command_and_the_result_comes_at_the_end(proje
     assert (result.success, result.stdout, result.stderr, result.return_code) == (True, "a\nb\n", "odd\n", 0)
     assert (result.duration_ms, result.timed_out, result.truncated, result.error) == (1500, False, False, None)
     row = await in_database(CommandSession.objects.get, id=result.session_id)
-    assert (row.kind, row.io_mode, row.slot) == ("one_shot", "pipe", None)
+    assert (row.kind, row.io_mode, row.slot) == ("one_shot", "pipe", 1)
 
 
 @pytest.mark.requirement("S1.R8.2")

@@ -10,10 +10,11 @@ from django.utils import timezone
 from controller_client.protocol.messages import SessionSummary, StartInteractiveCmd, StreamPosition
 from controller_client.protocol.session_state import SessionState
 from projects import dispatch
-from projects.authentication import controller_credential_create, controller_credential_revoke
+from projects.authentication import controller_credential_create
 from projects.inbound import hello as greeting
 from projects.inbound.refusals import Fenced, Revoked, SecondInstance, VersionUnsupported
 from projects.models import AuditEvent, CommandSession, Controller, ControllerCommand
+from projects.revocation import controller_credential_revoke
 from tests.support.rows import make_controller, make_hello, make_session, make_summary
 
 pytestmark = pytest.mark.django_db

@@ -1,0 +1,163 @@
+"""A code makes one host a controller, once; and whoever gets a name next sees nothing of who had it before."""
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
+from io import StringIO
+from typing import Any
+
+import pytest
+from django.core.exceptions import ValidationError
+from django.core.management import CommandError, call_command
+from django.db import connection
+from django.utils import timezone
+
+from projects import selectors
+from projects.account_errors import CredentialLimitReached, EnrolmentRefused
+from projects.authentication import active_credentials, controller_create, controller_credential_create
+from projects.database import in_database
+from projects.enrolment import OVERLAP, controller_credential_rotate, enrolment_code_create, host_enrol
+from projects.errors import ControllerNotFound, Unauthenticated
+from projects.inbound import hello as greeting
+from projects.inbound.refusals import Revoked
+from projects.models import AuditEvent, Controller, ControllerCredential, EnrolmentCode, Project
+from projects.revocation import controller_revoke
+from tests.support.rows import make_hello, make_session, make_summary
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture
+def project() -> Project:
+    return Project.objects.create(name="acme")
+
+
+def test_a_code_enrols_one_host_under_its_name_and_is_nowhere_in_the_database(project: Project) -> None:
+    row, code = enrolment_code_create(project=project, name="web-1", actor="admin:a")
+    assert row.expires_at is not None
+    assert timedelta(minutes=14) < row.expires_at - timezone.now() <= timedelta(minutes=15)
+    enrolled = host_enrol(code=code, peer="192.0.2.7")
+    assert (enrolled.project, enrolled.controller) == ("acme", "web-1")
+    (controller,) = Controller.objects.all()
+    assert [credential.key_id for credential in active_credentials(controller.id)] == [enrolled.credential.split("_")[1]]
+    assert list(EnrolmentCode.objects.values_list("used_from", flat=True)) == ["192.0.2.7"]
+    actions = list(AuditEvent.objects.order_by("id").values_list("action", flat=True))
+    assert actions == ["enrolment_code.create", "controller.create", "controller_credential.create", "controller.enrol"]
+    stored = str([list(model.objects.values()) for model in (EnrolmentCode, AuditEvent, ControllerCredential)])
+    assert code[-43:] not in stored
+    assert enrolled.credential[-43:] not in stored
+
+
+def _spoilt(code: str) -> str:
+    return code[:-1] + ("A" if code[-1] != "A" else "B")
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        lambda _row, _code: "",
+        lambda _row, code: _spoilt(code),
+        lambda _row, code: code.replace("enr_", "ctl_"),
+        lambda _row, code: host_enrol(code=code) and code,
+        lambda row, code: EnrolmentCode.objects.filter(id=row.id).update(expires_at=timezone.now()) and code,
+        lambda row, code: EnrolmentCode.objects.filter(id=row.id).update(revoked_at=timezone.now()) and code,
+        lambda row, code: controller_create(project=row.project, name="web-1") and code,
+    ],
+)
+def test_any_other_code_is_refused_and_makes_nothing(project: Project, spoil: Callable[[EnrolmentCode, str], Any]) -> None:
+    code = spoil(*enrolment_code_create(project=project, name="web-1"))
+    before = Controller.objects.count(), ControllerCredential.objects.count()
+    with pytest.raises(EnrolmentRefused):
+        host_enrol(code=code)
+    assert (Controller.objects.count(), ControllerCredential.objects.count()) == before
+
+
+def test_of_twenty_hosts_with_the_same_code_one_is_enrolled(project: Project) -> None:
+    _, code = enrolment_code_create(project=project, name="web-1")
+
+    def enrol(number: int) -> bool:
+        try:
+            host_enrol(code=code, peer=str(number))
+        except EnrolmentRefused:
+            return False
+        finally:
+            connection.close()
+        return True
+
+    with ThreadPoolExecutor(20) as threads:
+        assert sorted(threads.map(enrol, range(20))) == [False] * 19 + [True]
+    assert (Controller.objects.count(), ControllerCredential.objects.count()) == (1, 1)
+
+
+def test_a_code_is_for_a_free_name_or_else_for_a_replacement(project: Project) -> None:
+    controller = controller_create(project=project, name="web-1")
+    old, _ = controller_credential_create(controller=controller)
+    with pytest.raises(ValueError, match="already has a controller"):
+        enrolment_code_create(project=project, name="web-1")
+    with pytest.raises(ValueError, match="has no controller"):
+        enrolment_code_create(project=project, name="web-2", is_replacement=True)
+    with pytest.raises(ValidationError):
+        enrolment_code_create(project=project, name="no name <b>")
+    _, code = enrolment_code_create(project=project, name="web-1", is_replacement=True)
+    assert [row.id for row in active_credentials(controller.id)] == [old.id]
+    enrolled = host_enrol(code=code)
+    assert [row.key_id for row in active_credentials(controller.id)] == [enrolled.credential.split("_")[1]]
+
+
+def test_the_command_prints_a_code_or_says_what_is_wrong(project: Project) -> None:
+    out = StringIO()
+    call_command("create_enrolment_code", "acme", "web-1", stdout=out)
+    assert host_enrol(code=out.getvalue().strip()).controller == "web-1"
+    for arguments, words in ((("nope", "web-2"), "no project"), (("acme", "web-1"), "--replace"), (("acme", "a b"), "valid")):
+        with pytest.raises(CommandError, match=words):
+            call_command("create_enrolment_code", *arguments)
+
+
+def test_rotation_overlaps_keeps_to_the_same_daemon_and_ends_the_old_credential_in_time(project: Project) -> None:
+    controller = controller_create(project=project, name="web-1")
+    old, _ = controller_credential_create(controller=controller, instance_id="one")
+    rotated = controller_credential_rotate(credential=old)
+    first, second = active_credentials(controller.id)
+    assert (first.id, second.key_id, second.instance_id, second.expires_at) == (old.id, rotated.credential.split("_")[1], "one", None)
+    assert first.expires_at is not None
+    assert first.expires_at <= timezone.now() + OVERLAP
+    with pytest.raises(CredentialLimitReached):
+        controller_credential_rotate(credential=second)
+    call_command("revoke", old.key_id, stdout=StringIO())
+    assert [row.id for row in active_credentials(controller.id)] == [second.id]
+
+
+def test_who_gets_a_name_after_its_controller_was_revoked_sees_nothing_of_it(project: Project) -> None:
+    old = controller_create(project=project, name="web-1")
+    _, old_text = controller_credential_create(controller=old)
+    session = make_session(old)
+    call_command("revoke", "acme/web-1", stdout=StringIO())
+    controller_revoke(controller=old, actor="operator")
+    _, code = enrolment_code_create(project=project, name="web-1")
+    host_enrol(code=code)
+    new = selectors.controller_for(project.id, "web-1")
+    assert new.id != old.id
+    with pytest.raises(ControllerNotFound):
+        selectors.controller_for(project.id, str(old.id))
+    # The newcomer knows the old one's session by its id, and gets nothing of it.
+    welcome, lost = greeting.hello(new.id, make_hello(make_summary(session)))
+    assert ([(d.action, d.expected) for d in welcome.sessions], lost) == ([("terminate", [])], [])
+    session.refresh_from_db()
+    assert (session.state, session.controller_id) == ("RUNNING", old.id)
+    with pytest.raises(Revoked):
+        greeting.hello(old.id, make_hello())
+    assert old_text
+    assert AuditEvent.objects.filter(action="controller.revoke").count() == 1
+
+
+async def test_a_revoked_controllers_credential_opens_nothing() -> None:
+    from projects.authentication import authenticate_controller
+
+    def make() -> str:
+        controller = controller_create(project=Project.objects.create(name="p"), name="web-1")
+        text = controller_credential_create(controller=controller)[1]
+        controller_revoke(controller=controller, actor="x")
+        return text
+
+    with pytest.raises(Unauthenticated):
+        await authenticate_controller(f"Bearer {await in_database(make)}")

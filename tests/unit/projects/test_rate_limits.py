@@ -1,0 +1,102 @@
+"""A minute's worth may come at once; after that it comes as time goes by, whichever process counts."""
+
+import time
+from concurrent.futures import ThreadPoolExecutor
+from uuid import uuid4
+
+import pytest
+from django.db import connection
+
+from projects import rate_limits
+from projects.account_errors import RateLimited
+from projects.models import RateMeter
+from projects.rate_limits import rate_check, rate_take
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+class Clock:
+    """Stands still until it is moved."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.now = 1_000_000.0
+        monkeypatch.setattr(rate_limits.time, "time", lambda: self.now)
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    return Clock(monkeypatch)
+
+
+def _taken(key: str, times: int, per_minute: int) -> int:
+    done = 0
+    for _ in range(times):
+        try:
+            rate_take(key, 1, per_minute, "x")
+        except RateLimited:
+            break
+        done += 1
+    return done
+
+
+def test_a_minutes_worth_comes_at_once_and_the_rest_at_its_pace(clock: Clock) -> None:
+    assert _taken("k", 20, 10) == 10
+    with pytest.raises(RateLimited) as refused:
+        rate_take("k", 1, 10, "starts")
+    assert refused.value.retry_after_seconds == 6
+    assert refused.value.body()["retry_after_seconds"] == 6
+    clock.now += 6
+    assert _taken("k", 5, 10) == 1
+    clock.now += 3600
+    assert _taken("k", 20, 10) == 10
+
+
+def test_keys_do_not_share_and_no_limit_counts_nothing(clock: Clock) -> None:
+    assert _taken("a", 10, 3) == 3
+    assert _taken("b", 10, 3) == 3
+    assert _taken("c", 10, 0) == 10
+    assert not RateMeter.objects.filter(key="c").exists()
+
+
+def test_amounts_are_used_and_what_is_more_than_a_minutes_worth_waits_for_an_empty_meter(clock: Clock) -> None:
+    rate_take("k", 900, 1000, "bytes")
+    with pytest.raises(RateLimited) as refused:
+        rate_take("k", 200, 1000, "bytes")
+    assert refused.value.retry_after_seconds == 6
+    rate_take("k", 100, 1000, "bytes")
+    with pytest.raises(RateLimited):
+        rate_take("k", 5000, 1000, "bytes")
+    clock.now += 60
+    rate_take("k", 5000, 1000, "bytes")
+
+
+def test_a_check_uses_nothing(clock: Clock) -> None:
+    for _ in range(5):
+        rate_check("k", 2, "x")
+    assert _taken("k", 5, 2) == 2
+    with pytest.raises(RateLimited):
+        rate_check("k", 2, "x")
+
+
+def test_meters_that_measure_nothing_go(clock: Clock) -> None:
+    rate_take("old", 1, 10, "x")
+    clock.now += 30
+    rate_take("new", 1, 10, "x")
+    assert rate_limits.forget_idle() == 1
+    assert [meter.key for meter in RateMeter.objects.all()] == ["new"]
+
+
+def test_many_at_once_get_no_more_than_the_rate() -> None:
+    key = str(uuid4())
+    began = time.monotonic()
+
+    def take(_: int) -> int:
+        try:
+            return _taken(key, 5, 20)
+        finally:
+            connection.close()
+
+    with ThreadPoolExecutor(8) as threads:
+        taken = sum(threads.map(take, range(8)))
+    # However slow the machine: 20 at once, and one more for every three seconds it took.
+    assert 20 <= taken <= 20 + (time.monotonic() - began) / 3 + 1
