@@ -17,6 +17,7 @@ from controller_client.errors import ConfigurationError, ServerRefused, ServerUn
 from controller_client.file_service import FileService
 from controller_client.host_identity import HostIdentity, host_identity, lock_state_dir
 from controller_client.host_policy import HostPolicy
+from controller_client.log_deletion import finish_deletions
 from controller_client.log_paths import make_managed_directory
 from controller_client.policy_file import load_policy_files
 from controller_client.protocol.limits import SUPPORTED_VERSIONS, CloseCode
@@ -43,6 +44,7 @@ async def run_daemon(config: DaemonConfig) -> None:
     if config.control_group is not None:
         enable_limits(config.control_group)
     make_managed_directory(config.log_paths.managed)
+    finish_deletions(config.log_paths.managed)
     spawner = Spawner(config.state_dir, config.control_group)
     await spawner.start()
     try:

@@ -1,10 +1,12 @@
 """Deleting a session's log, and nothing else whatever anybody does to the directory meanwhile.
 
 Only in the managed directory of the daemon's own user, without following links; only a regular file of that user, with one name, that is
-the very file which was monitored. The name is first exchanged for a secret one: what is then looked at is what is then removed.
+the very file which was monitored. The name is first exchanged for a secret one: what is then looked at is what is then removed. The
+secret name says which file it was meant for, so that a daemon that was killed in between can be followed by one that finishes it.
 """
 
 import os
+import re
 import secrets
 import stat
 from contextlib import suppress
@@ -12,6 +14,7 @@ from contextlib import suppress
 from controller_client.log_paths import FileRefused, LogPaths, identity_of, is_plain
 from controller_client.protocol.messages import DeleteFile, FileDeleted
 
+_PRIVATE = re.compile(r"\.deleting-[0-9a-f]{32}-(\d+)-(\d+)")
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC | os.O_NOFOLLOW
 
 
@@ -35,7 +38,7 @@ def _delete(paths: LogPaths, path: str, identity: str) -> None:
     directory = _open_directory(paths.managed, parts[:-1])
     try:
         _check(os.stat(parts[-1], dir_fd=directory, follow_symlinks=False), identity)
-        private = f".deleting-{secrets.token_hex(16)}"
+        private = f".deleting-{secrets.token_hex(16)}-{identity.replace(':', '-')}"
         os.rename(parts[-1], private, src_dir_fd=directory, dst_dir_fd=directory)
         try:
             _check(os.stat(private, dir_fd=directory, follow_symlinks=False), identity)
@@ -45,6 +48,24 @@ def _delete(paths: LogPaths, path: str, identity: str) -> None:
         os.unlink(private, dir_fd=directory)
     finally:
         os.close(directory)
+
+
+def finish_deletions(managed: str) -> None:
+    """Removes what a daemon that was killed had begun to remove. Raises nothing: what cannot be looked at stays."""
+    with suppress(OSError):
+        for _, _, names, directory in os.fwalk(managed, follow_symlinks=False):
+            with suppress(OSError, FileRefused):
+                _check_owner(directory)
+                for name in names:
+                    _finish(directory, name)
+
+
+def _finish(directory: int, name: str) -> None:
+    meant_for = _PRIVATE.fullmatch(name)
+    if meant_for is not None:
+        with suppress(OSError, FileRefused):
+            _check(os.stat(name, dir_fd=directory, follow_symlinks=False), ":".join(meant_for.groups()))
+            os.unlink(name, dir_fd=directory)
 
 
 def _open_directory(managed: str, below: list[str]) -> int:

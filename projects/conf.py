@@ -87,6 +87,11 @@ class Conf:
         return int(settings.OUTPUT_RETAINED_BYTES)
 
     @property
+    def max_monitors(self) -> int:
+        """MAX_MONITORS: active monitors of one project."""
+        return int(settings.MAX_MONITORS)
+
+    @property
     def monitor_retained_bytes(self) -> int:
         """MONITOR_RETAINED_BYTES: newest content kept of what each monitor has read."""
         return int(settings.MONITOR_RETAINED_BYTES)

@@ -3,7 +3,7 @@
     InvalidInput (400)          InvalidSessionId
     Forbidden (403)             FileNotReadable, PathNotAllowed
     NotFound (404)              LogNotFound
-    Conflict (409)              SessionAlreadyExists, HostTooOld
+    Conflict (409)              SessionAlreadyExists, MonitorLimitReached, HostTooOld
     ControllerActionError (500) FileReadError
     Unavailable (503)           HostSilent
 
@@ -31,6 +31,16 @@ class SessionAlreadyExists(Conflict):
 
     def __init__(self, session_id: object) -> None:
         super().__init__(f"Session {session_id} already exists")
+
+
+class MonitorLimitReached(Conflict):
+    """The project has as many active monitors as it may have."""
+
+    code = "MONITOR_LIMIT_REACHED"
+
+    def __init__(self, limit: int, oldest: object) -> None:
+        self.hint = f"Stop one that is no longer needed, with save_log to keep its log: stop_session_monitor(session_id='{oldest}')."
+        super().__init__(f"this project may have {limit} active monitors")
 
 
 class LogNotFound(NotFound):

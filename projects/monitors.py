@@ -19,17 +19,19 @@ from controller_client.protocol.messages import DeleteFile, Failure, FileChunk, 
 from projects import monitor_log, selectors
 from projects.audit_log import audit
 from projects.authentication import Caller
+from projects.conf import conf
 from projects.database import in_database
 from projects.digest import Digest, Digester
 from projects.errors import InvalidArgument, SessionNotFound, Unavailable
 from projects.file_questions import delete_file, read_file
-from projects.models import Monitor
+from projects.models import Monitor, Project
 from projects.monitor_errors import (
     FileNotReadable,
     FileReadError,
     HostTooOld,
     InvalidSessionId,
     LogNotFound,
+    MonitorLimitReached,
     PathNotAllowed,
     SessionAlreadyExists,
 )
@@ -145,7 +147,7 @@ async def monitor_start(
 ) -> MonitorStatus:
     """Starts a monitor at the beginning of the file, or at its end.
 
-    Raises InvalidSessionId, SessionAlreadyExists, LogNotFound, FileNotReadable, PathNotAllowed, and what hosts raise.
+    Raises InvalidSessionId, SessionAlreadyExists, MonitorLimitReached, LogNotFound, FileNotReadable, PathNotAllowed, and what hosts raise.
     """
     wanted = _uuid_of(session_id)
     if wanted is None:
@@ -197,12 +199,22 @@ def _is_storable(text: str) -> bool:
 def _host_for_new(project_id: UUID, session_id: UUID, controller: str | None) -> UUID:
     if _active(project_id, session_id).exists():
         raise SessionAlreadyExists(session_id)
+    _check_limit(project_id)
     return selectors.controller_for(project_id, controller).id
+
+
+def _check_limit(project_id: UUID) -> None:
+    active = Monitor.objects.filter(project_id=project_id, status=Monitor.Status.ACTIVE)
+    if active.count() >= conf.max_monitors:
+        raise MonitorLimitReached(conf.max_monitors, active.order_by("started_at").values_list("session_id", flat=True).first())
 
 
 def _create(new: Monitor) -> None:
     try:
         with transaction.atomic():
+            # One after the other, so that none of those who start at once goes beyond the limit.
+            Project.objects.select_for_update(no_key=True).filter(id=new.project_id).first()
+            _check_limit(new.project_id)
             new.save(force_insert=True)
             detail = {"log_file": new.log_file, "session_type": new.session_type}
             audit(new.started_by, "monitor.start", (new.project_id, new.controller_id, new.session_id), detail)

@@ -59,6 +59,8 @@ PROXY_COUNT = environment.number("HOLDLINE_PROXY_COUNT", 0)
 MAX_WAIT_SECONDS = environment.seconds("HOLDLINE_MAX_WAIT_SECONDS", 30.0, at_least=0.0)
 # Doorbells may be lost: everybody who waits for one looks again after this long.
 SAFETY_NET_SECONDS = environment.seconds("HOLDLINE_SAFETY_NET_SECONDS", 1.0, at_least=0.01)
+# Active monitors of one project.
+MAX_MONITORS = environment.number("HOLDLINE_MAX_MONITORS", 1000, at_least=1)
 # Newest output kept of each session; older bytes become a gap.
 MONITOR_RETAINED_BYTES = environment.number("HOLDLINE_MONITOR_RETAINED_BYTES", 16 * 1024 * 1024, at_least=limits.MAX_CHUNK_BYTES)
 OUTPUT_RETAINED_BYTES = environment.number("HOLDLINE_OUTPUT_RETAINED_BYTES", 256 * 1024 * 1024, at_least=limits.MAX_CHUNK_BYTES)

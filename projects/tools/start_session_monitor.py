@@ -67,6 +67,7 @@ START_SESSION_MONITOR = Tool(
     scopes=("monitor:read",),
     errors=(
         monitor_errors.SessionAlreadyExists,
+        monitor_errors.MonitorLimitReached,
         monitor_errors.LogNotFound,
         monitor_errors.FileNotReadable,
         monitor_errors.InvalidSessionId,

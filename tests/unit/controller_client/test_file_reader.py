@@ -56,6 +56,7 @@ def log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     # Files of the past are quiet; each is older than the next.
     monkeypatch.setattr(file_reader, "QUIET_SECONDS", 0.0)
     monkeypatch.setattr(file_reader, "SETTLED_SECONDS", 3600.0)
+    monkeypatch.setattr(file_reader, "TICK_SECONDS", 0.0)
     path = tmp_path / "app.log"
     write(path, b"")
     return path

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from controller_client.log_deletion import delete
+from controller_client.log_deletion import delete, finish_deletions
 from controller_client.log_paths import LogPaths, identity_of
 from controller_client.protocol.messages import DeleteFile
 
@@ -119,3 +119,32 @@ def test_a_log_of_another_user_stays(managed: Path) -> None:
     assert code_of(managed, managed / "a.log") == "NOT_OWNED"
     os.chown(managed, 12345, 12345)
     assert code_of(managed, managed / "a.log") == "NOT_MANAGED"
+
+
+def test_what_a_killed_daemon_had_begun_is_finished_and_nothing_else(managed: Path) -> None:
+    inner = managed / "inner"
+    inner.mkdir(mode=0o700)
+    (inner / "b.log").write_text("b")
+    begun = [managed / "a.log", inner / "b.log"]
+    names = [f".deleting-{number:032x}-{identity_of(path.stat()).replace(':', '-')}" for number, path in enumerate(begun)]
+    for path, name in zip(begun, names, strict=True):
+        path.rename(path.with_name(name))
+    others = [managed / f".deleting-{9:032x}-1-2", managed / f".deleting-{9:032x}", managed / "c.log"]
+    for path in others:
+        path.write_text("other")
+    victim = managed.parent / "victim" / "a.log"
+    identity = identity_of(victim.stat()).replace(":", "-")
+    (managed / f".deleting-{8:032x}-{identity}").symlink_to(victim)
+    os.link(victim, managed / f".deleting-{7:032x}-{identity}")
+    finish_deletions(str(managed))
+    assert not any(path.with_name(name).exists() for path, name in zip(begun, names, strict=True))
+    assert all(path.exists() for path in [*others, victim])
+    managed.chmod(0o777)
+    begun_again = managed / f".deleting-{1:032x}-{identity_of((managed / 'c.log').stat()).replace(':', '-')}"
+    (managed / "c.log").rename(begun_again)
+    finish_deletions(str(managed))
+    assert begun_again.exists()
+    managed.chmod(0o700)
+    finish_deletions(str(managed))
+    assert not begun_again.exists()
+    finish_deletions(str(managed / "no such directory"))
