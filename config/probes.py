@@ -68,6 +68,7 @@ async def metrics(scope: Scope, send: Send) -> None:
         return
     metrics_of.CONNECTED.set(draining.open_connections())
     metrics_of.OUTPUT_UNACKED.set(unacknowledged_bytes())
+    metrics_of.TASKS.set(len(asyncio.all_tasks()))
     await _take_census()
     await _answer(send, 200, generate_latest(), CONTENT_TYPE_LATEST.encode())
 

@@ -29,6 +29,8 @@ DOORBELLS_FAILED: Final = Counter("holdline_doorbells_failed_total", "Doorbells 
 DOORBELLS_LOST: Final = Counter("holdline_doorbells_lost_total", "Work the safety net found for which no doorbell had rung", ("kind",))
 EXPIRED_ROWS: Final = Counter("holdline_expired_rows_total", "Rows removed because their time was over", ("kind",))
 
+TASKS: Final = Gauge("holdline_tasks", "Tasks of the event loop: standing ones, a few for each connection and for each call that waits")
+
 # Children of the labels that every turn uses: looking one up costs more than counting.
 LOST_SESSION: Final = DOORBELLS_LOST.labels("session")
 LOST_COMMAND: Final = DOORBELLS_LOST.labels("command")
