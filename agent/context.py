@@ -39,7 +39,7 @@ def framed(body: Mapping[str, Any], *, marker: str, most_chars: int) -> str:
     for name in _PRINTED:
         if text := body.get(name):
             label = "" if name == "output" else f" {name}"
-            clipped = shortened(str(text), most_chars).replace(marker, "")
+            clipped = shortened(str(text), most_chars).replace(marker, "").removesuffix("\n")
             parts.append(f"<output {marker}>{label}\n{clipped}\n</output {marker}>")
     return "\n".join(parts)
 

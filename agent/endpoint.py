@@ -179,10 +179,14 @@ def _translated() -> Iterator[None]:
         raise ModelBusy(_said(error), error.retry_after) from error
     except (theirs.ModelTimeoutError, theirs.ModelRequestTimeout, TimeoutError) as error:
         raise ModelSilent(f"the model sent nothing for {conf.model_silence_seconds:g} s") from error
-    except (theirs.ModelServerError, theirs.ModelConnectionError, theirs.UnexpectedModelBehavior) as error:
-        raise ModelUnreachable(_said(error)) from error
-    except (theirs.ModelAPIError, theirs.UserError) as error:
+    except (theirs.ModelRequestRejectedError, theirs.ModelQuotaExceededError, theirs.UserError) as error:
         raise ModelRefused(_said(error)) from error
+    except theirs.ModelHTTPError as error:
+        kind = ModelRefused if 400 <= error.status_code < 500 else ModelUnreachable
+        raise kind(_said(error)) from error
+    except (theirs.ModelAPIError, theirs.UnexpectedModelBehavior) as error:
+        # Whatever else it was, it was no answer of a model that knows what it refuses.
+        raise ModelUnreachable(_said(error)) from error
 
 
 def _said(error: Exception) -> str:

@@ -202,7 +202,8 @@ def _handed_on(program: str, words: Words) -> Iterator[Assessment]:
         if program == "eval":
             script = " ".join(words[1:])
         if script is not None:
-            yield assess_line(script)
+            # An empty word is one that a shell works out.
+            yield assess_line(script) if script.strip() else Assessment("unclear", "runs what the shell works out")
     elif program in _WRAPPERS:
         rest = [word for word in words[1:] if not word.startswith("-") and "=" not in word]
         # The first of them may be a wrapper's own argument, such as a time.

@@ -175,7 +175,8 @@ class AgentRunner:
             try:
                 fitting = context.fitted(conversation, window_tokens=self._window)
                 if self._client is None:
-                    self._client = self._make_client(await in_database(_model_of, self.run_id))
+                    # In a thread: the libraries take seconds to import, and the process has callers.
+                    self._client = await asyncio.to_thread(self._make_client, await in_database(_model_of, self.run_id))
                 self._drafted = ("", asyncio.get_running_loop().time())
                 return await self._client.answer(fitting, toolbox.offered(), self._on_text)
             except context.DoesNotFit:

@@ -11,7 +11,7 @@ from tests.support.processes import children_of, describe
 from tests.support.stack import SERVERS, Stack
 from tests.support.waiting import ConditionNotMetError, wait_until
 
-pytest_plugins = ["tests.support.fixtures", "tests.support.node_packages", "tests.support.no_skips"]
+pytest_plugins = ["tests.support.agent_fixtures", "tests.support.fixtures", "tests.support.node_packages", "tests.support.no_skips"]
 
 _SETTLE_SECONDS = 3.0
 

@@ -124,8 +124,8 @@ _S3 = (
     | {"S3.R4.2": Requirement("S3 R4: Non-breaking change", "the interactive tools are additive: two tools of their own")}
     | {"S3.R4.3": Requirement("S3 R4: Non-breaking change", "RUN_COMMAND / COMMAND_RESULT stay unchanged")}
     | {"S3.R5.1": Requirement("S3 R5: AI agent integration", "tools start_interactive_command and send_command_input exist")}
-    | {"S3.R5.2": Requirement("S3 R5: AI agent integration", "the agent's system prompt says when to use which tool", _AGENT)}
-    | {"S3.R5.3": Requirement("S3 R5: AI agent integration", "the agent decides which tool to use for its command", _AGENT)}
+    | {"S3.R5.2": Requirement("S3 R5: AI agent integration", "the agent's system prompt says when to use which tool")}
+    | {"S3.R5.3": Requirement("S3 R5: AI agent integration", "the agent decides which tool to use for its command")}
     | _section(
         "S3 New Protocol Messages",
         "S3.P1",

@@ -1,9 +1,13 @@
-"""``manage.py`` of a stack's server, and the rows of its runs."""
+"""``manage.py`` of a stack's server, and the rows of its runs.
+
+Run as a program it submits the runs that it reads, one JSON object a line, and prints their ids.
+"""
 
 import json
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from tests.support.stack import PROJECT_ROOT, Stack
@@ -14,13 +18,15 @@ _STEP = ("number", "text", "calls", "results", "said_before", "is_complete", "se
 _APPROVAL = ("id", "tool", "risk", "risk_reason", "answer", "reason")
 
 
-def manage(stack: Stack, *arguments: str, environment: Mapping[str, str] | None = None) -> subprocess.CompletedProcess[str]:
+def manage(
+    stack: Stack, *arguments: str, environment: Mapping[str, str] | None = None, stdin: str = ""
+) -> subprocess.CompletedProcess[str]:
     """Runs a management command in the environment of the stack's server, without a terminal."""
     return subprocess.run(
         [sys.executable, "manage.py", *arguments],
         cwd=PROJECT_ROOT,
         env=stack.server_environment(**(environment or {})),
-        stdin=subprocess.DEVNULL,
+        input=stdin,
         capture_output=True,
         text=True,
         timeout=RUN_SECONDS,
@@ -35,10 +41,52 @@ def submitted(stack: Stack, task: str, *options: str) -> str:
     return done.stdout.strip()
 
 
+class Submitter:
+    """Submits runs to a stack from one process beside its server, as a service of a team's own would."""
+
+    def __init__(self, stack: Stack) -> None:
+        self._stack = stack
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "tests.support.agent_commands"],
+            cwd=PROJECT_ROOT,
+            env={**stack.server_environment(), "DJANGO_SETTINGS_MODULE": "config.settings.base"},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+
+    def submit(self, model: str, task: str = "the task of the test", **limits: Any) -> "RunRows":
+        """The rows of a new run."""
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._process.stdin.write(json.dumps({"task": task, "model": model, **limits}) + "\n")
+        self._process.stdin.flush()
+        return RunRows(self._stack, self._process.stdout.readline().strip())
+
+    def close(self) -> None:
+        """Ends the process."""
+        assert self._process.stdin is not None
+        self._process.stdin.close()
+        self._process.wait(RUN_SECONDS)
+        assert self._process.stdout is not None
+        self._process.stdout.close()
+
+
+@contextmanager
+def submitter(stack: Stack) -> Iterator[Submitter]:
+    """For the time of the block."""
+    process = Submitter(stack)
+    try:
+        yield process
+    finally:
+        process.close()
+
+
 class RunRows:
     """One run, read from outside."""
 
     def __init__(self, stack: Stack, run_id: str) -> None:
+        self.run_id = run_id
         self._database, self._run = stack.database, run_id.replace("-", "")
 
     def _rows(self, table: str, key: str, columns: Sequence[str], order: str = "") -> list[dict[str, Any]]:
@@ -76,3 +124,21 @@ class RunRows:
     def approvals(self) -> Sequence[dict[str, Any]]:
         """What it asked."""
         return self._rows("agent_agentapproval", "run_id", _APPROVAL, "ORDER BY id")
+
+
+def _submit_lines() -> None:
+    from agent import services
+    from projects.models import Project
+
+    project = Project.objects.get(name="first")
+    for line in sys.stdin:
+        run = services.run_submit(project=project, actor="test", **json.loads(line))
+        sys.stdout.write(f"{run.id}\n")
+        sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    import django
+
+    django.setup()
+    _submit_lines()

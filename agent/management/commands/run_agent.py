@@ -43,11 +43,15 @@ class Command(BaseCommand):
         parser.add_argument("--here", action="store_true", help="carry it out in this process, with this environment's keys")
         parser.add_argument("--detach", action="store_true", help="only submit; print the run's id")
         parser.add_argument("--follow", metavar="RUN", help="follow this run instead of submitting one")
+        parser.add_argument("--stop", metavar="RUN", help="stop this run and follow it to its end")
 
     def handle(self, *_args: Any, **options: Any) -> None:
         """Submits and follows."""
         lease = uuid4() if options["here"] else None
-        run_id = _known(options["follow"]) if options["follow"] else self._submit(options, lease)
+        if options["stop"]:
+            services.run_stop(run_id=_known(options["stop"]), actor=f"cli:{getpass.getuser()}")
+        known = options["follow"] or options["stop"]
+        run_id = _known(known) if known else self._submit(options, lease)
         if options["detach"]:
             self.stdout.write(str(run_id))
             return

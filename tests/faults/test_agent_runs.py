@@ -1,0 +1,90 @@
+"""Runs whose server is killed in the middle: of a command, of a session, of an answer of the model."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.support.agent_commands import Submitter, submitter
+from tests.support.agent_fixtures import RUN_SECONDS
+from tests.support.model_server import Fails, ModelServer, Says, Script, Seen, call, done, in_turn
+from tests.support.stack import Stack, running_stack
+from tests.support.waiting import wait_until
+
+pytestmark = pytest.mark.fault
+
+
+@pytest.fixture
+def mortal(models: ModelServer) -> Iterator[Stack]:
+    """A stack of the test's own. A lost lease is noticed soon."""
+    environment = {
+        **models.environment,
+        "HOLDLINE_AGENT_LEASE_SECONDS": "3",
+        "HOLDLINE_AGENT_POLL_SECONDS": "0.1",
+    }
+    with running_stack(server_environment=environment) as stack:
+        yield stack
+
+
+@pytest.fixture
+def runs(mortal: Stack) -> Iterator[Submitter]:
+    """Submits runs to it."""
+    with submitter(mortal) as process:
+        yield process
+
+
+def lines_of(file: Path) -> list[str]:
+    """What programs have written there."""
+    return file.read_text().split() if file.exists() else []
+
+
+def _appends(file: Path, word: str, then: str = "") -> Says:
+    return call("execute_command", command=f"echo {word} >> {file}{then}")
+
+
+def _acting(file: Path, gate: Path) -> list[Says | Script]:
+    """Commands, a session with a question, and two calls in one answer, of which the first waits at ``gate``."""
+    asks = f"""bash -c 'echo two >> {file}; read -p "Go on? " answer; echo "three-$answer" >> {file}'"""
+
+    def types(seen: Seen) -> Says:
+        return call("send_command_input", session_id=seen.value("session_id"), input_text="yes\n", wait_seconds=20)
+
+    waiting = _appends(file, "four", f"; until [ -e {gate} ]; do sleep 0.1; done")
+    return [
+        _appends(file, "one"),
+        call("start_interactive_command", command=asks, wait_seconds=20),
+        types,
+        Says("Two at once.", (*waiting.calls, *_appends(file, "five").calls)),
+        done("all of it"),
+    ]
+
+
+def test_a_killed_server_loses_no_step_and_runs_nothing_twice(mortal: Stack, models: ModelServer, runs: Submitter, tmp_path: Path) -> None:
+    acted, thought, gate = tmp_path / "acted", tmp_path / "thought", tmp_path / "gate"
+    models.scripts["acting"] = in_turn(*_acting(acted, gate))
+    asked = models.requests["thinking"]
+
+    def silent_once(seen: Seen) -> Says | Fails:
+        if len(asked) == 2:
+            return Fails("silence")
+        answers = (_appends(thought, "one"), _appends(thought, "two"), done())
+        return answers[seen.turns]
+
+    models.scripts["thinking"] = silent_once
+    acting, thinking = runs.submit("openai:acting"), runs.submit("anthropic:thinking")
+    wait_until(lambda: "four" in lines_of(acted), RUN_SECONDS, "a command to be in the middle")
+    wait_until(lambda: len(asked) == 2, RUN_SECONDS, "a model to think")
+    mortal.kill_server()
+    gate.touch()
+    mortal.start_server()
+    for run in (acting, thinking):
+        wait_until(lambda run=run: run.is_over, RUN_SECONDS, "the run to go on to its end")
+    assert acting.end == thinking.end == ("finished", "done")
+    assert lines_of(acted) == ["one", "two", "three-yes", "four", "five"]
+    assert lines_of(thought) == ["one", "two"]
+    steps = acting.steps
+    assert [(step["number"], bool(step["is_complete"]), len(step["results"])) for step in steps] == [
+        *((1, True, 1), (2, True, 1), (3, True, 1), (4, True, 2), (5, True, 1))
+    ]
+    assert not any(result["is_error"] for step in steps for result in step["results"])
+    assert steps[2]["results"][0]["body"]["exit_code"] == 0

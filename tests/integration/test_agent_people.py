@@ -1,0 +1,57 @@
+"""People and runs: what waits for an answer, what a denial does, and a stop."""
+
+from pathlib import Path
+
+from tests.support.agent_commands import RunRows, Submitter, manage
+from tests.support.agent_fixtures import RUN_SECONDS
+from tests.support.model_server import ModelServer, call, done, in_turn
+from tests.support.stack import Stack
+from tests.support.waiting import wait_until
+
+
+def _answered(agents: Stack, run: RunRows, *answer: str) -> None:
+    def pending() -> list[dict[str, object]]:
+        return [approval for approval in run.approvals if approval["answer"] == "pending"]
+
+    wait_until(lambda: run.run["state"] == "waiting", RUN_SECONDS, "the run to wait for a person")
+    (asked,) = pending()
+    assert manage(agents, "answer_approval").stdout.count(f"#{asked['id']}:") == 1
+    told = manage(agents, "answer_approval", str(asked["id"]), *answer)
+    assert told.returncode == 0, told.stderr
+
+
+def test_risky_calls_wait_for_a_person_and_a_denial_reaches_the_model(
+    agents: Stack, models: ModelServer, runs: Submitter, tmp_path: Path
+) -> None:
+    kept, gone = tmp_path / "kept", tmp_path / "gone"
+    kept.touch()
+    gone.touch()
+    models.scripts["risky"] = in_turn(
+        call("execute_command", command=f"ls {tmp_path}"),
+        call("execute_command", command=f"rm {kept}"),
+        call("execute_command", command=f"bash -c 'rm {gone}'"),
+        done(),
+    )
+    run = runs.submit("openai:risky")
+    _answered(agents, run, "--deny", "--reason", "it is still needed")
+    wait_until(lambda: len(run.approvals) == 2, RUN_SECONDS, "the next call to be asked about")
+    _answered(agents, run, "--approve")
+    wait_until(lambda: run.is_over, RUN_SECONDS, "the run to end")
+    assert run.end == ("finished", "done")
+    assert (kept.exists(), gone.exists()) == (True, False)
+    assert [(asked["risk"], asked["answer"]) for asked in run.approvals] == [("destructive", "denied"), ("destructive", "approved")]
+    denial = run.results[1]
+    assert denial["code"] == "DENIED_BY_OPERATOR"
+    assert "it is still needed" in denial["error"]
+    assert "it is still needed" in models.requests["risky"][2].last
+
+
+def test_a_run_is_stopped_in_the_middle_of_a_call(agents: Stack, models: ModelServer, runs: Submitter, tmp_path: Path) -> None:
+    begun = tmp_path / "begun"
+    models.scripts["stopped"] = in_turn(call("start_interactive_command", command=f"bash -c 'touch {begun}; sleep 1000'", wait_seconds=30))
+    run = runs.submit("openai:stopped")
+    wait_until(begun.exists, RUN_SECONDS, "the program to run")
+    run_id = run.run_id
+    stopped = manage(agents, "run_agent", "--stop", run_id)
+    assert stopped.returncode == 3, stopped.stdout + stopped.stderr
+    assert run.end == ("stopped", "stopped")

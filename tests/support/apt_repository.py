@@ -1,0 +1,79 @@
+"""A Debian package repository built for a test, and an apt-get that sees nothing else. No network."""
+
+import hashlib
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.support.accounts import requires, requires_root
+
+_VERSION = "1.0"
+
+
+@dataclass(frozen=True)
+class Repository:
+    """A package that pulls in another one, so that apt-get asks before it installs both."""
+
+    configuration: Path
+    application: str
+    library: str
+
+    @property
+    def command(self) -> str:
+        """Installs the application."""
+        return f"apt-get -c {self.configuration} install {self.application}"
+
+    @property
+    def is_installed(self) -> bool:
+        """Whether dpkg says so."""
+        query = subprocess.run(["dpkg-query", "-W", "-f", "${Status}", self.application], check=False, capture_output=True, text=True)
+        return query.stdout == "install ok installed"
+
+    def purge(self) -> None:
+        """Removes both packages."""
+        subprocess.run(["dpkg", "--purge", self.application, self.library], check=False, capture_output=True)
+
+
+def _build(directory: Path, name: str, depends: str) -> str:
+    tree = directory / name
+    (tree / "DEBIAN").mkdir(parents=True)
+    control = f"Package: {name}\nVersion: {_VERSION}\nArchitecture: all\nMaintainer: Tests <tests@example.org>\n"
+    control += (f"Depends: {depends}\n" if depends else "") + "Description: built by a test\n"
+    (tree / "DEBIAN" / "control").write_text(control)
+    deb = directory / f"{name}.deb"
+    subprocess.run(["dpkg-deb", "--build", "--root-owner-group", str(tree), str(deb)], check=True, capture_output=True)
+    shutil.rmtree(tree)
+    body = deb.read_bytes()
+    return f"{control}Filename: ./{deb.name}\nSize: {len(body)}\nSHA256: {hashlib.sha256(body).hexdigest()}\n"
+
+
+@contextmanager
+def apt_repository() -> Iterator[Repository]:
+    """A repository in a directory, and the configuration that makes apt-get see nothing else."""
+    requires_root()
+    requires("apt-get", "dpkg-deb")
+    directory = Path(tempfile.mkdtemp(prefix="holdline-apt-"))
+    directory.chmod(0o755)
+    suffix = directory.name.rpartition("-")[2].replace("_", "").lower()
+    application, library = f"holdline-app-{suffix}", f"holdline-lib-{suffix}"
+    stanzas = [_build(directory, library, ""), _build(directory, application, library)]
+    (directory / "Packages").write_text("\n".join(stanzas))
+    (directory / "sources.list").write_text(f"deb [trusted=yes] file:{directory} ./\n")
+    for needed in ("lists/partial", "cache/archives/partial"):
+        (directory / needed).mkdir(parents=True)
+    configuration = directory / "apt.conf"
+    configuration.write_text(
+        f'Dir::Etc::SourceList "{directory}/sources.list";\nDir::Etc::SourceParts "-";\n'
+        f'Dir::State::Lists "{directory}/lists";\nDir::Cache "{directory}/cache";\nAPT::Sandbox::User "root";\nDPkg::Lock::Timeout "120";\n'
+    )
+    subprocess.run(["apt-get", "-c", str(configuration), "update"], check=True, capture_output=True)
+    repository = Repository(configuration, application, library)
+    try:
+        yield repository
+    finally:
+        repository.purge()
+        shutil.rmtree(directory, ignore_errors=True)

@@ -1,0 +1,267 @@
+"""A language model on the loopback whose answers a test writes down. It speaks the real wires, streaming: OpenAI's Chat Completions at
+``/v1/chat/completions``, Anthropic's Messages at ``/v1/messages``.
+
+A script is chosen by the name of the model and answers from the conversation alone, so that a run which was interrupted and asks again
+gets the same answer.
+"""
+
+import json
+import threading
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any, Literal
+
+FRAGMENT_CHARS = 7
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What a request shows: how often the model has answered, each result and each word of the user, the newest last."""
+
+    turns: int
+    results: tuple[str, ...]
+    told: tuple[str, ...]
+    instructions: str
+    tools: tuple[str, ...]
+
+    @property
+    def last(self) -> str:
+        """The newest result."""
+        return self.results[-1] if self.results else ""
+
+    def value(self, name: str) -> str:
+        """The newest text value of this name in any result."""
+        for result in reversed(self.results):
+            facts = json.loads(result.split("\n", 1)[0])
+            if isinstance(facts.get(name), str):
+                return str(facts[name])
+        raise AssertionError(f"no result has {name}: {self.results}")
+
+
+@dataclass(frozen=True)
+class Says:
+    """An answer: text, and calls as (tool, arguments); arguments as text are sent as they are."""
+
+    text: str = ""
+    calls: tuple[tuple[str, Any], ...] = ()
+
+
+@dataclass(frozen=True)
+class Fails:
+    """Something else than an answer: an HTTP status, a connection cut in the middle, or silence until the server ends."""
+
+    how: Literal["status", "cut", "silence", "garbage"]
+    status: int = 500
+    headers: tuple[tuple[str, str], ...] = ()
+
+
+Script = Callable[[Seen], Says | Fails]
+
+
+def call(tool: str, **arguments: Any) -> Says:
+    """An answer that is one call."""
+    return Says(f"I call {tool}.", ((tool, arguments),))
+
+
+def done(summary: str = "done", *, success: bool = True) -> Says:
+    """An answer that ends the run."""
+    return call("finish_task", success=success, summary=summary)
+
+
+def in_turn(*answers: Says | Fails | Script) -> Script:
+    """One answer after the other; the last one again and again."""
+
+    def script(seen: Seen) -> Says | Fails:
+        answer = answers[min(seen.turns, len(answers) - 1)]
+        return answer(seen) if callable(answer) else answer
+
+    return script
+
+
+@dataclass
+class ModelServer:
+    """A started server. ``scripts`` by model; ``faults`` of a model are used up first, one per request."""
+
+    port: int
+    scripts: dict[str, Script] = field(default_factory=dict)
+    faults: dict[str, list[Fails]] = field(default_factory=lambda: defaultdict(list))
+    requests: dict[str, list[Seen]] = field(default_factory=lambda: defaultdict(list))
+    keys: list[str] = field(default_factory=list)
+    is_ending: threading.Event = field(default_factory=threading.Event)
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """What a server needs to find it."""
+        url = f"http://127.0.0.1:{self.port}"
+        return {
+            "HOLDLINE_AGENT_OPENAI_URL": f"{url}/v1",
+            "HOLDLINE_AGENT_ANTHROPIC_URL": url,
+            "OPENAI_API_KEY": "openai-key-of-the-test",
+            "ANTHROPIC_API_KEY": "anthropic-key-of-the-test",
+            "NO_PROXY": "127.0.0.1",
+        }
+
+    def answer(self, model: str, seen: Seen) -> Says | Fails:
+        """What comes next."""
+        self.requests[model].append(seen)
+        if self.faults[model]:
+            return self.faults[model].pop(0)
+        return self.scripts[model](seen)
+
+
+@contextmanager
+def model_server() -> Iterator[ModelServer]:
+    """A server for the time of the block."""
+
+    class Bound(_Handler):
+        pass
+
+    listener = ThreadingHTTPServer(("127.0.0.1", 0), Bound)
+    listener.daemon_threads = True
+    server = ModelServer(listener.server_address[1])
+    Bound.model = server
+    thread = threading.Thread(target=listener.serve_forever, kwargs={"poll_interval": 0.05})
+    thread.start()
+    try:
+        yield server
+    finally:
+        server.is_ending.set()
+        listener.shutdown()
+        thread.join()
+        listener.server_close()
+
+
+class _Handler(BaseHTTPRequestHandler):
+    model: ModelServer
+    protocol_version = "HTTP/1.1"
+
+    def log_message(self, *_args: Any) -> None:
+        """Quiet."""
+
+    def do_POST(self) -> None:
+        """One request."""
+        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        is_openai = self.path.startswith("/v1/chat/completions")
+        assert is_openai or self.path.startswith("/v1/messages"), self.path
+        assert body["stream"] is True
+        self.model.keys.append(self.headers["Authorization"] or self.headers["x-api-key"])
+        answer = self.model.answer(body["model"], _seen_by_openai(body) if is_openai else _seen_by_anthropic(body))
+        self.close_connection = True
+        if isinstance(answer, Fails):
+            self._fail(answer)
+            return
+        self._begin_stream()
+        for piece in _openai_stream(body["model"], answer) if is_openai else _anthropic_stream(body["model"], answer):
+            self.wfile.write(piece.encode())
+            self.wfile.flush()
+
+    def _begin_stream(self) -> None:
+        self.send_response(200)
+        self.send_header("Content-Type", "text/event-stream")
+        self.send_header("Connection", "close")
+        self.end_headers()
+
+    def _fail(self, fault: Fails) -> None:
+        if fault.how == "status":
+            body = json.dumps({"type": "error", "error": {"type": "api_error", "message": "as the test says"}}).encode()
+            self.send_response(fault.status)
+            for name, value in (("Content-Type", "application/json"), ("Content-Length", str(len(body))), *fault.headers):
+                self.send_header(name, value)
+            self.end_headers()
+            self.wfile.write(body)
+        elif fault.how == "silence":
+            self.model.is_ending.wait()
+        elif fault.how == "cut":
+            self._begin_stream()
+            self.wfile.write(b'data: {"id": "cut')
+            self.wfile.flush()
+        else:
+            self._begin_stream()
+            self.wfile.write(b"data: this is no JSON\n\ndata: [DONE]\n\n")
+
+
+def _seen_by_openai(body: dict[str, Any]) -> Seen:
+    messages = body["messages"]
+    return Seen(
+        turns=sum(message["role"] == "assistant" for message in messages),
+        results=tuple(_text(message["content"]) for message in messages if message["role"] == "tool"),
+        told=tuple(_text(message["content"]) for message in messages if message["role"] == "user"),
+        instructions="\n".join(_text(message["content"]) for message in messages if message["role"] in {"system", "developer"}),
+        tools=tuple(tool["function"]["name"] for tool in body.get("tools", ())),
+    )
+
+
+def _seen_by_anthropic(body: dict[str, Any]) -> Seen:
+    blocks = [
+        block if isinstance(block, dict) else {"type": "text", "text": block}
+        for message in body["messages"]
+        if message["role"] == "user"
+        for block in ([message["content"]] if isinstance(message["content"], str) else message["content"])
+    ]
+    return Seen(
+        turns=sum(message["role"] == "assistant" for message in body["messages"]),
+        results=tuple(_text(block["content"]) for block in blocks if block["type"] == "tool_result"),
+        told=tuple(block["text"] for block in blocks if block["type"] == "text"),
+        instructions=_text(body.get("system", "")),
+        tools=tuple(tool["name"] for tool in body.get("tools", ())),
+    )
+
+
+def _text(content: str | list[dict[str, Any]]) -> str:
+    return content if isinstance(content, str) else "".join(block.get("text", "") for block in content)
+
+
+def _fragments(text: str) -> Sequence[str]:
+    return [text[start : start + FRAGMENT_CHARS] for start in range(0, len(text), FRAGMENT_CHARS)]
+
+
+def _arguments(given: Any) -> str:
+    return given if isinstance(given, str) else json.dumps(given)
+
+
+def _openai_stream(model: str, answer: Says) -> Iterator[str]:
+    def chunk(delta: dict[str, Any] | None, **more: Any) -> str:
+        choices = [] if delta is None else [{"index": 0, "delta": delta, "finish_reason": more.pop("finish_reason", None)}]
+        body = {"id": "chatcmpl-1", "object": "chat.completion.chunk", "created": 1, "model": model, "choices": choices, **more}
+        return f"data: {json.dumps(body)}\n\n"
+
+    yield chunk({"role": "assistant", "content": ""})
+    for piece in _fragments(answer.text):
+        yield chunk({"content": piece})
+    for index, (name, given) in enumerate(answer.calls):
+        function = {"name": name, "arguments": ""}
+        yield chunk({"tool_calls": [{"index": index, "id": f"call_{id(given):x}", "type": "function", "function": function}]})
+        for piece in _fragments(_arguments(given)):
+            yield chunk({"tool_calls": [{"index": index, "function": {"arguments": piece}}]})
+    yield chunk({}, finish_reason="tool_calls" if answer.calls else "stop")
+    yield chunk(None, usage={"prompt_tokens": 100, "completion_tokens": 10, "total_tokens": 110})
+    yield "data: [DONE]\n\n"
+
+
+def _anthropic_stream(model: str, answer: Says) -> Iterator[str]:
+    def event(kind: str, **body: Any) -> str:
+        return f"event: {kind}\ndata: {json.dumps({'type': kind, **body})}\n\n"
+
+    usage = {"input_tokens": 100, "output_tokens": 1}
+    message = {"id": "msg_1", "type": "message", "role": "assistant", "content": [], "model": model}
+    yield event("message_start", message={**message, "stop_reason": None, "stop_sequence": None, "usage": usage})
+    index = 0
+    if answer.text:
+        yield event("content_block_start", index=index, content_block={"type": "text", "text": ""})
+        for piece in _fragments(answer.text):
+            yield event("content_block_delta", index=index, delta={"type": "text_delta", "text": piece})
+        yield event("content_block_stop", index=index)
+        index += 1
+    for name, given in answer.calls:
+        block = {"type": "tool_use", "id": f"toolu_{id(given):x}", "name": name, "input": {}}
+        yield event("content_block_start", index=index, content_block=block)
+        for piece in _fragments(_arguments(given)):
+            yield event("content_block_delta", index=index, delta={"type": "input_json_delta", "partial_json": piece})
+        yield event("content_block_stop", index=index)
+        index += 1
+    stop_reason = "tool_use" if answer.calls else "end_turn"
+    yield event("message_delta", delta={"stop_reason": stop_reason, "stop_sequence": None}, usage={"output_tokens": 10})
+    yield event("message_stop")
