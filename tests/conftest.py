@@ -8,7 +8,7 @@ import pytest
 
 from tests.support.append_only import let_flush_pass
 from tests.support.processes import children_of, describe
-from tests.support.stack import SERVERS, Stack
+from tests.support.stack import LIVE, SERVERS, Stack
 from tests.support.waiting import ConditionNotMetError, wait_until
 
 pytest_plugins = ["tests.support.agent_fixtures", "tests.support.fixtures", "tests.support.node_packages", "tests.support.no_skips"]
@@ -70,12 +70,12 @@ def _leaves_nothing_behind() -> Iterator[None]:
     if not Path("/proc/self").exists():
         yield
         return
-    children, terminals, stacks = children_of(os.getpid()), _open_terminals(), list(Stack.LIVE)
+    children, terminals, live_before = children_of(os.getpid()), _open_terminals(), list(LIVE)
     yield
 
     def left() -> list[str]:
         # What a test stopped of a stack it shares, it has started again.
-        expected = children.union(*(stack.process_ids() for stack in stacks))
+        expected = children.union(*(live.process_ids() for live in live_before))
         processes = [describe(pid) for pid in children_of(os.getpid()) - expected]
         return processes + sorted(_open_terminals() - terminals)
 

@@ -1,16 +1,35 @@
 """A plugin of pytest: every stack is a cluster, and the test process's own database and channel layer are on PostgreSQL and Redis too.
 
-``python -m pytest -p tests.on_cluster [arguments]``. Only what stands on the server's storage or its channel layer is worth the time;
-``bin/test`` says which tests these are.
+``python -m pytest -p tests.on_cluster [arguments]``. Without arguments it runs what stands on the server's storage or its channel
+layer, as ``bin/test`` does after everything was run on one embedded server.
 """
 
 import os
 from collections.abc import Generator
+from typing import Final
 
 import pytest
 
 from tests.support.cluster import Backends, Cluster
 from tests.support.stack import deploy
+
+_TESTS: Final = ("tests/integration", "tests/faults", "tests/unit/projects")
+_ELSEWHERE: Final = {
+    "tests/integration/test_connection.py": "the daemon's own connection, against a scripted server",
+    "tests/integration/test_daemon.py": "a daemon against a scripted server",
+    "tests/integration/test_daemon_pipes.py": "a daemon against a scripted server",
+    "tests/integration/test_holder*.py": "holders, without any server",
+    "tests/integration/test_packaging.py": "installs distributions",
+    "tests/integration/test_quickstart.py": "brings its own embedded server",
+    "tests/integration/test_mcp_bridge.py": "the face of the protocol; the calls behind it are those of the other tests",
+    "tests/integration/test_mcp_conformance.py": "the face of the protocol",
+    "tests/integration/test_mcp_inspector.py": "the face of the protocol",
+    "tests/integration/test_mcp_typescript.py": "the face of the protocol",
+    "tests/faults/test_monitors.py": "files of a host; what the server stores of them is tested without faults",
+    "tests/unit/projects/admin/*": "pages; what they read and do is tested beside them",
+    "tests/unit/projects/tools/*": "arguments and answers",
+}
+"""What is left out by default, and what it is about instead."""
 
 
 @pytest.hookimpl(wrapper=True)
@@ -23,3 +42,18 @@ def pytest_load_initial_conftests(early_config: pytest.Config) -> Generator[None
     Cluster.shared = backends
     deploy(Cluster)
     return (yield)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """No paths were given: ours."""
+    if config.args_source is not pytest.Config.ArgsSource.ARGS:
+        config.args = list(_TESTS)
+        config.option.ignore_glob = [*(config.option.ignore_glob or []), *(str(config.rootpath / path) for path in _ELSEWHERE)]
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Of the unit tests those that use the database; all that were named, if any were."""
+    if config.args_source is pytest.Config.ArgsSource.ARGS:
+        return
+    units = config.rootpath / "tests" / "unit"
+    items[:] = [item for item in items if units not in item.path.parents or item.get_closest_marker("django_db")]

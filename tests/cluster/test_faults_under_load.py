@@ -46,9 +46,12 @@ async def test_killing_either_server_process(cluster: Cluster, tmp_path: Path, w
         assert (_epoch(cluster) > epoch) == (which == "with_the_socket")
 
 
-async def test_redis_restarts_and_later_is_away_for_a_while(cluster: Cluster, tmp_path: Path, outage_seconds: float) -> None:
-    async with steady_load(cluster, tmp_path, what=f"Redis restarted, then away for {outage_seconds:.0f} s") as load:
+async def test_redis_is_full_and_restarts_and_later_is_away_for_a_while(cluster: Cluster, tmp_path: Path, outage_seconds: float) -> None:
+    async with steady_load(cluster, tmp_path, what=f"Redis full, restarted, then away for {outage_seconds:.0f} s") as load:
         epoch = _epoch(cluster)
+        # Full before that: it takes nothing more.
+        cluster.backends.redis.ask("CONFIG SET maxmemory 1")
+        await load.progress()
         await asyncio.to_thread(cluster.backends.redis.restart)
         await load.progress()
         await asyncio.to_thread(cluster.backends.redis.kill)

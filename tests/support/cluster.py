@@ -17,7 +17,7 @@ from tests.support.mcp_client import Caller, connect
 from tests.support.postgres import PROVISIONED, provisioned_postgres
 from tests.support.provisioning import Provisioned
 from tests.support.redis_server import Redis
-from tests.support.stack import Stack, accepts, free_port
+from tests.support.stack import LIVE, Stack, accepts, free_port
 from tests.support.waiting import wait_until
 
 WORKERS = 2
@@ -39,7 +39,17 @@ class Backends:
         """Both, until they answer."""
         self.postgres.start()
         self.redis.start()
+        LIVE.append(self)
         return self
+
+    def start_again(self) -> None:
+        """Whatever of them does not run."""
+        self.postgres.start()
+        self.redis.start()
+
+    def process_ids(self) -> set[int]:
+        """Everything that is to run now."""
+        return {process.pid for process in (self.postgres.process, self.redis.process) if process is not None}
 
     def provide(self, data_dir: Path, max_interactive_sessions: int) -> tuple[str, Provisioned]:
         """A provisioned database of its own (its url), and the data directory that goes with it."""
@@ -52,6 +62,7 @@ class Backends:
 
     def remove(self) -> None:
         """Ends both."""
+        LIVE.remove(self)
         self.redis.remove()
         self.postgres.remove()
 
@@ -115,11 +126,6 @@ class Cluster(Stack):
     def server_processes(self) -> list[subprocess.Popen[bytes]]:
         """The workers that were started."""
         return [process for process in self.workers if process is not None]
-
-    def process_ids(self) -> set[int]:
-        """Everything that is to run while the cluster does."""
-        backends = (self.backends.postgres.process, self.backends.redis.process)
-        return super().process_ids() | {process.pid for process in backends if process is not None}
 
     def socket_worker(self) -> int:
         """The worker that holds the daemon's socket; waits until one does."""

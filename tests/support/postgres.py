@@ -65,7 +65,9 @@ class Postgres:
         return self
 
     def start_only(self) -> None:
-        """Returns at once: it may still be recovering, and refuse connections."""
+        """Returns at once: it may still be recovering, and refuse connections. Nothing if it runs."""
+        if self.process is not None and self.process.poll() is None:
+            return
         command = [str(_BINARIES / "postgres"), "-D", str(self.directory), "-p", str(self.port), "-h", "127.0.0.1"]
         for option in ("unix_socket_directories=", "max_connections=300", "shared_buffers=64MB", "timezone=UTC", *self._options):
             command += ["-c", option]

@@ -28,7 +28,9 @@ class Redis:
         return f"redis://127.0.0.1:{self.port}/0"
 
     def start(self) -> "Redis":
-        """Returns once it answers."""
+        """Returns once it answers. Nothing if it runs."""
+        if self.process is not None and self.process.poll() is None:
+            return self
         command = [
             "redis-server",
             "--port",

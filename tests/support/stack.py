@@ -10,7 +10,7 @@ import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager, contextmanager
 from pathlib import Path
-from typing import ClassVar, Self
+from typing import ClassVar, Protocol, Self
 
 from tests.support.accounts import Account, host_libraries, interpreter_for
 from tests.support.database import Database
@@ -58,6 +58,17 @@ def server_command(server: str, port: int, application: str = "config.asgi:appli
     return [str(Path(sys.executable).parent / server), *options[server], application]
 
 
+class Live(Protocol):
+    """What runs processes on behalf of tests."""
+
+    def process_ids(self) -> set[int]:
+        """Those that are to run now."""
+
+
+LIVE: list[Live] = []
+"""Stacks and backends that are not over yet."""
+
+
 class Stack:
     """A server and a daemon that can be killed, stopped and started again. ``SERVER_KIND``, one of SERVERS, serves ``APPLICATION``.
 
@@ -68,8 +79,6 @@ class Stack:
 
     SERVER_KIND: ClassVar[str] = "daphne"
     APPLICATION: ClassVar[str] = "config.asgi:application"
-    LIVE: ClassVar[list["Stack"]] = []
-    """Those not stopped yet."""
 
     def __init__(
         self,
@@ -96,7 +105,7 @@ class Stack:
         self.server: subprocess.Popen[bytes] | None = None
         self.daemon: subprocess.Popen[bytes] | None = None
         self._make_state_dir()
-        self.LIVE.append(self)
+        LIVE.append(self)
 
     def _provision(self, max_interactive_sessions: int) -> None:
         """Sets ``provisioned`` and ``database``, and makes ``data_dir``."""
@@ -263,7 +272,7 @@ class Stack:
             send_signal(pid, signal.SIGKILL)
         wait_until(lambda: not any(is_running(pid) for pid in pids), _STOP_SECONDS, "the sessions' processes to be gone")
         self.database.close()
-        self.LIVE.remove(self)
+        LIVE.remove(self)
         shutil.rmtree(self.root, ignore_errors=True)
 
 

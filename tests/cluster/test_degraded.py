@@ -1,0 +1,93 @@
+"""Servers that are started before their database and their Redis: they wait, say so, and never crash."""
+
+import asyncio
+import json
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from typing import Any
+
+import httpx2
+import pytest
+
+from tests.support.cluster import Backends, Cluster
+from tests.support.mcp_requests import modern
+from tests.support.waiting import await_until
+
+pytestmark = pytest.mark.fault
+
+_DEADLINE_SECONDS = 90
+_NOTHING = (503, {"status": "unavailable", "database": "down", "channel_layer": "down"})
+_NO_DATABASE = (503, {"status": "unavailable", "database": "down", "channel_layer": "up"})
+_NO_REDIS = (200, {"status": "degraded", "database": "up", "channel_layer": "down"})
+_WHOLE = (200, {"status": "ok", "database": "up", "channel_layer": "up"})
+
+
+def _readiness(cluster: Cluster, number: int) -> tuple[int, dict[str, Any]]:
+    try:
+        with urllib.request.urlopen(f"http://127.0.0.1:{cluster.worker_ports[number]}/readyz", timeout=60) as answer:
+            return answer.status, json.load(answer)
+    except urllib.error.HTTPError as error:
+        with error:
+            return error.code, json.load(error)
+
+
+async def _await_readiness(cluster: Cluster, expected: tuple[int, dict[str, Any]]) -> None:
+    for number in range(cluster.WORKER_COUNT):
+
+        async def is_so(number: int = number) -> bool:
+            return await asyncio.to_thread(_readiness, cluster, number) == expected
+
+        await await_until(is_so, _DEADLINE_SECONDS, f"worker {number} to say {expected}")
+
+
+async def _refused_for_now(cluster: Cluster) -> bool:
+    body, headers = modern("list_controllers")
+    accept = {"accept": "application/json, text/event-stream", "authorization": f"Bearer {cluster.provisioned.token}"}
+    async with httpx2.AsyncClient(timeout=60) as http:
+        answer = await http.post(cluster.worker_url(0), json=body, headers={**accept, **headers})
+    return answer.status_code == 503 and "retry-after" in answer.headers
+
+
+async def _turns(cluster: Cluster) -> None:
+    """One through each process."""
+    for number in range(cluster.WORKER_COUNT):
+        async with cluster.caller_at(number) as caller, caller.terminal("cat", wait_seconds=25) as session:
+            await session.until("awaiting_input", _DEADLINE_SECONDS)
+            await session.send("word\n", wait_seconds=25)
+            await session.until("awaiting_input", _DEADLINE_SECONDS)
+            assert session.seen.split() == ["word", "word"]
+
+
+@pytest.fixture
+def alone(backends: Backends) -> Iterator[Cluster]:
+    """A cluster of which nothing runs; its backends are there again afterwards."""
+    cluster = Cluster(backends=backends)
+    backends.redis.kill()
+    backends.postgres.stop()
+    try:
+        yield cluster
+    finally:
+        backends.start_again()
+        cluster.stop()
+
+
+async def test_servers_find_their_database_and_redis_whenever_these_come_and_go(alone: Cluster) -> None:
+    backends = alone.backends
+    await asyncio.to_thread(alone.start_server)
+    await _await_readiness(alone, _NOTHING)
+    assert await _refused_for_now(alone)
+    # While it is starting it refuses connections in words of its own.
+    backends.postgres.start_only()
+    await _await_readiness(alone, _NO_REDIS)
+    await asyncio.to_thread(alone.start_daemon)
+    await _turns(alone)
+    await asyncio.to_thread(backends.redis.start)
+    await _await_readiness(alone, _WHOLE)
+    await asyncio.to_thread(backends.postgres.stop)
+    await _await_readiness(alone, _NO_DATABASE)
+    assert await _refused_for_now(alone)
+    await asyncio.to_thread(backends.postgres.start)
+    await _await_readiness(alone, _WHOLE)
+    await _turns(alone)
+    assert all(process.poll() is None for process in alone.server_processes()), "the same processes all the time"
