@@ -179,7 +179,7 @@ async def background_stop(
         return Delivery(success=False, hint="The program was over already; read_output still gives its output.")
     async with dispatch.session_doorbell(session_id) as bell:
         await _ring(acted)
-        look = partial(_look_signalled, project_id, session_id, acted.command_seq, is_escalated)
+        look = partial(_look_signalled, (project_id, session_id), acted.command_seq, number_name, is_escalated)
         is_sent = await watch(bell, look, STOP_WAIT_SECONDS, look_first=not acted.is_new)
     return Delivery(success=is_sent, hint="" if is_sent else "The host is out of reach; the signal is sent as soon as it is back.")
 
@@ -227,11 +227,11 @@ def _look_delivered(project_id: UUID, session_id: UUID, command_seq: int, is_las
     return False if is_last else None
 
 
-def _look_signalled(project_id: UUID, session_id: UUID, command_seq: int, is_escalated: bool, is_last: bool) -> bool | None:
+def _look_signalled(about: tuple[UUID, UUID], command_seq: int, signal_name: str, is_escalated: bool, is_last: bool) -> bool | None:
     """Sent; and if it is meant to end the program, the end is waited for as well."""
-    now = command_snapshot(project_id, session_id, command_seq=command_seq)
+    now = command_snapshot(*about, command_seq=command_seq)
     if now.command_failure_code == "UNKNOWN_SIGNAL":
-        raise UnknownSignal("", SIGNAL_NAMES)
+        raise UnknownSignal(signal_name, [name for name in SIGNAL_NAMES if name != signal_name])
     is_sent = now.command_settled_at is not None
     if now.is_final or (is_sent and not is_escalated):
         return True

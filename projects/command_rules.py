@@ -2,6 +2,7 @@
 
 The server can judge names, not files: what a name or a directory really is, the host finds out, by the same lists, which every start
 carries. With no list of commands in force none is pretended: the caller's token has to have ``shell:any``.
+What a session may use goes with its start in the same way.
 """
 
 import json
@@ -18,7 +19,7 @@ from controller_client.command_policy.allowlist import Allowlist
 from controller_client.command_policy.programs import is_shell
 from controller_client.command_policy.shell_grammar import NotPlain, parse_plan
 from controller_client.command_policy.typed_lines import check_input, check_script, listed
-from controller_client.protocol.messages import ProjectRules, RunCommand, SendInput, StartInteractiveCmd
+from controller_client.protocol.messages import ProjectRules, ResourceLimits, RunCommand, SendInput, StartInteractiveCmd
 from projects.authentication import Caller
 from projects.conf import conf
 from projects.dispatch import as_parameter
@@ -28,7 +29,7 @@ from projects.policy import START_SCOPES
 Start = StartInteractiveCmd | RunCommand
 
 ANY_COMMAND_SCOPE: Final = START_SCOPES[1]
-_RULES: Final = "SELECT allowed_commands, allowed_directories FROM projects_project WHERE id = %s"
+_RULES: Final = "SELECT allowed_commands, allowed_directories, session_limits FROM projects_project WHERE id = %s"
 
 
 @dataclass(frozen=True)
@@ -37,6 +38,7 @@ class Rules:
 
     commands: Allowlist
     project: ProjectRules
+    limits: ResourceLimits
 
     def checked_start(self, caller: Caller | None, start: Start) -> Start:
         """The start as the host is to get it: its words, and the lists. Raises ScopeMissing, CommandNotAllowed or CwdNotAllowed."""
@@ -44,7 +46,7 @@ class Rules:
         if self.commands.is_open:
             if caller is not None:
                 caller.require(ANY_COMMAND_SCOPE)
-            return msgspec.structs.replace(start, rules=self.project)
+            return msgspec.structs.replace(start, rules=self.project, limits=self.limits)
         try:
             plan = self.commands.plan(start.command or "")
             if any(is_shell(words[0]) for words in plan.commands()):
@@ -52,8 +54,8 @@ class Rules:
         except allowlist.CommandNotAllowed as error:
             raise CommandNotAllowed(str(error), self._names()) from None
         if plan.single is not None:
-            return msgspec.structs.replace(start, command=None, argv=list(plan.single), rules=self.project)
-        return msgspec.structs.replace(start, command=plan.script(), rules=self.project)
+            return msgspec.structs.replace(start, command=None, argv=list(plan.single), rules=self.project, limits=self.limits)
+        return msgspec.structs.replace(start, command=plan.script(), rules=self.project, limits=self.limits)
 
     def check_typed(self, message: SendInput, *, is_hidden: bool) -> None:
         """Raises CommandNotAllowed unless the input, for a shell, is allowed lines. A hidden one is not quoted."""
@@ -82,7 +84,7 @@ def rules_of(project_id: UUID) -> Rules:
     with connection.cursor() as cursor:
         cursor.execute(_RULES, [as_parameter(project_id)])
         row = cursor.fetchone()
-    commands, directories = (None, None) if row is None else (_as_list(row[0]), _as_list(row[1]))
+    commands, directories, limits = (None, None, None) if row is None else (_as_json(column) for column in row)
     names = commands if commands is not None else conf.allowed_commands
     in_force = Allowlist.parse(names)
     return Rules(
@@ -90,6 +92,7 @@ def rules_of(project_id: UUID) -> Rules:
         project=ProjectRules(
             commands=None if in_force.is_open else names, directories=directories if directories is not None else conf.allowed_directories
         ),
+        limits=ResourceLimits(**{**conf.session_limits, **(limits or {})}),
     )
 
 
@@ -104,9 +107,8 @@ def takes_lines(command: str, terminal_kind: str) -> bool:
         return bool(words) and is_shell(words[0])
 
 
-def _as_list(column: Any) -> list[str] | None:
-    value: list[str] | None = json.loads(column) if isinstance(column, str) else column
-    return value
+def _as_json(column: Any) -> Any:
+    return json.loads(column) if isinstance(column, str) else column
 
 
 def _is_below(path: str, root: str) -> bool:

@@ -162,6 +162,11 @@ class Conf:
         return None if settings.ALLOWED_DIRECTORIES is None else list(settings.ALLOWED_DIRECTORIES)
 
     @property
+    def session_limits(self) -> dict[str, int | None]:
+        """SESSION_LIMITS: what a session may use, by the names of ``ResourceLimits``; None for as much as its host allows."""
+        return dict(settings.SESSION_LIMITS)
+
+    @property
     def allowed_hosts(self) -> tuple[str, ...]:
         """ALLOWED_HOSTS: values of the Host header that are served."""
         return tuple(settings.ALLOWED_HOSTS)

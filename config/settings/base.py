@@ -34,6 +34,14 @@ if PUBLIC_URL and not re.fullmatch(r"https?://[\w.:\[\]-]+", PUBLIC_URL):
 ALLOWED_COMMANDS = (environment.items("ALLOWED_COMMANDS") or []) if environment.text("ALLOWED_COMMANDS", "*") != "*" else None
 ALLOWED_DIRECTORIES = environment.items("ALLOWED_DIRECTORIES") or None
 
+# What a session may use where its project does not say; None: as much as its host allows.
+SESSION_LIMITS = {
+    "processes": environment.number("HOLDLINE_LIMIT_PROCESSES", 0) or None,
+    "memory_bytes": environment.number("HOLDLINE_LIMIT_MEMORY_BYTES", 0) or None,
+    "file_size_bytes": environment.number("HOLDLINE_LIMIT_FILE_SIZE_BYTES", 0) or None,
+    "open_files": environment.number("HOLDLINE_LIMIT_OPEN_FILES", 0) or None,
+}
+
 # How long a program may live unless its start says otherwise.
 INTERACTIVE_CMD_TIMEOUT_SECONDS = environment.seconds("INTERACTIVE_CMD_TIMEOUT_SECONDS", 300.0, at_least=1.0)
 # Active background sessions of one project, and as many jobs.

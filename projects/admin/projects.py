@@ -22,6 +22,7 @@ class ProjectAdmin(TypedAdmin[Project]):
         "max_interactive_sessions",
         "allowed_commands",
         "allowed_directories",
+        "session_limits",
         "output_retention_seconds",
         "session_retention_seconds",
         "members",

@@ -7,7 +7,7 @@ from django.db import models
 from django.db.models import Q
 from django.utils import timezone
 
-from projects.validators import validate_commands, validate_directories
+from projects.validators import validate_commands, validate_directories, validate_limits
 
 
 class Project(models.Model):
@@ -20,6 +20,8 @@ class Project(models.Model):
     # Null: the settings ALLOWED_COMMANDS and ALLOWED_DIRECTORIES.
     allowed_commands = models.JSONField(null=True, blank=True, validators=[validate_commands])
     allowed_directories = models.JSONField(null=True, blank=True, validators=[validate_directories])
+    # What a session may use, by the names of ResourceLimits; what is not named is as the settings say, a null lifts that.
+    session_limits = models.JSONField(null=True, blank=True, validators=[validate_limits])
     # How long output and whole sessions stay after their end. Null: the settings; 0: for good.
     output_retention_seconds = models.PositiveIntegerField(null=True, blank=True)
     session_retention_seconds = models.PositiveIntegerField(null=True, blank=True)

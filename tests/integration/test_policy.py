@@ -25,6 +25,7 @@ from tests.support.stack import Stack, deployed
 from tests.support.waiting import await_until
 
 SECONDS = 60.0
+LISTS = {"ALLOWED_COMMANDS": "sleep,echo", "ALLOWED_DIRECTORIES": "/tmp,/srv"}
 # What is asked for, and the part that a refusal names.
 REFUSED = [
     ("echo $(id)", "$(id)"),
@@ -46,7 +47,7 @@ REFUSED = [
 @pytest.fixture(scope="module")
 def stack() -> Iterator[Stack]:
     """A server with a list, a host without one; on its path a link called cat that leads to another program."""
-    stack = deployed()(server_environment={"ALLOWED_COMMANDS": "sleep,echo", "ALLOWED_DIRECTORIES": "/tmp,/srv"})
+    stack = deployed()(server_environment={**LISTS, "HOLDLINE_LIMIT_OPEN_FILES": "77"})
     try:
         lies = stack.root / "lies"
         lies.mkdir()
@@ -101,6 +102,13 @@ async def test_a_link_that_lies_about_its_program_is_refused_by_the_host(stack: 
     assert body["code"] == "COMMAND_NOT_ALLOWED"
     assert "'cat'" in body["error"]
     assert "/usr/bin/id" in body["error"]
+
+
+async def test_a_session_may_use_what_the_server_says(stack: Stack) -> None:
+    with _allowed(stack, '["head"]'):
+        async with stack.caller() as caller:
+            limits = (await caller.call("execute_command", command="head -n 20 /proc/self/limits"))["stdout"]
+    assert next(line for line in limits.splitlines() if "open files" in line).split()[3:5] == ["77", "77"]
 
 
 async def test_programs_start_in_allowed_directories_only(stack: Stack) -> None:

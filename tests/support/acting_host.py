@@ -47,6 +47,7 @@ class ActingHost:
     ) -> None:
         self.controller = controller
         self.on_start, self.on_input = on_start, on_input
+        self.on_signal: Callable[[TerminateCmd], Failure | None] = lambda _: None
         self.commands: list[FromServer] = []
         self.kind = "line"
         self._offsets: dict[tuple[str, Stream], int] = {}
@@ -96,7 +97,7 @@ class ActingHost:
             ack = InputAck(session_id=message.session_id, command_seq=message.seq, input_seq=message.input_seq, failure=failure)
             return [ack, *self._printed(message.session_id, reply)]
         if isinstance(message, TerminateCmd):
-            ack = CommandAck(session_id=message.session_id, command_seq=message.seq)
+            ack = CommandAck(session_id=message.session_id, command_seq=message.seq, failure=self.on_signal(message))
             if not message.escalate:
                 return [ack]
             return [ack, self.ended(message.session_id, end_reason="terminated", signal="SIGTERM")]

@@ -1,7 +1,6 @@
 """Background sessions: started, read on by each caller from where it stood, written to, stopped."""
 
 import asyncio
-from collections.abc import AsyncIterator
 from datetime import timedelta
 from uuid import UUID, uuid4
 
@@ -26,22 +25,6 @@ from tests.support.rows import make_controller, make_session
 from tests.support.waiting import await_until
 
 pytestmark = pytest.mark.django_db(transaction=True)
-
-
-@pytest.fixture
-def controller() -> Controller:
-    return make_controller(epoch=1, lease_expires_at=timezone.now() + timedelta(minutes=5))
-
-
-@pytest.fixture
-def project_id(controller: Controller) -> UUID:
-    return controller.project_id
-
-
-@pytest.fixture
-async def host(controller: Controller) -> AsyncIterator[ActingHost]:
-    async with ActingHost(controller, on_start=lambda _: None, on_input=lambda _: None) as acting:
-        yield acting
 
 
 def _texts(output: BackgroundOutput | None) -> tuple[str, str]:
@@ -216,6 +199,14 @@ async def test_a_named_signal_is_sent_once_and_an_unknown_one_is_reported(projec
     session = str(started.session_id)
     await host.say(host.ended(session, exit_code=0))
     assert (await background_read(project_id, started.session_id)).ended_by == "program"
+
+
+async def test_a_signal_only_the_host_does_not_know_is_named(project_id: UUID, host: ActingHost) -> None:
+    host.on_signal = lambda _: Failure(code="UNKNOWN_SIGNAL", message="there is no signal of that name")
+    started = await background_start(project_id, "serve")
+    with pytest.raises(errors.UnknownSignal, match="'SIGSTKFLT'") as unknown:
+        await background_stop(project_id, started.session_id, signal_name="stkflt")
+    assert "SIGSTKFLT" not in unknown.value.hint
 
 
 @pytest.mark.parametrize(("name", "expected"), [("SIGINT", "SIGINT"), ("int", "SIGINT"), ("9", "SIGKILL"), (" usr1 ", "SIGUSR1")])

@@ -6,7 +6,7 @@ from uuid import UUID, uuid4
 import pytest
 
 from controller_client.command_policy.allowlist import Allowlist
-from controller_client.protocol.messages import ProjectRules, RunCommand, SendInput, StartInteractiveCmd
+from controller_client.protocol.messages import ProjectRules, ResourceLimits, RunCommand, SendInput, StartInteractiveCmd
 from projects import errors
 from projects.authentication import Caller
 from projects.command_rules import Rules, rules_of, takes_lines
@@ -39,6 +39,19 @@ def test_a_project_s_own_list_stands_before_the_setting(settings: Any) -> None:
     assert rules_of(UUID(int=0)).commands.is_open
 
 
+def test_what_a_session_may_use_goes_with_its_start_the_project_s_own_before_the_setting(settings: Any) -> None:
+    settings.SESSION_LIMITS = {"processes": 100, "memory_bytes": 1 << 30, "file_size_bytes": None, "open_files": None}
+    for commands in (["*"], ["echo"], ["echo", "sleep"]):
+        project = Project.objects.create(name=f"p{uuid4()}", allowed_commands=commands)
+        for command in ("echo a", "echo a; echo b"):
+            assert rules_of(project.id).checked_start(None, _start(command)).limits == ResourceLimits(processes=100, memory_bytes=1 << 30)
+    project.session_limits = {"processes": 5, "memory_bytes": None, "open_files": 64}
+    project.save()
+    assert rules_of(project.id).limits == ResourceLimits(processes=5, open_files=64)
+    one_shot = rules_of(project.id).checked_start(None, RunCommand(seq=0, session_id="", command="echo a"))
+    assert one_shot.limits == ResourceLimits(processes=5, open_files=64)
+
+
 def test_without_a_list_a_start_is_any_program_and_the_token_must_say_so() -> None:
     start = _start("echo $(id)")
     for scopes in ((), ("session:start",)):
@@ -60,7 +73,7 @@ def test_with_a_list_the_token_needs_no_more_and_the_host_gets_words() -> None:
 
 @pytest.mark.parametrize(("allowed", "attempt", "part"), attempts("lines"))
 def test_every_attempt_is_refused_and_the_part_named(allowed: list[str], attempt: str, part: str) -> None:
-    rules = Rules(commands=Allowlist.parse(allowed), project=ProjectRules(commands=allowed))
+    rules = Rules(commands=Allowlist.parse(allowed), project=ProjectRules(commands=allowed), limits=ResourceLimits())
     with pytest.raises(errors.CommandNotAllowed) as refused:
         rules.checked_start(None, _start(attempt))
     assert ascii(part)[1:-1] in str(refused.value)

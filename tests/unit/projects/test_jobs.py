@@ -1,14 +1,11 @@
 """Jobs: submitted, asked after by offset, cut to their buffer, cleared."""
 
-from collections.abc import AsyncIterator
-from datetime import timedelta
 from typing import Any
 from uuid import UUID, uuid4
 
 import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
-from django.utils import timezone
 
 from controller_client.protocol.messages import Failure, StartInteractiveCmd
 from controller_client.protocol.session_state import SessionState
@@ -22,22 +19,6 @@ from tests.support.rows import make_controller, make_session
 from tests.support.waiting import await_until
 
 pytestmark = pytest.mark.django_db(transaction=True)
-
-
-@pytest.fixture
-def controller() -> Controller:
-    return make_controller(epoch=1, lease_expires_at=timezone.now() + timedelta(minutes=5))
-
-
-@pytest.fixture
-def project_id(controller: Controller) -> UUID:
-    return controller.project_id
-
-
-@pytest.fixture
-async def host(controller: Controller) -> AsyncIterator[ActingHost]:
-    async with ActingHost(controller, on_start=lambda _: None) as acting:
-        yield acting
 
 
 async def _running(project_id: UUID, host: ActingHost, **options: Any) -> str:

@@ -1,12 +1,9 @@
 """One-shots: what is sent, what comes back, and what a caller is told when it takes too long."""
 
 import asyncio
-from collections.abc import AsyncIterator
-from datetime import timedelta
 from uuid import UUID, uuid4
 
 import pytest
-from django.utils import timezone
 
 from controller_client.protocol.limits import MAX_STDIN_BYTES
 from controller_client.protocol.messages import Failure, RunCommand
@@ -15,26 +12,9 @@ from projects.database import in_database
 from projects.models import CommandSession, Controller
 from projects.one_shot import OneShotResult, command_execute
 from tests.support.acting_host import ActingHost
-from tests.support.rows import make_controller
 from tests.support.waiting import await_until
 
 pytestmark = pytest.mark.django_db(transaction=True)
-
-
-@pytest.fixture
-def controller() -> Controller:
-    return make_controller(epoch=1, lease_expires_at=timezone.now() + timedelta(minutes=5))
-
-
-@pytest.fixture
-def project_id(controller: Controller) -> UUID:
-    return controller.project_id
-
-
-@pytest.fixture
-async def host(controller: Controller) -> AsyncIterator[ActingHost]:
-    async with ActingHost(controller, on_start=lambda _: None) as acting:
-        yield acting
 
 
 async def _begun(host: ActingHost, count: int = 1) -> str:

@@ -2,13 +2,11 @@
 
 import json
 from collections.abc import AsyncIterator
-from datetime import timedelta
 from typing import Any
 from uuid import uuid4
 
 import pytest
 from cryptography.fernet import Fernet
-from django.utils import timezone
 
 from controller_client.protocol.messages import Failure, SendInput
 from projects import errors
@@ -33,11 +31,6 @@ from tests.support.rows import make_controller
 pytestmark = pytest.mark.django_db(transaction=True)
 
 VALUE = "correct horse 'battery' stäple"
-
-
-@pytest.fixture
-def controller() -> Controller:
-    return make_controller(epoch=1, lease_expires_at=timezone.now() + timedelta(minutes=5))
 
 
 @pytest.fixture

@@ -30,16 +30,6 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 
 @pytest.fixture
-def controller() -> Controller:
-    return make_controller(epoch=1, lease_expires_at=timezone.now() + timedelta(minutes=5))
-
-
-@pytest.fixture
-def project_id(controller: Controller) -> UUID:
-    return controller.project_id
-
-
-@pytest.fixture
 async def host(controller: Controller) -> AsyncIterator[ActingHost]:
     async with ActingHost(controller, on_start=lambda _: b"Name: ") as acting:
         yield acting

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from django.core.exceptions import ValidationError
 
-from projects.validators import validate_commands, validate_directories
+from projects.validators import validate_commands, validate_directories, validate_limits
 
 
 @pytest.mark.parametrize("value", [None, [], ["*"], ["sleep", "python3:shell", "/opt/x/run"]])
@@ -25,3 +25,11 @@ def test_directories_are_absolute() -> None:
     for value in ("/srv", ["srv"], ["/srv/../etc"], ["/a\0b"], [None]):
         with pytest.raises(ValidationError):
             validate_directories(value)
+
+
+def test_limits_go_by_their_names() -> None:
+    for value in (None, {}, {"processes": 1}, {"memory_bytes": None, "open_files": 2**62}):
+        validate_limits(value)
+    for value in ([], {"cpus": 1}, {"processes": 0}, {"processes": True}, {"processes": "5"}, {"open_files": 2**63}, {"open_files": 1.5}):
+        with pytest.raises(ValidationError):
+            validate_limits(value)
