@@ -19,7 +19,7 @@ from controller_client.host_identity import HostIdentity, host_identity, lock_st
 from controller_client.host_policy import HostPolicy
 from controller_client.log_deletion import finish_deletions
 from controller_client.log_paths import make_managed_directory
-from controller_client.policy_file import load_policy_files
+from controller_client.policy_file import load_policy_files, stop_files
 from controller_client.protocol.limits import SUPPORTED_VERSIONS, CloseCode
 from controller_client.protocol.messages import Draining, FromServer, Hello, Ping, SessionSummary
 from controller_client.router import InteractiveSessionManager
@@ -33,7 +33,7 @@ CAPABILITIES = ["pty", "pipe", "run_command", "limits", "files"]
 
 async def run_daemon(config: DaemonConfig) -> None:
     """Run until SIGTERM or SIGINT. Raises ConfigurationError before anything is started."""
-    policy = HostPolicy(load_policy_files(config.policy_file, config.state_dir))
+    policy = HostPolicy(load_policy_files(config.policy_file, config.state_dir), stop_files(config.state_dir))
     # Held by the open descriptor; the kernel lets go of it however this process ends.
     lock_state_dir(config.state_dir)
     identity = host_identity(config.state_dir)

@@ -4,8 +4,10 @@ Its files are the operator's, and no program of a session may be able to edit th
 the list of the project that comes with a start. No file and no list: anything is allowed.
 """
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TypeVar
 
 import msgspec
@@ -28,17 +30,26 @@ RUNNER = "/bin/bash"
 # With an allowlist in force a caller may set these and no others: any other may change what a listed program does.
 _HARMLESS = "LANG LANGUAGE LC_CTYPE LC_MESSAGES LC_TIME LC_NUMERIC LC_COLLATE TZ TERM COLORTERM COLUMNS LINES NO_COLOR CI"
 _HARMLESS_VARIABLES = frozenset(_HARMLESS.split())
+_STOPPED = Failure(code="HOST_STOPPED", message="the operator of this host has stopped it: nothing is started or typed here")
 _HIDDEN = "this input is not an allowed command line, and a shell may read it; start the program that asks for a secret by itself"
 
 
 class HostPolicy:
     """Decides for the daemon; ``admit`` for a start, ``judge`` for an input."""
 
-    def __init__(self, files: Sequence[PolicyFile] = ()) -> None:
+    def __init__(self, files: Sequence[PolicyFile] = (), stops: Sequence[Path] = ()) -> None:
         self._files = tuple(files)
+        self._stops = tuple(stops)
+
+    @property
+    def stopped(self) -> Failure | None:
+        """Set while the operator of this host lets nothing be started or typed: there is one of the files ``stops``."""
+        return _STOPPED if any(map(os.path.lexists, self._stops)) else None
 
     def admit(self, start: Start) -> Start:
-        """The start as its holder is to carry it out. Raises StartFailed: COMMAND_NOT_ALLOWED, ENV_NOT_ALLOWED, PROGRAM_NOT_FOUND."""
+        """The start as its holder does it. Raises StartFailed, COMMAND_NOT_ALLOWED, ENV_NOT_ALLOWED, PROGRAM_NOT_FOUND, HOST_STOPPED."""
+        if (failure := self.stopped) is not None:
+            raise StartFailed(failure.code, failure.message)
         roots = [list(roots) for roots in (*(file.directories for file in self._files), start.rules.directories) if roots is not None]
         try:
             programs = self._programs(start.rules)

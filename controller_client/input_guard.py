@@ -34,6 +34,8 @@ class InputGuard:
 
     def judged(self, command: SendInput) -> SendInput:
         """The input as its holder is to take it. What a server says of its own inputs does not count."""
+        if (failure := self._policy.stopped) is not None:
+            return msgspec.structs.replace(command, refused=failure)
         if self._rules is None:
             # The daemon that started the session was another.
             start = self._directory.read_start()

@@ -17,6 +17,8 @@ from controller_client.errors import ConfigurationError
 
 NAME = "policy.toml"
 SYSTEM_FILE = Path("/etc/holdline/policy.toml")
+STOP_NAME = "stop"
+"""While a file of this name is in the directory of either policy file, whoever owns it, the host starts and types nothing."""
 _MAX_BYTES = 1 << 20
 _KNOWN: Mapping[str, frozenset[str]] = {
     "commands": frozenset({"allowed", "denied", "search_path"}),
@@ -39,6 +41,11 @@ def load_policy_files(named: Path | None, state_dir: Path) -> list[PolicyFile]:
     if named is not None:
         return [read_policy_file(named)]
     return [read_policy_file(path) for path in (SYSTEM_FILE, state_dir / NAME) if os.path.lexists(path)]
+
+
+def stop_files(state_dir: Path) -> tuple[Path, ...]:
+    """Where the kill switch is looked for."""
+    return (SYSTEM_FILE.with_name(STOP_NAME), state_dir / STOP_NAME)
 
 
 def read_policy_file(path: Path) -> PolicyFile:

@@ -339,6 +339,7 @@ class InputRefused(Conflict):
         "INPUT_OUT_OF_ORDER": "An earlier input is missing on the host; look at the session before you go on.",
         "NOT_ASKING_FOR_SECRET": "The terminal is not asking for a secret now; read the output first.",
         "NOT_A_TERMINAL": "The program runs on pipes. Send ctrl-c alone, ctrl-d last, and start a terminal for anything more.",
+        "HOST_STOPPED": "The operator of the host has stopped it. The session can still be read and terminated.",
         "REVOKED": "Nothing of it was typed: the host's credential or the API token was revoked before.",
         "STDIN_CLOSED": "The program's input is at its end. Read its output, or start it again.",
         "SESSION_ENDED": SessionEnded.hint,
@@ -363,6 +364,7 @@ class StartFailed(ControllerActionError):
         "RESOURCE_EXHAUSTED": "The host has no room for another program (processes, memory, terminals or files); end some first.",
         "ENV_NOT_ALLOWED": "Leave this variable out: it would make programs load or run other code. Set it inside the command if you must.",
         "START_FAILED": "The message says what the host reported; correct the command and start it again.",
+        "HOST_STOPPED": "The operator of the host has stopped it; ask them, or use another host.",
         "REVOKED": "It was not started: the host's credential or the API token was revoked before.",
         "EXPIRED": "The host did not take the command in time and will not start it; try again.",
     }

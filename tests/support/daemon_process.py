@@ -34,6 +34,12 @@ class DaemonProcess:
         """Everything every daemon of this directory has logged."""
         return self.log_path.read_text() if self.log_path.exists() else ""
 
+    @property
+    def pid(self) -> int:
+        """Of the daemon that was started last."""
+        assert self._process is not None
+        return self._process.pid
+
     async def start(self) -> None:
         """Run another daemon on the same state directory."""
         with self.log_path.open("ab") as log:

@@ -193,3 +193,13 @@ def test_a_project_s_list_holds_for_what_is_typed(programs: Path) -> None:
     rules = ProjectRules(commands=["sleep"])
     assert _typed(policy, b"sleep 1\n", rules=rules).refused is None
     assert _typed(policy, b"id\n", rules=rules).refused is not None
+
+
+def test_while_the_kill_switch_is_there_nothing_is_started_and_no_restart_is_needed(tmp_path: Path) -> None:
+    policy = HostPolicy(stops=[tmp_path / "stop"])
+    assert policy.stopped is None
+    # A link that leads nowhere is there as well: whatever its maker meant, it was not "go on".
+    (tmp_path / "stop").symlink_to("nowhere")
+    assert _refusal(policy, _start("echo a")).code == "HOST_STOPPED"
+    (tmp_path / "stop").unlink()
+    assert policy.admit(_start("echo a")).admission == Admission()
