@@ -54,20 +54,21 @@ class Point:
 class Crowd:
     """A cluster without a daemon, and simulated hosts on it."""
 
-    def __init__(self, cluster: Cluster, count: int, directory: Path) -> None:
+    def __init__(self, cluster: Cluster, count: int, projects: int, directory: Path) -> None:
         self.cluster, self.count = cluster, count
-        command = [sys.executable, "-m", "benchmarks.enrol", str(count)]
+        command = [sys.executable, "-m", "benchmarks.enrol", str(count), str(projects)]
         done = subprocess.run(command, cwd=PROJECT_ROOT, env=cluster.server_environment(), check=True, capture_output=True, text=True)
-        self._credentials: dict[str, str] = json.loads(done.stdout.splitlines()[-1])
+        self._enrolled: dict[str, tuple[str, str]] = json.loads(done.stdout.splitlines()[-1])
         self._directory = directory
-        self.names = list(self._credentials)
+        self.names = list(self._enrolled)
+        self.tokens = {name: token for name, (_, token) in self._enrolled.items()}
         self.processes: list[subprocess.Popen[bytes]] = []
         self.logs = [directory / f"hosts{number}.log" for number in range(len(cluster.worker_ports))]
 
     def connect(self) -> None:
         """Starts the hosts; returns once all are connected."""
         for number, log in enumerate(self.logs):
-            mine = {name: self._credentials[name] for name in self.names[number :: len(self.logs)]}
+            mine = {name: self._enrolled[name][0] for name in self.names[number :: len(self.logs)]}
             self._launch(mine, self.cluster.worker_ports[number], self._directory / f"credentials{number}.json", log)
         self.await_connected()
 
@@ -100,7 +101,7 @@ class Crowd:
 
 
 @contextmanager
-def crowd(count: int, workers: int, **environment: str) -> Iterator[Crowd]:
+def crowd(count: int, workers: int, projects: int, **environment: str) -> Iterator[Crowd]:
     """A started crowd; everything is ended with the block."""
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
@@ -111,7 +112,7 @@ def crowd(count: int, workers: int, **environment: str) -> Iterator[Crowd]:
         cluster = kind(backends=backends, max_interactive_sessions=20_000, server_environment=environment)
         on_exit.callback(cluster.stop)
         cluster.start_server()
-        found = Crowd(cluster, count, directory)
+        found = Crowd(cluster, count, projects, directory)
         on_exit.callback(found.stop)
         yield found
 
@@ -122,8 +123,7 @@ class Sessions:
     def __init__(self, hosts: Crowd, names: list[str]) -> None:
         ports = hosts.cluster.worker_ports
         # Not by the host's own number: callers of both processes reach hosts of both.
-        token = hosts.cluster.provisioned.token
-        self._callers = {name: LightCaller("127.0.0.1", ports[(n // 2) % len(ports)], token) for n, name in enumerate(names)}
+        self._callers = {name: LightCaller("127.0.0.1", ports[(n // 2) % len(ports)], hosts.tokens[name]) for n, name in enumerate(names)}
         self._ids: dict[str, str] = {}
         self.seconds: list[float] = []
         self.failed = 0
@@ -209,13 +209,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=main.__doc__)
     parser.add_argument("--controllers", type=int, default=500)
     parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--projects", type=int, default=20, help="a project's actions are one chain of audit rows")
     parser.add_argument("--active", type=float, default=1.0, help="share of the controllers that take turns")
     parser.add_argument("--rates", type=lambda text: [float(rate) for rate in text.split(",")], default=[10, 25, 50, 100, 150, 200, 300])
     parser.add_argument("--seconds", type=float, default=15.0)
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
     print(machine())
-    with crowd(options.controllers, options.workers) as hosts:
+    with crowd(options.controllers, options.workers, options.projects) as hosts:
         points = asyncio.run(_run(hosts, options))
     if options.json:
         earlier = json.loads(options.json.read_text()) if options.json.exists() else []

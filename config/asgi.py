@@ -18,7 +18,7 @@ from agent import worker as agent_worker  # noqa: E402
 from config import graceful_stop, probes  # noqa: E402
 from mcp_adapter.asgi import application as mcp_application  # noqa: E402
 from mcp_adapter.resource_metadata import MCP_PATH, METADATA_PATHS  # noqa: E402
-from projects import checkpoints, sweeper  # noqa: E402
+from projects import checkpoints, safety_net, sweeper  # noqa: E402
 from projects.routing import controller_socket  # noqa: E402
 
 Scope = dict[str, Any]
@@ -64,6 +64,7 @@ def _request_id(scope: Scope) -> str:
 
 def _ensure_running() -> None:
     graceful_stop.ensure_installed()
+    safety_net.ensure_running()
     sweeper.ensure_running()
     checkpoints.ensure_running()
     agent_worker.ensure_running()

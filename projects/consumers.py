@@ -7,7 +7,7 @@ One connection is these tasks, all ended together (docs/tasks.md):
 * the writer commits everything queued in one transaction, then acknowledges, and hands ends to the finisher;
 * the ringer wakes who waits for a session that advanced;
 * the asker puts questions about files the same way, under a doorbell of their own; an answer nobody asked for is a violation;
-* the outbox sends commands when the controller's doorbell rings, and looks once per safety net anyway;
+* the outbox sends commands when the controller's doorbell rings; the safety net of the process rings for what was missed;
 * the heartbeat pings, renews the lease, notices a dead peer and a revoked credential;
 * the finisher compares digests of finished streams before the host may forget them;
 * the leaver sends the host elsewhere when this process is being stopped. What is not committed by then is resent there.
@@ -50,7 +50,7 @@ from controller_client.protocol.messages import (
     StreamOffset,
 )
 from controller_client.protocol.resume import ReceiveWindow
-from projects import dispatch, draining, metrics, output_log
+from projects import dispatch, draining, metrics, output_log, safety_net
 from projects.account_errors import RateLimited
 from projects.admission import admit
 from projects.conf import conf
@@ -373,21 +373,16 @@ class ControllerConsumer(AsyncWebsocketConsumer):  # type: ignore[misc] # channe
 
     async def _send_commands(self) -> None:
         async with dispatch.controller_doorbell(self._controller_id) as bell:
-            is_rung = True
-            while True:
-                try:
-                    await self._send_waiting(is_rung=is_rung)
-                except StorageUnavailable:
-                    logger.error("commands for controller %s cannot be read now", self._controller_id)
-                is_rung = await bell.wait(conf.safety_net_seconds)
+            with safety_net.serving(self._controller_id, self._epoch):
+                while True:
+                    try:
+                        await self._send_waiting()
+                    except StorageUnavailable:
+                        # The safety net rings again for what is still there then.
+                        logger.error("commands for controller %s cannot be read now", self._controller_id)
+                    await bell.rung()
 
-    async def _send_waiting(self, *, is_rung: bool) -> None:
-        if not is_rung:
-            # Once per safety net, whether or not doorbells work: who was revoked, or fenced, is out.
-            await in_database(greeting.check_standing, self._controller_id, self._epoch, self._credential_id)
-            if not await in_database(commands.has_unsent_commands, self._controller_id, self._epoch):
-                return
-            metrics.LOST_COMMAND.inc()
+    async def _send_waiting(self) -> None:
         taken = 0
         while True:
             messages, ended = await in_database(commands.take_commands, self._controller_id, self._epoch)
@@ -398,7 +393,7 @@ class ControllerConsumer(AsyncWebsocketConsumer):  # type: ignore[misc] # channe
             taken += len(messages) + len(ended)
             if len(messages) + len(ended) < commands.COMMANDS_PER_TAKE:
                 break
-        if is_rung and not taken:
+        if not taken:
             # Rung for something else: a revocation, or a newer connection of the same controller.
             await in_database(greeting.check_standing, self._controller_id, self._epoch, self._credential_id)
 

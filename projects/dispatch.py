@@ -156,6 +156,11 @@ class Doorbell:
     async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         exchange().leave(self._group, self._rung)
 
+    async def rung(self) -> None:
+        """Returns when it rings: for work that the safety net of the process looks for (``projects.safety_net``)."""
+        await self._rung.wait()
+        self._rung.clear()
+
     async def wait(self, timeout: float) -> bool:
         """True as soon as it rings, False after ``timeout`` seconds or the safety net, whichever is shorter: look again either way."""
         if not self._rung.is_set():

@@ -51,14 +51,17 @@ class Exchange:
 
     def ring(self, name: str) -> None:
         """Wakes who listens here now, and the others soon."""
-        self._ring_here(name)
+        self.ring_here(name)
         if self._ensure_connected():
             self._unsent.add(name)
             self._has_unsent.set()
 
-    def _ring_here(self, name: str) -> None:
-        for event in self._listeners.get(name, ()):
+    def ring_here(self, name: str) -> bool:
+        """Wakes who listens in this process, and nobody else; whether anybody does."""
+        events = self._listeners.get(name, ())
+        for event in events:
             event.set()
+        return bool(events)
 
     def _ensure_connected(self) -> bool:
         """Whether there is a layer."""
@@ -90,7 +93,7 @@ class Exchange:
                 await layer.group_add(GROUP, channel)
                 # What was rung before is not heard.
                 for name in self.listeners():
-                    self._ring_here(name)
+                    self.ring_here(name)
                 while True:
                     self._hear(await layer.receive(channel))
             except Exception as error:  # noqa: BLE001
@@ -101,7 +104,7 @@ class Exchange:
     def _hear(self, message: dict[str, Any]) -> None:
         if message.get("process") != self._process:
             for name in message.get("names", ()):
-                self._ring_here(name)
+                self.ring_here(name)
 
 
 async def _sent(message: dict[str, Any]) -> None:

@@ -5,8 +5,7 @@ from collections.abc import Awaitable, Callable
 from uuid import UUID
 
 from controller_client.protocol.messages import FileChunk, FileDeleted, Message
-from projects import dispatch, file_questions, metrics
-from projects.conf import conf
+from projects import dispatch, file_questions
 from projects.database import in_database
 from projects.errors import StorageUnavailable
 from projects.inbound.refusals import UnaskedAnswer
@@ -41,19 +40,14 @@ class FileAsker:
     async def ask(self) -> None:
         """The asker's loop."""
         async with dispatch.Doorbell(dispatch.files_group(self._controller_id)) as bell:
-            is_rung = True
             while True:
                 try:
-                    await self._look(is_rung=is_rung)
+                    await self._look()
                 except StorageUnavailable:
                     logger.error("questions for controller %s cannot be read now", self._controller_id)
-                is_rung = await bell.wait(conf.safety_net_seconds)
+                await bell.rung()
 
-    async def _look(self, *, is_rung: bool) -> None:
-        if not is_rung:
-            if not await in_database(file_questions.has_unsent, self._controller_id, self.epoch):
-                return
-            metrics.LOST_QUESTION.inc()
+    async def _look(self) -> None:
         while True:
             questions = await in_database(file_questions.take, self._controller_id, self.epoch)
             for question in questions:

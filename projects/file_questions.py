@@ -44,9 +44,6 @@ WHERE id IN (
 ) AND EXISTS (SELECT 1 FROM projects_controller WHERE id = %s AND epoch = %s)
 RETURNING body
 """
-_HAS_UNSENT: Final = """
-SELECT 1 FROM projects_filerequest WHERE controller_id = %s AND sent_epoch < %s AND answer IS NULL AND expires_at > %s LIMIT 1
-"""
 
 
 # ---- the caller's side -------------------------------------------------------------------------------------------------
@@ -112,13 +109,6 @@ def _forget(question_id: str) -> None:
 
 
 # ---- the connection's side ---------------------------------------------------------------------------------------------
-
-
-def has_unsent(controller_id: UUID, epoch: int) -> bool:
-    """Whether ``take`` would find anything; without a write lock."""
-    with connection.cursor() as cursor:
-        cursor.execute(_HAS_UNSENT, [as_parameter(controller_id), epoch, time_as_parameter(timezone.now())])
-        return cursor.fetchone() is not None
 
 
 def take(controller_id: UUID, epoch: int) -> list[ReadFile | DeleteFile]:

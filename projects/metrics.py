@@ -34,7 +34,6 @@ TASKS: Final = Gauge("holdline_tasks", "Tasks of the event loop: standing ones, 
 # Children of the labels that every turn uses: looking one up costs more than counting.
 LOST_SESSION: Final = DOORBELLS_LOST.labels("session")
 LOST_COMMAND: Final = DOORBELLS_LOST.labels("command")
-LOST_QUESTION: Final = DOORBELLS_LOST.labels("question")
 
 # Of the whole installation: ``projects.census`` sets them when they are asked for.
 SESSIONS: Final = Gauge("holdline_sessions", "Active sessions of the whole installation, by state", ("state",))

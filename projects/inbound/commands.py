@@ -22,11 +22,6 @@ logger = logging.getLogger(__name__)
 
 COMMANDS_PER_TAKE: Final = 32
 
-# Without a write lock, for the many looks that find nothing.
-_HAS_UNSENT: Final = """
-SELECT 1 FROM projects_controllercommand
-WHERE controller_id = %s AND settled_at IS NULL AND (sent_epoch IS NULL OR sent_epoch < %s) LIMIT 1
-"""
 # A new connection sends again what the one before it sent and nobody settled: every command is safe to repeat.
 _TAKE: Final = """
 UPDATE projects_controllercommand SET sent_epoch = %s
@@ -38,13 +33,6 @@ WHERE id IN (
 RETURNING seq, type, session_id, body, expires_at
 """
 _HAND_OVER: Final = "UPDATE projects_commandsession SET state = %s WHERE id = %s AND state = %s"
-
-
-def has_unsent_commands(controller_id: UUID, epoch: int) -> bool:
-    """Whether ``take_commands`` would find anything."""
-    with connection.cursor() as cursor:
-        cursor.execute(_HAS_UNSENT, [as_parameter(controller_id), epoch])
-        return cursor.fetchone() is not None
 
 
 def take_commands(controller_id: UUID, epoch: int) -> tuple[list[FromServer], list[str]]:

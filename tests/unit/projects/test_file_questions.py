@@ -47,7 +47,6 @@ async def test_a_new_connection_asks_again_what_was_not_answered_and_an_old_one_
     call = asyncio.create_task(file_questions.delete_file(controller.id, DeleteFile(path="/a", identity="1:2")))
     (question,) = await await_until(lambda: taken(controller), 10, "the question")
     await in_database(Controller.objects.filter(id=controller.id).update, epoch=4)
-    assert await in_database(file_questions.has_unsent, controller.id, 4)
     assert await taken(controller, 3) == []
     assert [again.id for again in await taken(controller, 4)] == [question.id]
     await in_database(file_questions.answer, controller.id, FileDeleted(reply_to=question.id))

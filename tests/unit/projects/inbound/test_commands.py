@@ -10,7 +10,7 @@ from django.utils import timezone
 from controller_client.protocol.messages import Resize, RunCommand, SendInput, StartInteractiveCmd
 from controller_client.protocol.session_state import SessionState
 from projects import dispatch
-from projects.inbound.commands import COMMANDS_PER_TAKE, has_unsent_commands, take_commands
+from projects.inbound.commands import COMMANDS_PER_TAKE, take_commands
 from projects.models import CommandSession, Controller, ControllerCommand
 from tests.support.rows import make_controller, make_session
 
@@ -39,11 +39,9 @@ def _start(session: CommandSession, *, ttl_seconds: float = 30.0) -> None:
 def test_commands_come_in_order_once_per_connection_under_its_epoch(controller: Controller) -> None:
     session = make_session(controller)
     seqs = [_resize(session) for _ in range(3)]
-    assert has_unsent_commands(controller.id, 1)
     messages, ended = take_commands(controller.id, 1)
     assert [(m.seq, m.epoch) for m in messages if isinstance(m, Resize)] == [(seq, 1) for seq in seqs]
     assert ended == []
-    assert not has_unsent_commands(controller.id, 1)
     assert take_commands(controller.id, 1) == ([], [])
 
 
@@ -66,7 +64,6 @@ def test_a_fenced_connection_gets_nothing_and_marks_nothing(controller: Controll
 
 def test_another_controllers_commands_stay_its_own(controller: Controller) -> None:
     _resize(make_session(make_controller("other", epoch=1)))
-    assert not has_unsent_commands(controller.id, 1)
     assert take_commands(controller.id, 1) == ([], [])
 
 
