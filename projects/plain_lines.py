@@ -59,6 +59,15 @@ class LineSplitter:
         self._offset = self._offset + len(self._held) if next_offset is None else next_offset
         self._held = b""
 
+    def pass_over(self, size: int) -> None:
+        """Whole lines that nobody looks at, where a line begins."""
+        self._offset += size
+
+    @property
+    def is_within_line(self) -> bool:
+        """Bytes of a line are held that has no end yet."""
+        return bool(self._held)
+
     @property
     def offset(self) -> int:
         """Where the line begins that has no end yet."""

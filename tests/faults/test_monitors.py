@@ -53,7 +53,7 @@ class Interruption(threading.Thread):
 
     def finish(self) -> int:
         self._over.set()
-        self.join(60)
+        self.join(180)
         if self._error is not None:
             raise self._error
         return self.times
@@ -67,6 +67,11 @@ def again_and_again(action: object, pause_seconds: float) -> Iterator[Interrupti
         yield interruption
     finally:
         interruption.finish()
+
+
+def happened(interruption: Interruption, times: int) -> None:
+    """Until it did it so often, however slow everything is here."""
+    wait_until(lambda: interruption.times >= times or not interruption.is_alive(), 180, "interruptions")
 
 
 def pass_time(seconds: float) -> None:
@@ -101,10 +106,10 @@ async def test_a_log_that_is_rotated_every_second_is_read_without_a_byte_missing
         following = asyncio.create_task(follow(own_stack, session_id, is_written.is_set))
         with again_and_again(lambda: logrotate(log, writer.pid), 1.0) as rotations:
             await asyncio.to_thread(pass_time, 60 if is_long else 6)
-            assert rotations.finish() >= 2
+            await asyncio.to_thread(happened, rotations, 3)
         count = writer.stop()
     is_written.set()
-    content, events = await asyncio.wait_for(following, 120)
+    content, events = await asyncio.wait_for(following, 300)
     assert content == lines(count)
     assert {(event["reset_reason"], event["gap"]) for event in events} == {("rotated", None)}
 
@@ -127,10 +132,11 @@ async def test_kills_of_server_and_daemon_at_random_lose_and_double_nothing(own_
         following = asyncio.create_task(follow(own_stack, session_id, is_written.is_set))
         with again_and_again(lambda: logrotate(log, writer.pid), 1.0), again_and_again(kill_something, 0.3) as kills:
             await asyncio.to_thread(pass_time, 90 if is_long else 7)
-            assert await asyncio.to_thread(kills.finish) >= 2
+            await asyncio.to_thread(happened, kills, 2)
+            await asyncio.to_thread(kills.finish)
         count = writer.stop()
     is_written.set()
-    content, events = await asyncio.wait_for(following, 120)
+    content, events = await asyncio.wait_for(following, 300)
     assert content == lines(count)
     assert {(event["reset_reason"], event["gap"]) for event in events} <= {("rotated", None)}
 
@@ -180,12 +186,12 @@ async def test_no_swap_of_files_has_a_victim_deleted(own_stack: Stack, is_long: 
     deadline = asyncio.get_running_loop().time() + (60 if is_long else 10)
     with swapping(managed, victim):
         async with own_stack.caller() as caller:
-            while asyncio.get_running_loop().time() < deadline:
+            # It is a race: some are deleted, some are refused.
+            while (left := deadline - asyncio.get_running_loop().time()) > 0 or (left > -120 and not {None} < outcomes):
                 for path in (managed / "a.log", managed / "sub" / "victim.log"):
                     outcomes.add(await _start_and_stop(caller, path))
                 assert victim.read_text() == "victim"
     assert victim.read_text() == "victim"
-    # It was a race: some were deleted, some were refused.
     assert None in outcomes
     assert len(outcomes) > 1
 
@@ -217,7 +223,8 @@ async def test_five_hundred_monitors_cost_nothing_while_nobody_asks(own_stack: S
             log.write_text("x\n")
             new = {"session_id": str(uuid.uuid4()), "session_type": "file", "log_file": str(log)}
             await caller.call("start_session_monitor", **new)
-    assert await cost() <= idle + 0.25
+    # Other work of the two falls into one look or the other, but not into all of them.
+    assert min([await cost() for _ in range(3)]) <= idle + 0.25
     open_files = [target for pid in pids for target in _open_files(pid) if target.startswith(str(own_stack.log_root))]
     assert open_files == []
 

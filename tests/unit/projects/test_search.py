@@ -74,6 +74,45 @@ async def test_a_search_that_takes_too_long_says_where_to_go_on(monkeypatch: pyt
     assert (result.hits, result.stopped_by) == ([], "time")
 
 
+async def test_a_search_of_the_project_goes_on_over_all_that_is_older(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(search, "MAX_TARGETS", 3)
+    first = await in_database(stored, b"x0\nx1\n")
+    sessions = [first]
+    for number in range(4):
+        again = await in_database(make_session, first.controller)
+        sessions.append(await in_database(stored, b"x%d\nno\nx%d\n" % (number * 2 + 2, number * 2 + 3), session=again))
+    await in_database(stored, b"x90\nx91\n", stream="stderr", session=sessions[2])
+
+    async def all_of(**begin: Any) -> list[str]:
+        lines: list[str] = []
+        position = begin
+        for _ in range(30):
+            result = await search.output_search(first.project_id, "x", **position)
+            lines += [hit.line for hit in result.hits]
+            if result.next is None:
+                return lines
+            position = {**begin, **vars(result.next)}
+        raise AssertionError("it does not come to an end")
+
+    newest_first = ["x8", "x9", "x6", "x7", "x4", "x5", "x90", "x91", "x2", "x3", "x0", "x1"]
+    for limit in (1, 3, 20):
+        assert await all_of(max_results=limit) == newest_first
+    assert await all_of(max_results=1, stream="stderr") == ["x90", "x91"]
+    assert await all_of(max_results=1, stream="stdout") == [line for line in newest_first if len(line) < 3]
+    monkeypatch.setattr(search, "MAX_SECONDS", 0.001)
+    assert sorted(await all_of()) == sorted(newest_first)
+
+
+async def test_what_is_passed_over_changes_nothing_about_hits_and_their_neighbours(monkeypatch: pytest.MonkeyPatch) -> None:
+    lines = [b"x%d\r\n" % number if number in {5, 30_000, 30_002} else b"line %d\r\n" % number for number in range(40_000)]
+    session = await in_database(stored, *(b"".join(lines[start : start + 7_000]) for start in range(0, 40_000, 7_000)))
+    quick = await found(session, "^x", context_lines=3)
+    monkeypatch.setattr(search, "block_pattern", lambda _: None)
+    assert await found(session, "^x", context_lines=3) == quick
+    assert quick.hits[1].before == ["line 29997", "line 29998", "line 29999"]
+    assert quick.searched_bytes == sum(map(len, lines))
+
+
 async def test_standard_error_and_what_is_behind_a_gap_are_searched() -> None:
     session = await in_database(stored, b"x before", stream="stderr")
 
