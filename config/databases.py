@@ -60,7 +60,9 @@ def _postgresql(url: str) -> dict[str, Any]:
         "PASSWORD": unquote(parts.password or ""),
         "HOST": parts.hostname or "",
         "PORT": str(parts.port or ""),
-        "CONN_MAX_AGE": None,
+        # Each request of Django's has a thread of its own: a connection that outlived it would never be used again. The threads of
+        # ``projects.database`` keep theirs; they are the pool.
+        "CONN_MAX_AGE": 0,
         # Without it the first query after a restart of the database fails.
         "CONN_HEALTH_CHECKS": True,
         "OPTIONS": {**POSTGRESQL_OPTIONS, **dict(parse_qsl(parts.query))},

@@ -9,8 +9,9 @@ has threads of its own (``at_length``).
 import asyncio
 import atexit
 import random
+import select
 from collections.abc import Callable
-from typing import ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
 from django.db import InterfaceError, OperationalError, connection
 
@@ -108,8 +109,7 @@ def _close_connection() -> None:
 
 def _run(function: Callable[..., T], args: tuple[object, ...], kwargs: dict[str, object]) -> T:
     try:
-        connection.close_if_unusable_or_obsolete()
-        connection.ensure_connection()
+        _ensure_usable()
     except (OperationalError, InterfaceError) as error:
         raise _NotConnectedError from error
     try:
@@ -117,6 +117,24 @@ def _run(function: Callable[..., T], args: tuple[object, ...], kwargs: dict[str,
     except (OperationalError, InterfaceError):
         connection.close_if_unusable_or_obsolete()
         raise
+
+
+def _ensure_usable() -> None:
+    connection.close_if_unusable_or_obsolete()
+    if connection.vendor == "postgresql" and connection.connection is not None and not _has_something_to_read(connection.connection):
+        # A server that ends or ended a connection says so on it: silence saves the question whether it still works.
+        connection.health_check_done = True  # type: ignore[attr-defined] # not in the stubs
+    connection.ensure_connection()
+    # The thread keeps it; those of Django's requests are closed with them, as each request has a thread of its own.
+    connection.close_at = None
+
+
+def _has_something_to_read(raw: Any) -> bool:
+    if raw.closed:
+        return True
+    poll = select.poll()
+    poll.register(raw.fileno(), select.POLLIN)
+    return bool(poll.poll(0))
 
 
 def _is_rolled_back(error: Exception) -> bool:

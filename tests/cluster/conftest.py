@@ -10,7 +10,7 @@ from tests.support.cluster import Backends, Cluster, running_backends, running_c
 @pytest.fixture(scope="session")
 def backends() -> Iterator[Backends]:
     """PostgreSQL and Redis for the tests of this directory, and for nobody else."""
-    with running_backends() as started:
+    with running_backends("max_connections=60") as started:
         yield started
 
 
