@@ -127,7 +127,8 @@ def _is_wait(name: str, arguments: Mapping[str, Any], body: Mapping[str, Any]) -
     """It typed nothing, and what it waited for still runs."""
     if name == "send_command_input":
         types = any(arguments.get(part) for part in ("input_text", "keys", "secret", "terminate"))
-        return not types and body.get("state") == "running"
+        # A session that a person has taken over is waited for, too.
+        return not types and (body.get("state") == "running" or bool(body.get("operator")))
     return name in {"read_output", "query_command_status"} and (body.get("isActive") is True or body.get("status") == "running")
 
 

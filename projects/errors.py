@@ -8,7 +8,8 @@
     ├── RateLimited (429)
     ├── Forbidden (403)             EnrolmentRefused, ScopeMissing, CommandNotAllowed, CwdNotAllowed
     ├── NotFound (404)              SessionNotFound, ControllerNotFound, NoControllerEnrolled, SecretNotFound
-    ├── Conflict (409)              SessionLimitReached, SessionEnded, SessionActive, RequestIdReused, ControllerAmbiguous, InputRefused,
+    ├── Conflict (409)              SessionLimitReached, SessionEnded, SessionTakenOver, SessionActive, RequestIdReused,
+    │                           ControllerAmbiguous, InputRefused,
     │                           CredentialLimitReached
     ├── StartFailed (422)
     └── Unavailable (503)           ControllerOffline, StartUnconfirmed, StorageUnavailable
@@ -307,6 +308,19 @@ class SessionEnded(Conflict):
 
     def __init__(self, session_id: object, state: str) -> None:
         super().__init__(f"session {session_id} has ended ({state})")
+
+
+class SessionTakenOver(Conflict):
+    """A person has taken the session over and types there; nothing of this input was."""
+
+    code = "SESSION_TAKEN_OVER"
+    hint = (
+        "A person is typing there. Wait on until the session is handed back: send_command_input(input_text='', wait_seconds=30)"
+        " returns then. Do not start the same work elsewhere."
+    )
+
+    def __init__(self, session_id: object, operator: str) -> None:
+        super().__init__(f"session {session_id} was taken over by {operator}")
 
 
 class SessionActive(Conflict):

@@ -82,3 +82,10 @@ def ended_hint(end_reason: str | None, exit_code: int | None, signal: str | None
 def refused_hint(code: str, message: str) -> str:
     """What became of the last input, for a call that did not send it."""
     return f" The last input was refused ({code}{': ' if message else ''}{message})."
+
+
+def takeover_hint(operator: str, note: str) -> str:
+    """That a person has the keyboard now, or had it and what they left to be known."""
+    if operator:
+        return f" {operator} has taken this session over and types there: only wait on until it is handed back."
+    return f" A person had taken this session over and handed it back with a note: {note}" if note else ""

@@ -43,6 +43,7 @@ class InteractiveOutputResult:
 
     ``omitted_bytes`` in the middle of ``output`` were left out to fit the budget; they start at ``omitted_offset``.
     ``activity`` says what a running program does, such as ``sleep[12] clock_nanosleep``. ``duration_ms`` is the session's age.
+    ``operator`` has taken the session over, and alone may type.
     """
 
     session_id: UUID
@@ -65,6 +66,7 @@ class InteractiveOutputResult:
     hint: str
     output_base64: str | None = None
     cursor: Cursor | None = None
+    operator: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

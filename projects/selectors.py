@@ -51,6 +51,8 @@ class Snapshot:
     command_failure_message: str
     kind: str
     stderr_next_offset: int
+    taken_over_by: str
+    handback_note: str
 
     @property
     def is_final(self) -> bool:
@@ -86,7 +88,8 @@ _SNAPSHOT: Final = """
 SELECT s.state, s.stdout_next_offset, s.terminal_state, s.terminal_offset, s.terminal_input_seq, s.terminal_kind,
        s.terminal_evidence, s.terminal_prompt, s.terminal_detail, s.shown_offset, s.input_seq, s.exit_code, s.signal, s.end_reason,
        s.failure_code, s.failure_message, s.created_at, s.ended_at, s.controller_id, s.rows, s.cols, c.name, c.lease_expires_at,
-       k.settled_at, k.failure_code, k.failure_message, s.kind, s.stderr_next_offset
+       k.settled_at, k.failure_code, k.failure_message, s.kind, s.stderr_next_offset,
+       s.taken_over_by, s.handback_note
 FROM projects_commandsession s
 JOIN projects_controller c ON c.id = s.controller_id
 LEFT JOIN projects_controllercommand k ON {command}

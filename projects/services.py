@@ -81,13 +81,15 @@ async def controller_send_input(
     wait_for: str | None = None,
     max_output_bytes: int = DEFAULT_OUTPUT_BYTES,
     view: Literal["text", "screen"] = "text",
+    is_showing: bool = True,
     request_id: UUID | None = None,
 ) -> InteractiveOutputResult:
     """Types ``input_text`` exactly as given, or ``keys``, and returns what came after it at the next prompt, the end, or after the wait.
 
     ``secret``: the name of a stored one, which is typed instead, with Enter. Nothing to type: only waits (a poll). ``terminate``: ends
-    the session and waits for its end. The output starts where the last call's ended. Raises SessionNotFound, SessionEnded, SecretNotFound,
-    InputRefused, ControllerOffline and the errors of ``policy``.
+    the session and waits for its end. The output starts where the last call's ended; not ``is_showing``: the next call's starts there,
+    too, as this caller is a second one. Raises SessionNotFound, SessionEnded, SessionTakenOver, SecretNotFound, InputRefused,
+    ControllerOffline and the errors of ``policy``.
     """
     data = policy.input_bytes(input_text, keys)
     if terminate and (data or keys or eof or secret is not None):
@@ -102,6 +104,7 @@ async def controller_send_input(
         max_output_bytes=max_output_bytes,
         pattern=compile_pattern(wait_for),
         view=view,
+        is_showing=is_showing,
     )
     if terminate:
         acted = await in_database(session_actions.terminate_session, project_id, session_id, actor_of(caller))
@@ -163,6 +166,18 @@ async def session_resize(
         is_showing=False,
     )
     return await _await_turn(turn, acted)
+
+
+async def session_take_over(project_id: UUID, session_id: UUID, *, operator: str) -> None:
+    """Gives the session's keyboard to a person; input of callers is refused from now on. Raises SessionNotFound or SessionEnded."""
+    await in_database(session_actions.take_over, project_id, session_id, operator)
+    await dispatch.ring_session(session_id)
+
+
+async def session_hand_back(project_id: UUID, session_id: UUID, *, operator: str, note: str = "") -> None:
+    """Gives it back. ``note`` is part of what callers are told of the session from now on. Raises SessionNotFound or SessionEnded."""
+    await in_database(session_actions.hand_back, project_id, session_id, operator, note[:1000])
+    await dispatch.ring_session(session_id)
 
 
 async def _await_turn(turn: Turn, acted: Acted) -> InteractiveOutputResult:

@@ -21,7 +21,7 @@ from projects import command_rules, dispatch, secret_store, selectors
 from projects.audit_log import audit
 from projects.authentication import Caller
 from projects.conf import conf
-from projects.errors import ControllerOffline, SessionEnded, SessionLimitReached, SessionNotFound, StorageUnavailable
+from projects.errors import ControllerOffline, SessionEnded, SessionLimitReached, SessionNotFound, SessionTakenOver, StorageUnavailable
 from projects.idempotency import Done, Request
 from projects.models import CommandSession, ControllerCommand
 from projects.rate_limits import rate_take
@@ -165,7 +165,7 @@ RETURNING id, last_command_seq, name, lease_expires_at
 _NUMBER_INPUT = f"""
 UPDATE projects_commandsession SET input_seq = input_seq + 1, touched_at = %s
 WHERE id = %s AND state IN ({", ".join("%s" for _ in selectors.ACTIVE)})
-RETURNING input_seq, shown_offset, terminal_kind, command
+RETURNING input_seq, shown_offset, terminal_kind, command, taken_over_by
 """  # noqa: S608 - placeholders only
 
 
@@ -196,7 +196,9 @@ def _send_input_once(
         row = cursor.fetchone()
     if row is None:
         raise SessionEnded(session_id, selectors.session_of(project_id, session_id).state)
-    input_seq, from_offset, terminal_kind, command = row
+    input_seq, from_offset, terminal_kind, command, operator = row
+    if operator and operator != actor_of(caller):
+        raise SessionTakenOver(session_id, operator)
     message: SendInput = build(seq=seq, input_seq=input_seq)
     if secret is not None:
         opened = secret_store.secret_open(project_id, secret, controller_id=controller_id, command=command)
@@ -325,3 +327,26 @@ def touch(session_id: UUID, touched_at: datetime) -> None:
     now = timezone.now()
     if now - touched_at > min(_TOUCH_GRAIN, timedelta(seconds=conf.background_idle_seconds / 4)):
         CommandSession.objects.filter(id=session_id, state__in=selectors.ACTIVE).update(touched_at=now)
+
+
+# ---- takeover ----------------------------------------------------------------------------------------------------------
+
+
+@transaction.atomic
+def take_over(project_id: UUID, session_id: UUID, operator: str) -> None:
+    """From now on only ``operator`` may type. Taking it from another operator is allowed. Raises SessionNotFound or SessionEnded."""
+    _set_operator(project_id, session_id, taken_over_by=operator)
+    audit(operator, "session.take_over", (project_id, None, session_id))
+
+
+@transaction.atomic
+def hand_back(project_id: UUID, session_id: UUID, operator: str, note: str) -> None:
+    """Callers may type again, and are told ``note``. Raises SessionNotFound or SessionEnded."""
+    _set_operator(project_id, session_id, taken_over_by="", handback_note=f"{operator}: {note}" if note else f"{operator} typed here")
+    audit(operator, "session.hand_back", (project_id, None, session_id))
+
+
+def _set_operator(project_id: UUID, session_id: UUID, **changes: str) -> None:
+    session = selectors.session_of(project_id, session_id)
+    if not CommandSession.objects.filter(id=session_id, state__in=selectors.ACTIVE).update(**changes):
+        raise SessionEnded(session_id, session.state)

@@ -17,7 +17,7 @@ from django.db import connection
 from controller_client.protocol.session_state import SessionState
 from projects.dispatch import Doorbell, as_parameter
 from projects.errors import InputRefused, InvalidPattern, StartFailed
-from projects.hints import hint_for, omitted_hint, refused_hint
+from projects.hints import hint_for, omitted_hint, refused_hint, takeover_hint
 from projects.output_view import OutputView, read_range, view_screen, view_turn
 from projects.results import InteractiveOutputResult, Prompt, TerminalState, View
 from projects.selectors import Snapshot, session_snapshot
@@ -124,7 +124,8 @@ def _state_after(turn: Turn, now: Snapshot) -> TerminalState | None:
     if turn.until != "turn":
         is_over = turn.until == "settled" and now.command_settled
     elif _is_answered(turn, now):
-        return "awaiting_input"
+        # Who only waits, waits for the end of a takeover, too: until then the question is not theirs.
+        return None if turn.is_poll and now.taken_over_by else "awaiting_input"
     else:
         is_over = _has_enough(turn, now)
     if not is_over:
@@ -176,6 +177,8 @@ def terminal_result(session_id: UUID, now: Snapshot, state: TerminalState, start
         is_online=now.is_controller_online,
         kind=now.kind,
     )
+    if not now.is_final:
+        hint += takeover_hint(now.taken_over_by, now.handback_note)
     if shown.omitted_offset is not None:
         hint += omitted_hint(shown.omitted_offset, shown.omitted_bytes)
     return InteractiveOutputResult(
@@ -199,6 +202,7 @@ def terminal_result(session_id: UUID, now: Snapshot, state: TerminalState, start
         hint=hint,
         output_base64=shown.output_base64,
         cursor=shown.cursor,
+        operator=now.taken_over_by or None,
     )
 
 

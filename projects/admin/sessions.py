@@ -13,7 +13,7 @@ from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
 
 from projects import jobs, services
-from projects.admin import transcript
+from projects.admin import takeover, transcript
 from projects.admin.access import ReadOnlyAdmin, actor_of
 from projects.admin.display import duration, shortened, visible
 from projects.authentication import Caller
@@ -106,7 +106,8 @@ class CommandSessionAdmin(ReadOnlyAdmin[CommandSession]):
         raw = path(
             "<uuid:session_id>/transcript/", self.admin_site.admin_view(self.raw_transcript), name="projects_commandsession_transcript"
         )
-        return [raw, *super().get_urls()]
+        operate = path("<uuid:session_id>/operate/", self.admin_site.admin_view(self.operate), name="projects_commandsession_operate")
+        return [raw, operate, *super().get_urls()]
 
     def change_view(
         self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: dict[str, Any] | None = None
@@ -116,10 +117,18 @@ class CommandSessionAdmin(ReadOnlyAdmin[CommandSession]):
         session = self.get_object(request, object_id)
         if session is not None:
             context |= {"is_active": session.state in ACTIVE, "may_terminate": self.has_terminate_permission(request)}
+            context |= takeover.context_of(request, session)
             context |= {"action_name": "terminate", "action_checkbox_name": ACTION_CHECKBOX_NAME}
             if context["may_read"]:
                 context["parts"] = transcript.newest(session, viewed_by=actor_of(request))
         return super().change_view(request, object_id, form_url, context)
+
+    def operate(self, request: HttpRequest, session_id: Any) -> HttpResponse:
+        """A person at the session's keyboard."""
+        session = self.get_object(request, str(session_id))
+        if session is None:
+            raise Http404
+        return takeover.operate(request, session)
 
     def raw_transcript(self, request: HttpRequest, session_id: Any) -> HttpResponseBase:
         """Every byte that is kept, as a download."""

@@ -80,6 +80,9 @@ class CommandSession(models.Model):
     shown_offset = models.PositiveBigIntegerField(default=0)
     input_seq = models.PositiveBigIntegerField(default=0)
     input_acked_seq = models.PositiveBigIntegerField(default=0)
+    # The operator who alone may type now; and what the last one left to be known.
+    taken_over_by = models.CharField(max_length=128, blank=True)
+    handback_note = models.TextField(blank=True)
     terminal_state = models.CharField(max_length=16, default="running")
     terminal_kind = models.CharField(max_length=8, blank=True)
     terminal_evidence = models.CharField(max_length=16, blank=True)
@@ -111,6 +114,7 @@ class CommandSession(models.Model):
         permissions = (
             ("view_transcript", "Can read what a session's terminal showed"),
             ("terminate_session", "Can terminate a running session"),
+            ("take_over_session", "Can take a session's keyboard over from its caller"),
             ("clear_output", "Can clear the output of an ended session"),
         )
 

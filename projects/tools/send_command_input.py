@@ -79,6 +79,7 @@ SEND_COMMAND_INPUT = Tool(
     errors=(
         errors.SessionNotFound,
         errors.SessionEnded,
+        errors.SessionTakenOver,
         errors.InputTooLarge,
         errors.CommandNotAllowed,
         errors.InputRefused,

@@ -87,6 +87,9 @@ class TerminalOutput(ToolOutput):
     signal: str | None
     end_reason: str | None
     hint: str = Field(description="What to do next.")
+    operator: str | None = Field(
+        default=None, exclude_if=lambda operator: operator is None, description="The person who has taken the session over and types there."
+    )
 
 
 class TurnOutput(TerminalOutput):

@@ -42,6 +42,7 @@ WRITE_INPUT = Tool(
     errors=(
         errors.SessionNotFound,
         errors.SessionEnded,
+        errors.SessionTakenOver,
         errors.CommandNotAllowed,
         errors.InputTooLarge,
         errors.InputRefused,
