@@ -176,8 +176,10 @@ def api_token_create(
 
 @transaction.atomic
 def controller_create(*, project: Project, name: str, actor: str = "operator") -> Controller:
-    """Enrols a host under ``name``, unique in its project (IntegrityError otherwise)."""
-    controller = Controller.objects.create(project=project, name=name)
+    """Enrols a host under ``name``, unique in its project (IntegrityError otherwise). Raises ValidationError for what is no name."""
+    controller = Controller(project=project, name=name)
+    controller.clean_fields()
+    controller.save(force_insert=True)
     audit(actor, "controller.create", (project.id, controller.id, None), {"name": name})
     return controller
 

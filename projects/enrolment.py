@@ -45,9 +45,7 @@ def enrolment_code_create(
 
     Raises ValueError unless the name is free, or, for a replacement, taken; ValidationError for what is no name.
     """
-    exists = _controller_of(project, name) is not None
-    if exists != is_replacement:
-        raise ValueError(f"project {project.name!r} {'already has a' if exists else 'has no'} controller {name!r}")
+    check_name(project, name, is_replacement=is_replacement)
     key_id, secret, code = make_token(ENROLMENT_PREFIX)
     row = EnrolmentCode(
         project=project,
@@ -63,6 +61,13 @@ def enrolment_code_create(
     detail = {"key_id": key_id, "name": name, "replacement": is_replacement}
     audit(actor, "enrolment_code.create", (project.id, None, None), detail)
     return row, code
+
+
+def check_name(project: Project, name: str, *, is_replacement: bool) -> None:
+    """Raises ValueError unless a code for this name may be made."""
+    exists = _controller_of(project, name) is not None
+    if exists != is_replacement:
+        raise ValueError(f"project {project.name!r} {'already has a' if exists else 'has no'} controller {name!r}")
 
 
 def host_enrol(*, code: str, peer: str = "") -> Enrolled:

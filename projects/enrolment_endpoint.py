@@ -9,7 +9,6 @@ from dataclasses import asdict
 from functools import wraps
 from typing import Any, Final
 
-from django.core.handlers.asgi import ASGIRequest
 from django.http import HttpRequest, JsonResponse
 from django.views.decorators.csrf import csrf_exempt
 
@@ -20,7 +19,7 @@ from projects.database import in_database
 from projects.enrolment import Enrolled, controller_credential_rotate, host_enrol
 from projects.errors import ControllerActionError, Forbidden, InvalidArgument
 from projects.models import ControllerCredential
-from projects.peers import peer_of
+from projects.peers import peer_of_request
 from projects.rate_limits import rate_check, rate_take
 
 MAX_BODY_BYTES: Final = 4096
@@ -40,7 +39,7 @@ def _for_hosts(view: Callable[[HttpRequest, str], Awaitable[Enrolled]]) -> Calla
             if "Origin" in request.headers or request.content_type != "application/json":
                 # A browser always sends Origin with a POST, and cannot send this type to another site unasked.
                 raise Forbidden("this is for hosts: JSON, and no Origin")
-            return JsonResponse(asdict(await view(request, _peer(request))), headers=headers)
+            return JsonResponse(asdict(await view(request, peer_of_request(request))), headers=headers)
         except ControllerActionError as error:
             if isinstance(error, RateLimited):
                 headers["Retry-After"] = str(error.retry_after_seconds)
@@ -84,7 +83,3 @@ def _code(request: HttpRequest) -> str:
     if not isinstance(body, dict) or not isinstance(body.get("code"), str):
         raise InvalidArgument(["code: is required"])
     return str(body["code"])
-
-
-def _peer(request: HttpRequest) -> str:
-    return peer_of(request.scope) if isinstance(request, ASGIRequest) else str(request.META.get("REMOTE_ADDR", ""))

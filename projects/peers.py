@@ -3,6 +3,9 @@
 from collections.abc import Mapping
 from typing import Any
 
+from django.core.handlers.asgi import ASGIRequest
+from django.http import HttpRequest
+
 from projects.conf import conf
 
 
@@ -17,3 +20,8 @@ def peer_of(scope: Mapping[str, Any]) -> str:
     values = [value.decode("latin-1") for name, value in scope.get("headers", ()) if name == b"x-forwarded-for"]
     entries = [entry.strip() for entry in ",".join(values).split(",") if entry.strip()]
     return entries[-conf.proxy_count][:64] if len(entries) >= conf.proxy_count else client
+
+
+def peer_of_request(request: HttpRequest) -> str:
+    """The same of a request of Django's."""
+    return peer_of(request.scope) if isinstance(request, ASGIRequest) else str(request.META.get("REMOTE_ADDR", ""))

@@ -8,7 +8,7 @@ from django.http import HttpRequest
 
 from agent.models import AgentApproval, ProjectApprovals
 from agent.rendering import call_line
-from projects.admin.access import ReadOnlyAdmin, TypedAdmin, actor_of, is_superuser
+from projects.admin.access import ReadOnlyAdmin, TypedAdmin, actor_of, sees_every_project
 from projects.admin.display import visible
 from projects.audit_log import audit
 
@@ -49,7 +49,7 @@ class ProjectApprovalsAdmin(TypedAdmin[ProjectApprovals]):
     def get_queryset(self, request: HttpRequest) -> QuerySet[ProjectApprovals]:
         """Of the user's projects."""
         rows = super().get_queryset(request)
-        return rows if is_superuser(request) else rows.filter(project__members=request.user.pk)
+        return rows if sees_every_project(request) else rows.filter(project__members=request.user.pk)
 
     def save_model(self, request: HttpRequest, obj: ProjectApprovals, form: Any, change: Any) -> None:
         """Leaves an audit row."""

@@ -13,7 +13,7 @@ from django.urls import URLPattern, path, reverse
 from agent import services
 from agent.models import AgentApproval, AgentRun, Approvals
 from agent.rendering import approval_line, whole_run
-from projects.admin.access import ReadOnlyAdmin, actor_of, is_superuser
+from projects.admin.access import ReadOnlyAdmin, actor_of, sees_every_project
 from projects.admin.display import duration, shortened, visible
 from projects.audit_log import audit
 from projects.errors import ControllerActionError
@@ -91,7 +91,7 @@ class AgentRunAdmin(ReadOnlyAdmin[AgentRun]):
         if not self._may_control(request):
             raise PermissionDenied
         form = NewRunForm(request.POST or None)
-        projects = Project.objects.all() if is_superuser(request) else Project.objects.filter(members=request.user.pk)
+        projects = Project.objects.all() if sees_every_project(request) else Project.objects.filter(members=request.user.pk)
         form.fields["project"].queryset = projects  # type: ignore[attr-defined]  # a ModelChoiceField
         if request.method == "POST" and form.is_valid():
             try:

@@ -1,4 +1,4 @@
-"""Who sees which rows: superusers everything, other staff what belongs to their projects."""
+"""Who sees which rows: with the permission ``view_all_projects`` everything, other staff what belongs to their projects."""
 
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 from uuid import UUID
@@ -6,6 +6,8 @@ from uuid import UUID
 from django.contrib import admin
 from django.db.models import Model, QuerySet
 from django.http import HttpRequest
+
+from projects.models import Project
 
 M = TypeVar("M", bound=Model)
 
@@ -31,7 +33,7 @@ class ReadOnlyAdmin(TypedAdmin[M]):
     def get_queryset(self, request: HttpRequest) -> QuerySet[M]:
         """Only what the user may see; nothing else can be opened, found or acted on."""
         rows = super().get_queryset(request)
-        return rows if is_superuser(request) else self.of_members(rows, request.user)
+        return rows if sees_every_project(request) else self.of_members(rows, request.user)
 
     def of_members(self, rows: QuerySet[M], user: Any) -> QuerySet[M]:
         """``rows`` of the projects ``user`` is a member of."""
@@ -58,9 +60,14 @@ class ReadOnlyAdmin(TypedAdmin[M]):
         return False
 
 
-def is_superuser(request: HttpRequest) -> bool:
-    """Of the user who asks."""
-    return bool(request.user.is_active and getattr(request.user, "is_superuser", False))
+def sees_every_project(request: HttpRequest) -> bool:
+    """Whether the user who asks sees more than the projects it is a member of: superusers do, and whoever was given that permission."""
+    return bool(request.user.is_active and request.user.has_perm("projects.view_all_projects"))
+
+
+def projects_of(request: HttpRequest) -> QuerySet[Project]:
+    """The projects the user who asks may choose from."""
+    return Project.objects.all() if sees_every_project(request) else Project.objects.filter(members=request.user.pk)
 
 
 def actor_of(request: HttpRequest) -> str:

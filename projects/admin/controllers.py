@@ -3,15 +3,28 @@
 from collections.abc import Iterable
 from typing import Any
 
-from django.contrib import admin
+from django.contrib import admin, messages
 from django.db.models import Count, Q, QuerySet
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
 
-from projects.admin.access import ReadOnlyAdmin
+from projects.admin.access import ReadOnlyAdmin, actor_of
+from projects.admin.confirmation import Item, Question, confirmation, is_confirmed
 from projects.admin.display import duration, shortened, visible
+from projects.audit_log import audit
 from projects.models import Controller
+from projects.revocation import controller_revoke
 from projects.selectors import ACTIVE, is_online
+
+_REVOCATION = Question(
+    title="Revoke controllers",
+    action="revoke",
+    confirm="Yes, revoke",
+    consequence=(
+        "Their connections are closed within seconds and all their credentials revoked; their names are free for other hosts."
+        " Programs that run go on running there: terminate them first if they are to end."
+    ),
+)
 
 
 class OnlineFilter(admin.SimpleListFilter):
@@ -39,12 +52,24 @@ class OnlineFilter(admin.SimpleListFilter):
 class ControllerAdmin(ReadOnlyAdmin[Controller]):
     """Presence is the lease, and nothing else."""
 
-    list_display = ("name", "project", "online", "lease", "shown_version", "shown_platform", "shown_hostname", "sessions_active")
+    list_display = ("name", "project", "online", "alarmed", "lease", "shown_version", "shown_platform", "shown_hostname", "sessions_active")
     list_filter = (OnlineFilter, "project")
     list_select_related = ("project",)
     search_fields = ("name", "hostname", "platform")
+    actions = ("revoke", "dismiss")
     fields = (
-        *("name", "project", "online", "lease", "shown_hostname", "shown_platform", "shown_version", "shown_capabilities"),
+        *(
+            "name",
+            "project",
+            "online",
+            "shown_alarm",
+            "alarmed_at",
+            "lease",
+            "shown_hostname",
+            "shown_platform",
+            "shown_version",
+            "shown_capabilities",
+        ),
         *("epoch", "id", "created_at", "revoked_at"),
     )
 
@@ -52,6 +77,41 @@ class ControllerAdmin(ReadOnlyAdmin[Controller]):
         """With the number of active sessions."""
         active = Q(sessions__state__in=ACTIVE)
         return super().get_queryset(request).annotate(active_count=Count("sessions", filter=active))
+
+    def has_manage_permission(self, request: HttpRequest) -> bool:
+        """May enrol hosts and revoke them."""
+        return request.user.has_perm("projects.manage_controller")
+
+    @admin.action(description="Revoke selected controllers", permissions=["manage"])
+    def revoke(self, request: HttpRequest, queryset: QuerySet[Controller]) -> HttpResponse | None:
+        """Asks first."""
+        active = queryset.filter(revoked_at__isnull=True)
+        if not active:
+            self.message_user(request, "All of the selected controllers are revoked.", messages.WARNING)
+            return None
+        if not is_confirmed(request):
+            return confirmation(self, request, _REVOCATION, [Item(row.pk, row.name, f"of {row.project}") for row in active])
+        for row in list(active):
+            controller_revoke(controller=row, actor=actor_of(request))
+            self.message_user(request, f"Revoked: {row.name}", messages.SUCCESS)
+        return None
+
+    @admin.action(description="Dismiss alarms of selected controllers", permissions=["manage"])
+    def dismiss(self, request: HttpRequest, queryset: QuerySet[Controller]) -> None:
+        """Somebody has dealt with them; the audit log keeps each."""
+        for row in queryset.filter(alarmed_at__isnull=False):
+            Controller.objects.filter(pk=row.pk).update(alarmed_at=None, alarm="")
+            audit(actor_of(request), "controller.dismiss_alarm", (row.project_id, row.pk, None), {"alarm": row.alarm})
+
+    @admin.display(description="alarm", boolean=True, ordering="alarmed_at")
+    def alarmed(self, controller: Controller) -> bool | None:
+        """No mark but where something that looked like a copy of its credential was refused: a red one."""
+        return False if controller.alarmed_at else None
+
+    @admin.display(description="alarm")
+    def shown_alarm(self, controller: Controller) -> str:
+        """Which host was refused, and why."""
+        return visible(controller.alarm) or "-"
 
     @admin.display(boolean=True, ordering="lease_expires_at")
     def online(self, controller: Controller) -> bool:

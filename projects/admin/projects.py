@@ -4,7 +4,7 @@ from django.contrib import admin
 from django.db.models import Count, Q, QuerySet
 from django.http import HttpRequest
 
-from projects.admin.access import TypedAdmin, is_superuser
+from projects.admin.access import TypedAdmin, sees_every_project
 from projects.models import Project
 from projects.selectors import ACTIVE
 
@@ -33,7 +33,7 @@ class ProjectAdmin(TypedAdmin[Project]):
     def get_queryset(self, request: HttpRequest) -> QuerySet[Project]:
         """With the figures of the list, in one query."""
         rows = super().get_queryset(request)
-        rows = rows if is_superuser(request) else rows.filter(members=request.user.pk)
+        rows = rows if sees_every_project(request) else rows.filter(members=request.user.pk)
         active = Q(sessions__state__in=ACTIVE)
         return rows.annotate(
             controller_count=Count("controllers", filter=Q(controllers__revoked_at__isnull=True), distinct=True),

@@ -7,7 +7,7 @@ from django.contrib import admin
 from django.db.models import QuerySet
 from django.http import HttpRequest
 
-from projects.admin.access import ReadOnlyAdmin, actor_of, is_superuser
+from projects.admin.access import ReadOnlyAdmin, actor_of, sees_every_project
 from projects.admin.display import shortened
 from projects.models import Controller, Project, Secret
 from projects.secret_store import UnusableValue, audit_secret, check_value, secret_delete, secret_seal
@@ -122,4 +122,4 @@ class SecretAdmin(ReadOnlyAdmin[Secret]):
 
 
 def _of_user(rows: Any, request: HttpRequest, members_path: str) -> Any:
-    return rows if is_superuser(request) else rows.filter(**{members_path: request.user})
+    return rows if sees_every_project(request) else rows.filter(**{members_path: request.user})

@@ -9,33 +9,33 @@ from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
 from django.db.models import QuerySet
 from django.http import Http404, HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
-from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
 
 from projects import jobs, services
 from projects.admin import takeover, transcript
 from projects.admin.access import ReadOnlyAdmin, actor_of
-from projects.admin.display import duration, shortened, visible
+from projects.admin.confirmation import Item, Question, confirmation, is_confirmed
+from projects.admin.display import duration, in_full, shortened, visible
 from projects.authentication import Caller
 from projects.errors import ControllerActionError
 from projects.models import CommandSession
 from projects.selectors import ACTIVE
 
-_TERMINATION = {
-    "title": "Terminate sessions",
-    "action": "terminate",
-    "confirm": "Yes, terminate",
-    "consequence": (
+_TERMINATION = Question(
+    title="Terminate sessions",
+    action="terminate",
+    confirm="Yes, terminate",
+    consequence=(
         "Each program is asked to end, and killed with its whole process tree if it does not within a few seconds."
         " What it was doing is not saved."
     ),
-}
-_CLEARING = {
-    "title": "Clear output",
-    "action": "clear",
-    "confirm": "Yes, clear",
-    "consequence": "Everything these programs printed is deleted for good. Who started them and how they ended stays.",
-}
+)
+_CLEARING = Question(
+    title="Clear output",
+    action="clear",
+    confirm="Yes, clear",
+    consequence="Everything these programs printed is deleted for good. Who started them and how they ended stays.",
+)
 
 
 class ActiveFilter(admin.SimpleListFilter):
@@ -144,7 +144,7 @@ class CommandSessionAdmin(ReadOnlyAdmin[CommandSession]):
         if not active:
             self.message_user(request, "None of the selected sessions is active.", messages.WARNING)
             return None
-        if request.POST.get("confirmed") != "yes":
+        if not is_confirmed(request):
             return self._confirmation(request, active, _TERMINATION)
         for session, problem in async_to_sync(_terminate_all)(list(active), actor_of(request)):
             link = reverse("admin:projects_commandsession_change", args=[session.pk])
@@ -159,22 +159,18 @@ class CommandSessionAdmin(ReadOnlyAdmin[CommandSession]):
         if not ended:
             self.message_user(request, "None of the selected sessions has ended and still has output.", messages.WARNING)
             return None
-        if request.POST.get("confirmed") != "yes":
+        if not is_confirmed(request):
             return self._confirmation(request, ended, _CLEARING)
         cleared = async_to_sync(_clear_all)(list(ended), actor_of(request))
         self.message_user(request, f"Cleared the output of {cleared} session(s).", messages.SUCCESS)
         return None
 
-    def _confirmation(self, request: HttpRequest, sessions: QuerySet[CommandSession], words: dict[str, str]) -> HttpResponse:
-        """The page that asks."""
-        context = {
-            **self.admin_site.each_context(request),
-            **words,
-            "opts": self.opts,
-            "sessions": [(session, visible(session.command)) for session in sessions],
-            "action_checkbox_name": ACTION_CHECKBOX_NAME,
-        }
-        return TemplateResponse(request, "admin/projects/commandsession/confirm.html", context)
+    def _confirmation(self, request: HttpRequest, sessions: QuerySet[CommandSession], question: Question) -> HttpResponse:
+        items = [
+            Item(session.pk, in_full(session.command), f"on {session.controller}, started by {shortened(session.started_by) or '-'}")
+            for session in sessions
+        ]
+        return confirmation(self, request, question, items)
 
     @admin.display(description="command", ordering="command")
     def shown_command(self, session: CommandSession) -> str:
@@ -184,7 +180,7 @@ class CommandSessionAdmin(ReadOnlyAdmin[CommandSession]):
     @admin.display(description="command")
     def whole_command(self, session: CommandSession) -> str:
         """All of it: nobody judges a command by its beginning."""
-        return visible(session.command)
+        return in_full(session.command)
 
     @admin.display(description="state", ordering="state")
     def shown_state(self, session: CommandSession) -> str:

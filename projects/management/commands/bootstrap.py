@@ -45,7 +45,7 @@ class Command(BaseCommand):
     def handle(self, *_args: Any, **options: Any) -> None:
         """Idempotent."""
         data_dir = Path(settings.DATA_DIR)
-        project, _ = Project.objects.get_or_create(name=options["project"])
+        project = _project(options["project"])
         token_file, credential_file, client_file = (data_dir / name for name in ("api_token", "controller_credential", "mcp.json"))
         token = _api_token(project, token_file)
         _controller_credential(project, options["controller"], credential_file)
@@ -62,6 +62,15 @@ class Command(BaseCommand):
             "admin_password": _admin_password(),
         }
         self.stdout.write(json.dumps(answer))
+
+
+def _project(name: str) -> Project:
+    found = Project.objects.filter(name=name).first()
+    if found is None:
+        found = Project(name=name)
+        found.clean_fields()
+        found.save(force_insert=True)
+    return found
 
 
 def _api_token(project: Project, file: Path) -> str:

@@ -3,6 +3,7 @@
 from argparse import ArgumentParser
 from typing import Any
 
+from django.core.exceptions import ValidationError
 from django.core.management.base import BaseCommand, CommandError
 from django.db import transaction
 
@@ -35,9 +36,11 @@ class Command(BaseCommand):
             raise CommandError(f"project {project!r} has no controller {name!r}")
         if existing is not None and not new_credential:
             raise CommandError(f"project {project!r} already has a controller {name!r}; add --new-credential for another credential")
-        controller = existing or controller_create(project=row, name=name)
         try:
+            controller = existing or controller_create(project=row, name=name)
             _, credential = controller_credential_create(controller=controller)
         except CredentialLimitReached as error:
             raise CommandError(f"{error}. {error.hint}") from None
+        except ValidationError as error:
+            raise CommandError("; ".join(error.messages)) from None
         self.stdout.write(credential)

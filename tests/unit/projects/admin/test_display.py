@@ -7,7 +7,7 @@ from django.utils import timezone
 from hypothesis import given
 from hypothesis import strategies as st
 
-from projects.admin.display import duration, shortened, visible
+from projects.admin.display import duration, in_full, shortened, visible
 
 
 @pytest.mark.parametrize(
@@ -24,6 +24,26 @@ from projects.admin.display import duration, shortened, visible
 )
 def test_what_cannot_be_seen_is_spelled_out(hidden: str, shown: str) -> None:
     assert visible(hidden) == shown
+
+
+@pytest.mark.parametrize(
+    ("lookalike", "shown"),
+    [
+        ("\u0455udo rm", "\\u0455udo rm"),
+        ("\uff53\uff55\uff44\uff4f", "\\uff53\\uff55\\uff44\\uff4f"),
+        ("\U0001d42bm -rf", "\\U0001d42bm -rf"),
+        ("привет мир naïve", "привет мир naïve"),
+    ],
+)
+def test_letters_that_pass_for_others_are_spelled_out(lookalike: str, shown: str) -> None:
+    assert visible(lookalike) == shown
+    assert visible(lookalike, keep="\n") == lookalike, "a transcript says what was printed"
+
+
+def test_a_command_is_shown_with_its_ascii_form_where_that_differs() -> None:
+    assert in_full("ls -l") == "ls -l"
+    assert in_full("\u0441\u0430t x") == "\\u0441\\u0430t x  [in ASCII: \\u0441\\u0430t x]"
+    assert in_full("\u0440\u0430") == "\u0440\u0430  [in ASCII: \\u0440\\u0430]"
 
 
 def test_a_transcript_keeps_its_lines() -> None:

@@ -1,0 +1,84 @@
+"""Hosts in the admin: codes shown once, credentials and controllers revoked, alarms seen and dismissed."""
+
+import re
+
+import pytest
+from django.test import Client
+from django.utils import timezone
+
+from projects.account_errors import EnrolmentRefused
+from projects.authentication import active_credentials, controller_create, controller_credential_create
+from projects.enrolment import enrolment_code_create, host_enrol
+from projects.models import AuditEvent, Controller, EnrolmentCode, Project
+from tests.unit.projects.admin.test_tokens import staff
+
+pytestmark = pytest.mark.django_db
+
+CODES, CREDENTIALS, CONTROLLERS = (f"/admin/projects/{name}/" for name in ("enrolmentcode", "controllercredential", "controller"))
+
+
+@pytest.fixture
+def project() -> Project:
+    return Project.objects.create(name="acme")
+
+
+def test_a_code_is_shown_once_and_enrols_a_host(project: Project) -> None:
+    client = staff("view_enrolmentcode", "manage_controller", project=project)
+    form = {"project": str(project.pk), "controller_name": "web-1"}
+    answer = client.post(f"{CODES}add/", form)
+    (code,) = re.findall(r"enr_[0-9a-f]{16}_[\w-]{43}", answer.content.decode())
+    assert "no-store" in answer["Cache-Control"]
+    assert code[-43:] not in client.get(CODES).content.decode()
+    assert host_enrol(code=code).controller == "web-1"
+    assert EnrolmentCode.objects.get().created_by == "admin:op"
+    assert b"already has a controller" in client.post(f"{CODES}add/", form).content
+    assert b"valid" in client.post(f"{CODES}add/", {**form, "controller_name": "no name"}).content
+    assert EnrolmentCode.objects.count() == 1
+    assert client.post(f"{CODES}add/", {**form, "project": str(Project.objects.create(name="other").pk)}).status_code == 200
+    assert EnrolmentCode.objects.count() == 1
+
+
+def test_without_the_permission_nobody_is_enrolled_or_put_out(project: Project) -> None:
+    controller = controller_create(project=project, name="web-1")
+    credential, _ = controller_credential_create(controller=controller)
+    client = staff("view_enrolmentcode", "view_controllercredential", "view_controller", project=project)
+    assert client.get(f"{CODES}add/").status_code == 403
+    for place, row in ((CREDENTIALS, credential.pk), (CONTROLLERS, controller.pk)):
+        client.post(place, {"action": "revoke", "_selected_action": str(row), "confirmed": "yes"})
+    assert len(active_credentials(controller.id)) == 1
+    assert not Controller.objects.filter(revoked_at__isnull=False).exists()
+
+
+def test_a_code_is_withdrawn(admin_client: Client, project: Project) -> None:
+    row, code = enrolment_code_create(project=project, name="web-1")
+    admin_client.post(CODES, {"action": "withdraw", "_selected_action": str(row.pk)})
+    with pytest.raises(EnrolmentRefused):
+        host_enrol(code=code)
+    assert AuditEvent.objects.filter(action="enrolment_code.withdraw", actor="admin:admin").count() == 1
+
+
+def test_credentials_and_controllers_are_revoked_after_a_question(admin_client: Client, project: Project) -> None:
+    controller = controller_create(project=project, name="web-1")
+    first, _ = controller_credential_create(controller=controller)
+    controller_credential_create(controller=controller)
+    assert "nobody yet" in admin_client.get(f"{CREDENTIALS}{first.pk}/change/").content.decode()
+    chosen = {"action": "revoke", "_selected_action": str(first.pk)}
+    assert b"Yes, revoke" in admin_client.post(CREDENTIALS, chosen).content
+    assert len(active_credentials(controller.id)) == 2
+    admin_client.post(CREDENTIALS, {**chosen, "confirmed": "yes"})
+    assert len(active_credentials(controller.id)) == 1
+    chosen = {"action": "revoke", "_selected_action": str(controller.pk)}
+    assert b"free for other hosts" in admin_client.post(CONTROLLERS, chosen).content
+    admin_client.post(CONTROLLERS, {**chosen, "confirmed": "yes"})
+    assert active_credentials(controller.id) == []
+
+
+def test_an_alarm_is_seen_and_dismissed(admin_client: Client, project: Project) -> None:
+    controller = controller_create(project=project, name="web-1")
+    Controller.objects.update(alarmed_at=timezone.now(), alarm="evil<b>\u202e: this credential belongs to another daemon")
+    assert "icon-no" in admin_client.get(CONTROLLERS).content.decode().partition("field-alarmed")[2][:200]
+    page = admin_client.get(f"{CONTROLLERS}{controller.pk}/change/").content.decode()
+    assert "evil&lt;b&gt;\\u202e: this credential belongs to another daemon" in page
+    admin_client.post(CONTROLLERS, {"action": "dismiss", "_selected_action": str(controller.pk)})
+    assert Controller.objects.get().alarmed_at is None
+    assert "evil" in AuditEvent.objects.get(action="controller.dismiss_alarm").detail["alarm"]
