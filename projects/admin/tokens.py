@@ -130,9 +130,9 @@ class ApiTokenAdmin(ReadOnlyAdmin[ApiToken]):
     @admin.display(description="scopes")
     def scopes_granted(self, token: ApiToken) -> str:
         """In words."""
-        return ", ".join(str(scope) for scope in token.scopes)
+        return visible(", ".join(str(scope) for scope in token.scopes))
 
     @admin.display(description="toolsets")
     def tools_granted(self, token: ApiToken) -> str:
         """In words."""
-        return ", ".join(str(toolset) for toolset in token.toolsets) or "all"
+        return visible(", ".join(str(toolset) for toolset in token.toolsets)) or "all"

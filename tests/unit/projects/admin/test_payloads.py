@@ -47,7 +47,7 @@ def _rows() -> Controller:
 
 
 # What a page is found by, and what only operators write, into a form that checks it.
-OURS = {"key_id", "digest", "hash", "allowed_commands", "allowed_directories"}
+OURS = {"key_id", "digest", "hash", "allowed_commands", "allowed_directories", "session_limits"}
 
 
 def _is_free(field: Any) -> bool:
