@@ -18,6 +18,17 @@ _LINE_END: Final = re.compile(r"\r\n|\r|\n")
 _OTHER_MEANINGS: Final = {"!": "shells expand it to an earlier line", "\\": "shells differ in what it escapes"}
 # In a shell that is running these are builtins: they need no listing, for they run nothing and change nothing a later line means.
 _HARMLESS_BUILTINS: Final = frozenset({"exit", "logout", "jobs", "fg", "bg", "pwd"})
+# What these may be given: elsewhere than in bash a number may be an expression, which may run anything, and jobs -x runs a command.
+_JOB: Final = r"%[\w+%-]*|\d+"
+_ARGUMENTS: Final = {
+    "exit": re.compile(r"\d*"),
+    "logout": re.compile(r"\d*"),
+    "jobs": re.compile(rf"-[lprsn]+|{_JOB}", re.ASCII),
+    "fg": re.compile(_JOB, re.ASCII),
+    "bg": re.compile(_JOB, re.ASCII),
+    "pwd": re.compile(r"-[LP]"),
+    "ulimit": re.compile(r"-[A-Za-z]+|\d+|unlimited|hard|soft"),
+}
 # Of a list that names them these are builtins as good as the programs.
 _BUILTINS_LIKE_PROGRAMS: Final = frozenset({"echo", "true", "false", "kill", "cd", "ulimit", "umask", "clear"})
 # bash's, zsh's, ksh's, fish's and csh's other builtins: they evaluate, assign, define, or look elsewhere for programs.
@@ -85,6 +96,8 @@ def _check_line(line: str, check_program: Callable[[str], None]) -> None:
         name = words[0]
         if name in REFUSED_BUILTINS:
             raise CommandNotAllowed(name, "in a shell this is a builtin that can change what later lines run; give the program's path")
+        if name in _ARGUMENTS and (odd := next((word for word in words[1:] if not _ARGUMENTS[name].fullmatch(word)), None)) is not None:
+            raise CommandNotAllowed(odd, f"in a shell {name} is a builtin that might evaluate it")
         if name not in _HARMLESS_BUILTINS:
             check_program(name)
 

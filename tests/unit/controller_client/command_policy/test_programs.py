@@ -2,7 +2,7 @@
 
 import pytest
 
-from controller_client.command_policy.programs import base_name, can_spawn, is_shell
+from controller_client.command_policy.programs import SPAWNERS, base_name, can_spawn, is_shell
 
 
 @pytest.mark.parametrize(
@@ -60,3 +60,12 @@ def test_a_version_is_no_other_program() -> None:
 def test_shells_are_told_from_other_runners() -> None:
     assert all(map(is_shell, ("bash", "/usr/bin/dash", "zsh-5.9", "rbash")))
     assert not any(map(is_shell, ("python3", "env", "echo")))
+
+
+def test_no_name_was_cut_at_the_end_of_a_line() -> None:
+    assert not [name for name in SPAWNERS if name.endswith("-")]
+
+
+@pytest.mark.parametrize("program", ["x86_64-linux-gnu-gcc-12", "aarch64-linux-gnu-g++", "/lib64/ld-linux-x86-64.so.2", "git-shell"])
+def test_a_compiler_for_a_target_and_a_member_of_a_family_count_like_the_others(program: str) -> None:
+    assert can_spawn(program)
