@@ -9,7 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from quickstart import transcript
+from quickstart import clients, transcript
 from quickstart.console import Console
 from quickstart.errors import DemonstrationFailed, QuickstartError
 from quickstart.leftovers import end_leftovers
@@ -77,7 +77,8 @@ async def _bring_up(stack: Stack, console: Console) -> str:
         console.line(line)
     if found := transcript.problems(turns, mcp_calls.hidden_input()):
         raise DemonstrationFailed(found)
-    _announce(made, console)
+    directory = clients.write(stack.data_dir, made["mcp_url"], token, made["token_file"])
+    _announce(made, directory, console)
     return token
 
 
@@ -85,11 +86,15 @@ def _read_token(path: str) -> str:
     return Path(path).read_text().strip()
 
 
-def _announce(made: dict[str, Any], console: Console) -> None:
+def _announce(made: dict[str, Any], directory: Path, console: Console) -> None:
     console.line()
     console.line(f"MCP endpoint    {made['mcp_url']}")
     console.line(f"Client config   {made['client_file']}   (holds the token; give it to your MCP client)")
-    console.line("                lines for Claude Code, Codex CLI, VS Code and others: docs/howto/connect-a-client.md")
+    console.line(
+        f"                for Claude Desktop, VS Code and Cursor: {directory}   (docs/howto/connect-a-client.md says where they go)"
+    )
+    for name, command in clients.command_lines(made["mcp_url"], made["token_file"]).items():
+        console.line(f"{name:<15} {command}")
     console.line(f"Admin           {made['admin_url']}   user: {made['admin_name']}")
     if made["admin_password"]:
         console.line(f"                one-time password: {made['admin_password']}   (shown now only; change it after you log in)")

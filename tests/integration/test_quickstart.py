@@ -1,5 +1,6 @@
 """``bin/quickstart`` as a newcomer runs it: a demonstration, a configuration that works, clear refusals, nothing left behind."""
 
+import asyncio
 import json
 import os
 import re
@@ -11,6 +12,9 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+
+from mcp import Client, StdioServerParameters
+from mcp.client.stdio import stdio_client
 
 from tests.support.mcp_client import connect
 from tests.support.processes import describe, pids_mentioning, pids_with_environment
@@ -177,7 +181,21 @@ def test_two_at_once_on_one_data_directory_are_refused(tmp_path: Path) -> None:
     assert left_behind(data_dir) == []
 
 
-def test_the_client_in_the_getting_started_page_does_what_the_page_says(tmp_path: Path) -> None:
+async def reach_by_configurations(data_dir: Path) -> None:
+    """Every file for a client leads to the tools for models."""
+    files = list((data_dir / "clients").iterdir())
+    assert {stat.S_IMODE(file.stat().st_mode) for file in files} == {0o600}
+    found = {file.name: json.loads(file.read_text()) for file in files}
+    for server in (found["vscode-mcp.json"]["servers"]["holdline"], found["cursor-mcp.json"]["mcpServers"]["holdline"]):
+        async with connect(server["url"], server["headers"]["Authorization"].removeprefix("Bearer ")) as caller:
+            assert len((await caller.client.list_tools()).tools) == 4
+    bridge = found["claude_desktop_config.json"]["mcpServers"]["holdline"]
+    started = StdioServerParameters(command=bridge["command"], args=bridge["args"], env=bridge["env"], cwd=data_dir)
+    async with Client(stdio_client(started)) as client:
+        assert len((await client.list_tools()).tools) == 4
+
+
+def test_what_it_prepares_for_clients_and_the_one_of_the_getting_started_page_work(tmp_path: Path) -> None:
     data_dir = tmp_path / ".holdline"
     example = re.search(r"```python\n(.*?)```", (ROOT / "docs/getting-started.md").read_text(), re.DOTALL)
     assert example is not None
@@ -188,5 +206,9 @@ def test_the_client_in_the_getting_started_page_does_what_the_page_says(tmp_path
         assert promised is not None
         assert promised[1] in ran.stdout
         assert "42" in ran.stdout
+        printed = data_dir.with_suffix(".log").read_text()
+        assert all(line in printed for line in ("claude mcp add", "codex mcp add", "npx @modelcontextprotocol/inspector"))
+        assert (data_dir / "api_token").read_text().strip() not in printed
+        asyncio.run(reach_by_configurations(data_dir))
         quickstart.terminate()
         assert quickstart.wait(SECONDS) == 0
