@@ -181,7 +181,7 @@ def _credential(stack: Stack) -> str:
 
 
 async def _still_works(calm: Terminal) -> None:
-    await calm.send("after\n")
+    await calm.send("after\n", wait_seconds=30)
     assert calm.seen.splitlines() == ["before", "before", "after", "after"]
     assert calm.result["state"] == "awaiting_input"
 

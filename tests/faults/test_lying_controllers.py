@@ -117,7 +117,7 @@ async def test_frames_about_others_and_frames_that_are_none_end_the_connection_a
                 await (liar.send(frame) if isinstance(frame, Message) else liar.send_raw(frame))
 
             await _is_refused(own_stack, credential, send)
-        await victim.send("after\n")
+        await victim.send("after\n", wait_seconds=30)
         assert own_stack.database.transcript(victim.session_id) == b"before\r\nbefore\r\nafter\r\nafter\r\n"
         assert (victim.result["state"], victim.kind) == ("awaiting_input", "line")
         assert own_stack.database.state(victim.session_id) == "RUNNING"
@@ -189,7 +189,7 @@ async def test_floods_of_one_controller_hold_up_no_other_and_cost_no_memory(own_
         ):
             flood = asyncio.create_task(_flood(own_stack, credential, frame, count))
             for number in range(3):
-                await calm.send(f"line {number}\n")
+                await calm.send(f"line {number}\n", wait_seconds=30)
                 assert calm.result["state"] == "awaiting_input"
                 assert f"line {number}" in calm.result["output"]
             await flood

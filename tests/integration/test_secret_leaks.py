@@ -95,7 +95,7 @@ async def _leaky_turn(caller: Caller) -> Terminal:
     await session.send(f"{CANARY}\n")
     assert session.kind == "secret"
     await session.send(secret="sudo")
-    await session.until_output("Done?")
+    await session.until_output("Done?", 60)
     assert "<******>" in session.seen
     return session
 
@@ -104,7 +104,7 @@ async def _sudo_turn(caller: Caller) -> Terminal:
     session = await caller.start("sudo -k id")
     assert (session.result["state"], session.kind) == ("awaiting_input", "secret")
     await session.send(secret="sudo")
-    await session.until("exited")
+    await session.until("exited", 60)
     assert "uid=0(root)" in session.seen
     return session
 
