@@ -106,7 +106,7 @@ def _may_see_metrics(scope: Scope) -> bool:
     headers: Mapping[bytes, bytes] = dict(scope["headers"])
     if conf.metrics_token:
         return hmac.compare_digest(headers.get(b"authorization", b""), f"Bearer {conf.metrics_token}".encode())
-    return conf.has_local_metrics and not _FORWARDED & headers.keys() and _is_loopback(scope.get("client"))
+    return conf.local_metrics and not _FORWARDED & headers.keys() and _is_loopback(scope.get("client"))
 
 
 def _is_loopback(client: tuple[str, int] | None) -> bool:

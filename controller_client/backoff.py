@@ -7,6 +7,7 @@ from controller_client.protocol.limits import (
     RECONNECT_MIN_SECONDS,
     RECONNECT_REFUSED_SECONDS,
     RECONNECT_RESET_AFTER_SECONDS,
+    RECONNECT_SERVED_SECONDS,
 )
 
 
@@ -27,6 +28,10 @@ class Backoff:
     def refused_delay(self) -> float:
         """The wait after a refusal that time alone rarely cures; jittered by a tenth, for the same reason."""
         return RECONNECT_REFUSED_SECONDS * self._random.uniform(0.9, 1.1)
+
+    def was_welcomed(self) -> None:
+        """The server is back and serves: what it took to reach it must not keep a caller waiting when it fails once more."""
+        self._ceiling = min(self._ceiling, RECONNECT_SERVED_SECONDS)
 
     def was_sent_away(self) -> None:
         """The server closed a connection that had served, because it is being stopped: the series begins anew."""

@@ -121,6 +121,7 @@ class Daemon:
         try:
             summaries = await self._router.survey()
             welcome = await connection.handshake(self._hello(summaries))
+            self._backoff.was_welcomed()
             logger.info("connected under epoch %d with %d session(s)", connection.epoch, len(summaries))
             self._router.connect(connection, welcome)
             await self._serve(connection, welcome.heartbeat_seconds)

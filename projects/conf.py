@@ -117,7 +117,7 @@ class Conf:
         return str(settings.METRICS_TOKEN)
 
     @property
-    def has_local_metrics(self) -> bool:
+    def local_metrics(self) -> bool:
         """LOCAL_METRICS: without METRICS_TOKEN, whether the machine itself may see the metrics."""
         return bool(settings.LOCAL_METRICS)
 

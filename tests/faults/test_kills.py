@@ -29,7 +29,7 @@ def _committed(stack: Stack, session_id: str) -> int:
 
 def _wait_for_more(stack: Stack, session_id: str) -> None:
     seen = _committed(stack, session_id)
-    wait_until(lambda: _committed(stack, session_id) > seen, 30, "more output to be committed")
+    wait_until(lambda: _committed(stack, session_id) > seen, 90, "more output to be committed")
 
 
 def _restart_server(stack: Stack) -> None:

@@ -41,7 +41,7 @@ async def test_a_dialogue_is_reported_prompt_by_prompt_and_ends_with_the_exit_co
     await talk.type(secret=b"hunter2\n")
     done = await talk.done()
     assert (done.end_reason, done.exit_code, done.signal, done.survivors, done.notes) == ("exited", 7, None, [], [])
-    assert talk.output == b"Name: joe\r\nPassword: \r\nhello joe/hunter2\r\n"
+    assert talk.output == b"Name: joe\r\nPassword: \r\nhello joe/******\r\n"
     assert done.streams[0].next_offset == len(talk.output)
 
 

@@ -121,9 +121,10 @@ async def test_a_single_signal_reaches_the_tree_and_leaves_the_decision_to_the_p
     assert (await talk.terminate(signal="SIGUSR1", escalate=False)).failure is None
     await talk.until(lambda: b"reloading" in talk.output or talk.all_of(InteractiveCmdDone), "the trap")
     assert b"reloading" in talk.output
-    await talk.terminate(signal="INT", escalate=False)
+    # Not INT: a bash whose child ended otherwise than by it goes on.
+    await talk.terminate(signal="HUP", escalate=False)
     done = await talk.done()
-    assert (done.end_reason, done.signal) == ("terminated", "SIGINT")
+    assert (done.end_reason, done.signal) == ("terminated", "SIGHUP")
 
 
 async def test_an_unknown_signal_is_refused(host: HolderHost) -> None:

@@ -8,6 +8,7 @@ from controller_client.protocol.limits import (
     RECONNECT_MIN_SECONDS,
     RECONNECT_REFUSED_SECONDS,
     RECONNECT_RESET_AFTER_SECONDS,
+    RECONNECT_SERVED_SECONDS,
 )
 
 
@@ -52,3 +53,14 @@ def test_a_host_that_was_sent_elsewhere_starts_the_series_anew() -> None:
         backoff.next_delay()
     backoff.was_sent_away()
     assert backoff.next_delay() <= RECONNECT_MIN_SECONDS
+
+
+def test_a_host_that_was_served_is_soon_back() -> None:
+    backoff = Backoff(random.Random(1))
+    for _ in range(8):
+        backoff.next_delay()
+    backoff.was_welcomed()
+    assert backoff.next_delay() <= RECONNECT_SERVED_SECONDS
+    fresh = Backoff(random.Random(1))
+    fresh.was_welcomed()
+    assert fresh.next_delay() <= RECONNECT_MIN_SECONDS
