@@ -8,7 +8,7 @@ import asyncio
 import logging
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
@@ -77,24 +77,25 @@ class DirectoryWatch:
 
     def _run(self, loop: asyncio.AbstractEventLoop) -> None:
         # Here, because it takes a while and most daemons are never asked to wait for a log.
-        from watchfiles._rust_notify import RustNotify, WatchfilesRustInternalError
+        from watchfiles._rust_notify import RustNotify
 
         watcher: RustNotify | None = None
         while directories := self._wanted():
             try:
                 # Not recursive; what may not be watched, or is not there, is left out.
                 fresh = RustNotify(sorted(directories), False, False, 0, False, True)
-            except (OSError, WatchfilesRustInternalError) as error:
-                logger.warning("no changes of files are told: %s", type(error).__name__)
-                self._is_stale.wait(RETRY_SECONDS)
-                continue
-            # Only now, so that no change falls between the two.
-            new, self._armed = directories - self._armed, directories
-            with suppress(RuntimeError):
+                # Only now, so that no change falls between the two.
+                new, self._armed = directories - self._armed, directories
                 loop.call_soon_threadsafe(self._ring_all, new)
                 _end(watcher, partial(self._tell, loop))
-                self._tell_all(loop, fresh)
-            watcher = fresh
+                watcher = fresh
+                self._tell_all(loop, watcher)
+            except (OSError, RuntimeError) as error:
+                if loop.is_closed():
+                    self.close()
+                logger.warning("no changes of files are told: %s", type(error).__name__)
+                self._armed = frozenset()
+                self._is_stale.wait(RETRY_SECONDS)
         _end(watcher, None)
 
     def _wanted(self) -> frozenset[str]:
@@ -111,7 +112,7 @@ class DirectoryWatch:
         while not self._is_stale.is_set():
             changes = watcher.watch(GATHER_MS, STEP_MS, int(IDLE_SECONDS * 1000), self._is_stale)
             self._tell(loop, changes)
-            if changes == "timeout" and not self._bells:
+            if changes == "timeout" and (loop.is_closed() or not self._bells):
                 return
 
     def _tell(self, loop: asyncio.AbstractEventLoop, changes: set[tuple[int, str]] | str) -> None:

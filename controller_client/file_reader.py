@@ -99,6 +99,7 @@ class _Log:
         start = self._skip_hole(position, size) if max_bytes else position
         raw = os.pread(self.descriptor, min(max_bytes, MAX_FILE_CHUNK_BYTES), start) if start is not None else b""
         start = position if start is None else start
+        raw = raw[: self._written_length(start, raw, size)]
         end = start + len(raw)
         data = raw if is_over and end >= size else raw[: _complete_length(raw)]
         has_left = end < size and (bool(raw) or max_bytes == 0)
@@ -122,6 +123,20 @@ class _Log:
         except OSError as error:
             return None if error.errno == errno.ENXIO else position
         return start if start - position >= LEAST_HOLE_BYTES else position
+
+    def _written_length(self, start: int, raw: bytes, size: int) -> int:
+        """How much of ``raw`` is written: the zeros before a hole that reaches to the end are space for what is to come."""
+        if _SEEK_DATA is None or size - start < LEAST_HOLE_BYTES or not raw.endswith(b"\0"):
+            return len(raw)
+        with suppress(OSError):
+            hole = os.lseek(self.descriptor, start, os.SEEK_HOLE)
+            if hole - start >= len(raw) or size - hole < LEAST_HOLE_BYTES:
+                return len(raw)
+            with suppress(OSError):
+                os.lseek(self.descriptor, hole, _SEEK_DATA)
+                return len(raw)
+            return len(raw[: hole - start].rstrip(b"\0"))
+        return len(raw)
 
 
 class _Series:

@@ -5,6 +5,7 @@ import os
 import shlex
 import subprocess
 import sys
+import uuid
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -102,3 +103,36 @@ def test_every_list_shows_its_rows(own_stack: Stack, page: Page, place: str, exp
     keep_picture(page, place)
     assert expected in page.text("#result_list")
     assert page.errors == []
+
+
+async def test_a_monitor_is_shown_with_what_it_read_and_is_stopped_without_its_log(own_stack: Stack, page: Page) -> None:
+    monitors = f"http://127.0.0.1:{own_stack.port}/admin/projects/monitor/"
+    log = own_stack.log_root / f"app {BIDI}.log"
+    log.write_text(f"first line\n{HOSTILE}\n\x1b[31mred\n")
+    new = {"session_id": str(uuid.uuid4()), "session_type": "file", "log_file": str(log), "metadata": {"host": HOSTILE}}
+    async with connect(own_stack.url, own_stack.provisioned.token) as caller:
+        await caller.call("start_session_monitor", **new)
+        await caller.call("get_session_updates", session_id=new["session_id"])
+        page.open(f"{monitors}?q={new['session_id']}")
+        keep_picture(page, "monitors")
+        listed = page.text("#result_list")
+        assert "Active" in listed
+        assert "\\u202egnp.exe" in listed
+
+        page.click("#result_list tbody th a")
+        keep_picture(page, "monitor")
+        shown = page.text("#content")
+        assert "first line" in shown
+        assert HOSTILE in shown
+        assert "\\x1b[31mred" in shown
+        assert page.errors == []
+        assert "owned" not in page.evaluate("document.title")
+
+        page.open(f"{monitors}?q={new['session_id']}")
+        page.evaluate("document.querySelector('input.action-select').click()")
+        page.evaluate("document.querySelector('select[name=action]').value = 'stop'")
+        page.click("button[name=index]")
+        keep_picture(page, "monitor-stopped")
+        assert "Monitors stopped: 1." in page.text(".messagelist")
+        assert (await caller.refusal("get_session_updates", session_id=new["session_id"]))["code"] == "SESSION_NOT_FOUND"
+    assert log.exists()

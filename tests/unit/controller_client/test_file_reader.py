@@ -356,6 +356,19 @@ def test_space_that_was_allocated_in_advance_is_nothing_yet(log: Path) -> None:
     assert reader.look().data.startswith(b"first\n")
 
 
+def test_space_that_is_allocated_behind_what_is_written_is_nothing_yet(log: Path) -> None:
+    reader = Reader(log)
+    for number in range(3):
+        with log.open("r+b") as file:
+            file.seek(number * 7)
+            file.write(b"line %d\n\0" % number)
+            file.truncate(1 << 40)
+        assert reader.rest() == b"line %d\n" % number
+        os.truncate(log, (number + 1) * 7)
+    write(log, b"\0" * (LEAST_HOLE_BYTES * 2) + b"end\n")
+    assert len(reader.rest()) == LEAST_HOLE_BYTES * 2 + 4
+
+
 @pytest.mark.parametrize("mark", ["x", "1:2", "9:abc:-1", "999999999999999999999:a:1", ":::"])
 def test_a_mark_that_is_none_is_continued_by_nothing(log: Path, mark: str) -> None:
     write(log, b"content\n")
