@@ -71,7 +71,7 @@ class EnrolmentCodeAdmin(_ManagedAdmin):
         "created_at",
         "expires_at",
         "used_at",
-        "used_from",
+        "shown_peer",
         "revoked_at",
     )
 
@@ -113,6 +113,11 @@ class EnrolmentCodeAdmin(_ManagedAdmin):
             EnrolmentCode.objects.filter(pk=code.pk).update(revoked_at=timezone.now())
             audit(actor_of(request), "enrolment_code.withdraw", (code.project_id, None, None), {"key_id": code.key_id})
             self.message_user(request, f"Withdrawn: {code}", messages.SUCCESS)
+
+    @admin.display(description="used from")
+    def shown_peer(self, code: EnrolmentCode) -> str:
+        """The address it was used from."""
+        return shortened(code.used_from) or "-"
 
     @admin.display(description="made by")
     def shown_maker(self, code: EnrolmentCode) -> str:

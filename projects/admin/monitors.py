@@ -22,7 +22,7 @@ TAIL_BYTES = 8192
 class MonitorAdmin(ReadOnlyAdmin[Monitor]):
     """Newest first. The action stops monitors and keeps their logs; it needs ``terminate_session``."""
 
-    list_display = ("shown_file", "status", "session_type", "host", "read_bytes", "lasted", "started_by", "started_at")
+    list_display = ("shown_file", "status", "session_type", "host", "read_bytes", "lasted", "starter", "started_at")
     list_filter = ("status", "session_type", "controller", "project", "started_at")
     list_select_related = ("project", "controller")
     search_fields = ("log_file", "started_by", "stopped_by")
@@ -33,9 +33,9 @@ class MonitorAdmin(ReadOnlyAdmin[Monitor]):
         (None, {"fields": ("whole_file", "status", "session_type", "session_id", "shown_metadata", "controller", "project")}),
         (
             "Life",
-            {"fields": ("started_at", "started_by", "read_at", "stopped_at", "stopped_by", "lasted", "log_deleted", "log_kept_reason")},
+            {"fields": ("started_at", "starter", "read_at", "stopped_at", "stopper", "lasted", "log_deleted", "kept_because")},
         ),
-        ("Place", {"fields": ("file_position", "file_identity", "read_bytes", "first_offset", "last_event")}),
+        ("Place", {"fields": ("file_position", "shown_identity", "read_bytes", "first_offset", "last_event")}),
     )
 
     def get_fieldsets(self, request: HttpRequest, obj: Monitor | None = None) -> Any:
@@ -55,7 +55,18 @@ class MonitorAdmin(ReadOnlyAdmin[Monitor]):
 
     def get_readonly_fields(self, request: HttpRequest, obj: Monitor | None = None) -> Any:
         """All of them."""
-        computed = ("whole_file", "shown_metadata", "lasted", "read_bytes", "last_event", "tail")
+        computed = (
+            "starter",
+            "stopper",
+            "kept_because",
+            "shown_identity",
+            "whole_file",
+            "shown_metadata",
+            "lasted",
+            "read_bytes",
+            "last_event",
+            "tail",
+        )
         return (*super().get_readonly_fields(request, obj), *computed)
 
     def has_stop_permission(self, request: HttpRequest) -> bool:
@@ -89,6 +100,26 @@ class MonitorAdmin(ReadOnlyAdmin[Monitor]):
     def shown_metadata(self, monitor: Monitor) -> str:
         """As the caller gave it."""
         return visible(", ".join(f"{name}: {value}" for name, value in monitor.metadata.items())) or "-"
+
+    @admin.display(description="started by", ordering="started_by")
+    def starter(self, monitor: Monitor) -> str:
+        """Which caller."""
+        return shortened(monitor.started_by) or "-"
+
+    @admin.display(description="stopped by", ordering="stopped_by")
+    def stopper(self, monitor: Monitor) -> str:
+        """Which caller."""
+        return shortened(monitor.stopped_by) or "-"
+
+    @admin.display(description="log kept because")
+    def kept_because(self, monitor: Monitor) -> str:
+        """In the host's word."""
+        return shortened(monitor.log_kept_reason) or "-"
+
+    @admin.display(description="file identity")
+    def shown_identity(self, monitor: Monitor) -> str:
+        """In the host's words."""
+        return shortened(monitor.file_identity) or "-"
 
     @admin.display(description="host", ordering="controller__name")
     def host(self, monitor: Monitor) -> str:

@@ -63,7 +63,7 @@ class CommandSessionAdmin(ReadOnlyAdmin[CommandSession]):
     """Newest first. The transcript needs ``view_transcript``, the action ``terminate_session``."""
 
     change_form_template = "admin/projects/commandsession/change_form.html"
-    list_display = ("shown_command", "shown_state", "outcome", "lasted", "started_by", "host", "created_at")
+    list_display = ("shown_command", "shown_state", "outcome", "lasted", "starter", "host", "created_at")
     list_filter = (ActiveFilter, "state", "end_reason", "kind", "controller", "project", "created_at")
     list_select_related = ("project", "controller")
     search_fields = ("command", "started_by", "ended_by")
@@ -71,7 +71,7 @@ class CommandSessionAdmin(ReadOnlyAdmin[CommandSession]):
     show_full_result_count = False
     actions = ("terminate", "clear")
     fieldsets = (
-        (None, {"fields": ("whole_command", "state", "doing", "started_by", "controller", "project")}),
+        (None, {"fields": ("whole_command", "state", "doing", "starter", "controller", "project")}),
         (
             "Life",
             {"fields": ("created_at", "started_at", "ended_at", "lasted", "lifetime_seconds", "exit", "ended", "failure", "left_over")},
@@ -192,6 +192,11 @@ class CommandSessionAdmin(ReadOnlyAdmin[CommandSession]):
         """In one cell: how, by whom, and with which exit code or signal."""
         return self.ended(session) if self.exit(session) == "-" else f"{self.ended(session)}, {self.exit(session)}"
 
+    @admin.display(description="started by", ordering="started_by")
+    def starter(self, session: CommandSession) -> str:
+        """Which caller."""
+        return shortened(session.started_by) or "-"
+
     @admin.display(description="on", ordering="controller__name")
     def host(self, session: CommandSession) -> str:
         """Controller names are unique in their project only."""
@@ -221,7 +226,7 @@ class CommandSessionAdmin(ReadOnlyAdmin[CommandSession]):
         """Exit code, signal, or why it never ran."""
         if session.exit_code is not None:
             return str(session.exit_code)
-        return session.signal or session.failure_code or "-"
+        return shortened(session.signal or session.failure_code) or "-"
 
     @admin.display(description="why it never ran")
     def failure(self, session: CommandSession) -> str:

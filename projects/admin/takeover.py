@@ -11,6 +11,7 @@ from django.shortcuts import redirect
 
 from projects import services
 from projects.admin.access import actor_of
+from projects.admin.display import shortened
 from projects.authentication import Caller
 from projects.errors import ControllerActionError
 from projects.models import CommandSession
@@ -28,6 +29,7 @@ def context_of(request: HttpRequest, session: CommandSession) -> dict[str, Any]:
     """What the session's page shows of it."""
     return {
         "may_take_over": may_take_over(request) and session.state in ACTIVE and session.kind == CommandSession.Kind.INTERACTIVE,
+        "taken_by": shortened(session.taken_over_by),
         "is_mine": session.taken_over_by == actor_of(request),
         "is_hidden": session.terminal_state == "awaiting_input" and session.terminal_kind == "secret",
     }

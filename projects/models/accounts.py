@@ -68,7 +68,7 @@ class ApiToken(Credential):
         permissions = (("manage_apitoken", "Can make and revoke API tokens"),)
 
     def __str__(self) -> str:
-        return f"{self.name} ({self.key_id})"
+        return self.key_id
 
 
 class Controller(models.Model):

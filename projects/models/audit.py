@@ -29,7 +29,7 @@ class AuditEvent(models.Model):
         permissions = (("export_auditevent", "Can export the audit log"),)
 
     def __str__(self) -> str:
-        return f"{self.actor} {self.action}"
+        return f"{self.project_id} {self.seq}"
 
 
 class AuditMark(models.Model):

@@ -10,7 +10,7 @@ from django.test import Client
 from django.urls import NoReverseMatch, reverse
 from django.utils import timezone
 
-from projects.models import CommandSession, Controller, EnrolmentCode, Project
+from projects.models import CommandSession, Controller, EnrolmentCode, Monitor, Project
 from projects.output_log import NewChunk, append
 from tests.support.append_only import triggers_lifted
 from tests.support.rows import make_controller, make_session
@@ -42,12 +42,16 @@ def _rows() -> Controller:
     enrolment_code_create(project=controller.project, name="other")
     session = make_session(controller, stdout_next_offset=1)
     append([NewChunk(session.id, "stdout", 0, 1, b"x")])
+    Monitor.objects.create(session_id=session.id, project=controller.project, controller=controller, log_file="x", session_type="file")
     audit("x", "y", (controller.project_id, controller.id, session.id), {"a": "b"})
     return controller
 
 
-# What a page is found by, and what only operators write, into a form that checks it.
-OURS = {"key_id", "digest", "hash", "allowed_commands", "allowed_directories", "session_limits"}
+# What a page is found by, what is one of a few words of ours, and what only operators write, into a form that checks it.
+OURS = {
+    *("key_id", "digest", "hash", "action", "end_reason", "terminal_state", "terminal_kind", "terminal_evidence"),
+    *("allowed_commands", "allowed_directories", "session_limits"),
+}
 
 
 def _is_free(field: Any) -> bool:
