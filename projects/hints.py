@@ -7,8 +7,8 @@ from projects.results import Prompt, TerminalState
 _ANSWER: Final = {
     "line": "The program waits for a line: answer this prompt with send_command_input, input_text ending in \\n.",
     "secret": (
-        "The program asks for a secret and hides what is typed. Never guess one: send the one you were given, ending in \\n,"
-        " or keys=['ctrl-c'] to give up."
+        "The program asks for a secret and hides what is typed. Never guess one: name a stored one (secret='…', typed with Enter), or send"
+        " the one you were given, ending in \\n, or keys=['ctrl-c'] to give up."
     ),
     "key": "The program waits for a key: send_command_input with keys=[…] or the character itself, without \\n.",
     "screen": (
