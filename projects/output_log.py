@@ -5,9 +5,9 @@ range scan of the unique index wherever it starts. Statements are written out wh
 ORM takes ten times as long to build and read them.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from hashlib import sha256
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 from uuid import UUID
 
 from django.db import connection, transaction
@@ -36,6 +36,11 @@ _INSERT_CHUNK: Final = (
 _READ: Final = (
     'SELECT "offset", data FROM projects_outputchunk'
     ' WHERE session_id = %s AND stream = %s AND "offset" > %s AND "offset" < %s AND "offset" + size > %s ORDER BY "offset"'
+)
+# A budget's worth of each stream: more than that of one cannot be among the newest of both.
+_IN_ORDER: Final = (
+    'SELECT stream, "offset", seq, data FROM projects_outputchunk WHERE session_id = %s'
+    ' AND ((stream = %s AND "offset" > %s AND "offset" < %s) OR (stream = %s AND "offset" > %s AND "offset" < %s)) ORDER BY seq DESC'
 )
 _ANY_GAP: Final = "SELECT 1 FROM projects_outputgap WHERE session_id = %s AND stream = %s LIMIT 1"
 _VERIFIED: Final[dict[Stream, str]] = {
@@ -172,6 +177,25 @@ def pieces(session_id: UUID, stream: Stream, start: int, end: int) -> Iterator[b
         if data and position < end:
             yield bytes(data[: end - position])
         position += len(data)
+
+
+def newest_in_order(session_id: UUID, ends: Mapping[Stream, int], max_bytes: int) -> list[NewChunk]:
+    """The newest ``max_bytes`` of streams that end at ``ends``, in the order they were printed; the first piece may be cut."""
+    parameters: list[Any] = [as_parameter(session_id)]
+    for stream, end in ends.items():
+        parameters += [stream, end - max_bytes - MAX_CHUNK_BYTES, end]
+    with connection.cursor() as cursor:
+        cursor.execute(_IN_ORDER, parameters)
+        rows = cursor.fetchall()
+    found: list[NewChunk] = []
+    left = max_bytes
+    for stream, offset, seq, data in rows:
+        kept = bytes(data)[-left:]
+        found.append(NewChunk(session_id, stream, offset + len(data) - len(kept), seq, kept))
+        left -= len(kept)
+        if left <= 0:
+            break
+    return found[::-1]
 
 
 def trim(session_id: UUID, stream: Stream, retained_bytes: int) -> int:

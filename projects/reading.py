@@ -13,6 +13,7 @@ from projects.models import CommandSession
 from projects.output_view import view_page, view_screen, view_turn
 from projects.results import InteractiveOutputResult, TerminalState, View
 from projects.selectors import Snapshot
+from projects.stream_text import OrderedPiece, read_in_order
 from projects.turns import DEFAULT_OUTPUT_BYTES, terminal_result
 from projects.watching import clamped, watch
 
@@ -83,6 +84,7 @@ class SessionDetails:
     notes: tuple[str, ...]
     is_transcript_verified: bool | None
     receipts: tuple[Receipt, ...]
+    in_order: tuple[OrderedPiece, ...] | None
 
 
 async def controller_list(project_id: UUID) -> list[ControllerStatus]:
@@ -97,9 +99,9 @@ async def session_list(
     return await at_length(_session_list, project_id, active_only, controller, limit, before)
 
 
-async def session_get(project_id: UUID, session_id: UUID) -> SessionDetails:
-    """State, newest output, and receipts of one session. Raises SessionNotFound."""
-    return await at_length(_session_get, project_id, session_id)
+async def session_get(project_id: UUID, session_id: UUID, *, ordered_bytes: int = 0) -> SessionDetails:
+    """State, newest output, and receipts of one session; the newest ``ordered_bytes`` of both streams in order. Raises SessionNotFound."""
+    return await at_length(_session_get, project_id, session_id, ordered_bytes)
 
 
 async def session_read_output(
@@ -168,11 +170,12 @@ def _status(session: CommandSession) -> SessionStatus:
     )
 
 
-def _session_get(project_id: UUID, session_id: UUID) -> SessionDetails:
+def _session_get(project_id: UUID, session_id: UUID, ordered_bytes: int) -> SessionDetails:
     session = selectors.session_of(project_id, session_id)
     session_actions.touch(session_id, session.touched_at)
     now = selectors.session_snapshot(project_id, session_id)
     start = max(0, now.stdout_next_offset - TAIL_BYTES)
+    ends: dict[Stream, int] = {"stdout": now.stdout_next_offset, "stderr": now.stderr_next_offset}
     shown = view_turn(session_id, start, now.stdout_next_offset, TAIL_BYTES, is_final=True)
     return SessionDetails(
         status=_status(session),
@@ -193,6 +196,7 @@ def _session_get(project_id: UUID, session_id: UUID) -> SessionDetails:
             Receipt(at=event.created_at, actor=event.actor, action=event.action, detail=event.detail)
             for event in selectors.receipts_of(session_id)
         ),
+        in_order=tuple(read_in_order(session_id, ends, ordered_bytes)) if ordered_bytes else None,
     )
 
 

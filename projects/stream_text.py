@@ -3,7 +3,8 @@
 Bytes that are no UTF-8 become replacement characters. Runs in a database thread; the cost depends on what is returned.
 """
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from uuid import UUID
 
 from controller_client.protocol.messages import Stream
@@ -57,6 +58,34 @@ def read_ends(session_id: UUID, stream: Stream, end: int, budget_bytes: int) -> 
     omitted = tail.offset - head.next_offset
     marker = f"\n[… {omitted} bytes left out …]\n"
     return StreamText(head.text + marker + tail.text, 0, end, head.lost_bytes + tail.lost_bytes, omitted, head.next_offset)
+
+
+@dataclass(frozen=True, slots=True)
+class OrderedPiece:
+    """What one stream printed before the other printed more; ``text`` begins at ``offset`` of its stream."""
+
+    stream: Stream
+    offset: int
+    text: str
+
+
+def read_in_order(session_id: UUID, ends: Mapping[Stream, int], max_bytes: int) -> list[OrderedPiece]:
+    """The newest output of both streams in the order it was printed; a character split by the other stream comes with its last byte."""
+    pieces: list[OrderedPiece] = []
+    # Where a stream was left, and the beginning of a character that was not whole there.
+    left: dict[Stream, tuple[int, bytes]] = {}
+    for chunk in output_log.newest_in_order(session_id, ends, max_bytes):
+        at, begun = left.get(chunk.stream, (None, b""))
+        data = begun + chunk.data if at == chunk.offset else chunk.data[length_of_rest(None, chunk.data) :]
+        end = chunk.offset + len(chunk.data)
+        start, whole = end - len(data), complete_length(data)
+        left[chunk.stream] = (end, data[whole:])
+        text = data[:whole].decode(errors="replace")
+        if pieces and pieces[-1].stream == chunk.stream and text:
+            pieces[-1] = replace(pieces[-1], text=pieces[-1].text + text)
+        elif text:
+            pieces.append(OrderedPiece(chunk.stream, start, text))
+    return pieces
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,8 @@ from projects.tools.digest_output import DigestOutput
 from projects.tools.list_sessions import SessionOutput
 from projects.tools.terminal_output import PromptOutput, SessionId
 
+MAX_ORDERED_BYTES = 256 * 1024
+
 
 class GetSessionInput(ToolInput):
     """Arguments of get_session."""
@@ -24,7 +26,19 @@ class GetSessionInput(ToolInput):
             description="Also what came since you last asked for a digest, in short: lines, errors, warnings, progress. Moves only that."
         ),
     ] = False
+    ordered_bytes: Annotated[
+        int,
+        Field(ge=0, le=MAX_ORDERED_BYTES, description="Also the newest output of both streams as they were mixed, this many bytes of it."),
+    ] = 0
     digest_from: Annotated[int | None, Field(ge=0, le=2**62, description="Have the digest begin at this offset; moves nothing.")] = None
+
+
+class OrderedPieceOutput(ToolOutput):
+    """What one stream printed before the other printed more."""
+
+    stream: str
+    offset: int
+    text: str
 
 
 class ReceiptOutput(ToolOutput):
@@ -56,11 +70,16 @@ class SessionDetailsOutput(SessionOutput):
     notes: list[str]
     is_transcript_verified: bool | None = Field(description="The stored output has the digest that the host computed; null: not known.")
     receipts: list[ReceiptOutput] = Field(description="The newest actions on this session, oldest first.")
+    in_order: list[OrderedPieceOutput] | None = Field(
+        default=None,
+        exclude_if=lambda pieces: pieces is None,
+        description="Only with ordered_bytes: stdout and stderr in the order they were printed.",
+    )
     digest: DigestOutput | None = Field(default=None, exclude_if=lambda digest: digest is None, description="Only if it was asked for.")
 
 
 async def _handle(arguments: GetSessionInput, caller: Caller) -> dict[str, Any]:
-    details = await reading.session_get(caller.project_id, arguments.session_id)
+    details = await reading.session_get(caller.project_id, arguments.session_id, ordered_bytes=arguments.ordered_bytes)
     terminal = details.terminal
     shown = {"prompt": terminal.prompt, "activity": terminal.activity, "tail": terminal.output, "hint": terminal.hint}
     own = {name: getattr(details, name) for name in details.__dataclass_fields__ if name not in ("status", "terminal")}

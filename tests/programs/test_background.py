@@ -169,6 +169,25 @@ async def test_megabytes_read_in_parts_are_whole_and_split_no_character(caller: 
     assert end["exitCode"] == 0
 
 
+@pytest.mark.requirement("S4.R1.4")
+async def test_both_streams_can_be_seen_in_the_order_they_were_printed(caller: Caller) -> None:
+    started = await caller.call("start_command", command="while read x; do echo out$x; echo err$x >&2; done")
+    session_id = started["sessionId"]
+    for turn in ("1", "2", "3"):
+        await caller.call("write_input", sessionId=session_id, input=f"{turn}\n")
+        seen = ""
+        while f"out{turn}" not in seen or f"err{turn}" not in seen:
+            answer = await caller.call("read_output", sessionId=session_id, timeout=LONG_WAIT_MS)
+            assert answer["isActive"]
+            seen += answer["stdout"] + answer["stderr"]
+    assert "in_order" not in await caller.call("get_session", session_id=session_id)
+    pieces = (await caller.call("get_session", session_id=session_id, ordered_bytes=1000))["in_order"]
+    words = [word for piece in pieces for word in piece["text"].split()]
+    assert [word[3:] for word in words] == ["1", "1", "2", "2", "3", "3"]
+    assert all(word.startswith(piece["stream"][3:]) for piece in pieces for word in piece["text"].split())
+    await caller.call("stop_command", sessionId=session_id)
+
+
 # ---- write_input -----------------------------------------------------------------------------------------------------------
 
 

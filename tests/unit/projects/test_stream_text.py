@@ -4,10 +4,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from controller_client.protocol.messages import Stream
 from projects import output_log
 from projects.models import CommandSession
 from projects.output_log import NewChunk
-from projects.stream_text import read_ends, read_text
+from projects.stream_text import read_ends, read_in_order, read_text
 from tests.support.rows import make_controller, make_session
 
 pytestmark = pytest.mark.django_db
@@ -77,3 +78,20 @@ def test_of_a_stream_that_is_too_long_the_ends_are_shown(session: CommandSession
     assert found.text.endswith("line 0999\n")
     assert (found.omitted_bytes, found.omitted_offset, found.next_offset) == (len(data) - 1000, 250, len(data))
     assert read_ends(session.id, "stdout", len(data), len(data)).text == data.decode()
+
+
+def test_both_streams_come_in_the_order_they_were_printed_the_newest_first_to_stay(session: CommandSession) -> None:
+    printed: list[tuple[Stream, int, bytes]] = [
+        ("stdout", 0, b"one\n"),
+        ("stderr", 0, b"bad\xe2\x82"),
+        ("stdout", 4, b"two\n"),
+        ("stdout", 8, b"three\n"),
+        ("stderr", 5, b"\xacmore\n"),
+    ]
+    output_log.append([NewChunk(session.id, stream, offset, seq, data) for seq, (stream, offset, data) in enumerate(printed)])
+    ends: dict[Stream, int] = {"stdout": 14, "stderr": 11}
+    whole = [("stdout", 0, "one\n"), ("stderr", 0, "bad"), ("stdout", 4, "two\nthree\n"), ("stderr", 3, "€more\n")]
+    assert [(piece.stream, piece.offset, piece.text) for piece in read_in_order(session.id, ends, 1000)] == whole
+    newest = [("stdout", 11, "ee\n"), ("stderr", 6, "more\n")]
+    assert [(piece.stream, piece.offset, piece.text) for piece in read_in_order(session.id, ends, 9)] == newest
+    assert read_in_order(session.id, {"stdout": 0, "stderr": 0}, 9) == []
