@@ -1,0 +1,116 @@
+"""The pages of runs: who may see and do what, that foreign text stays text, and the buttons."""
+
+from typing import Any
+
+import pytest
+from django.contrib.auth import get_user_model
+from django.contrib.auth.models import Permission
+from django.test import Client
+from django.urls import reverse
+
+from agent import services
+from agent.models import AgentApproval, AgentRun, AgentStep
+from projects.models import Project
+
+pytestmark = pytest.mark.django_db(transaction=True)
+XSS = "<script>alert(1)</script>"
+
+
+@pytest.fixture
+def project() -> Project:
+    return Project.objects.create(name="acme")
+
+
+def run_of(project: Project, **changes: Any) -> AgentRun:
+    run = services.run_submit(project=project, task="tidy up", actor="test", model="scripted:demo")
+    AgentRun.objects.filter(id=run.id).update(**changes)
+    run.refresh_from_db()
+    return run
+
+
+def asked(run: AgentRun, command: str = "rm -rf x") -> AgentApproval:
+    call = {"id": "1", "name": "execute_command", "arguments": {"command": command}}
+    AgentStep.objects.create(run=run, number=1, text="I tidy up", calls=[call])
+    AgentRun.objects.filter(id=run.id).update(state=AgentRun.State.WAITING)
+    return AgentApproval.objects.create(
+        run=run, step_number=1, call_index=0, tool=call["name"], arguments=call["arguments"], risk="destructive"
+    )
+
+
+def staff(project: Project | None, *permissions: str) -> Client:
+    user = get_user_model().objects.create_user("op", password="x", is_staff=True)
+    user.user_permissions.set(Permission.objects.filter(codename__in=("view_agentrun", *permissions)))
+    if project is not None:
+        project.members.add(user)
+    client = Client()
+    client.force_login(user)
+    return client
+
+
+def url(name: str, *arguments: object) -> str:
+    return reverse(f"admin:agent_agentrun_{name}", args=arguments)
+
+
+def test_a_run_is_started_from_its_form(admin_client: Client, project: Project) -> None:
+    assert b"Start a run" in admin_client.get(url("changelist")).content
+    made = admin_client.post(url("new"), {"project": project.pk, "task": "look around", "model": "scripted:demo"})
+    run = AgentRun.objects.get()
+    assert made["Location"] == url("change", run.pk)
+    assert (run.task, run.submitted_by, run.state) == ("look around", "admin:admin", "queued")
+
+
+def test_the_page_shows_what_was_said_and_done_as_text_only(admin_client: Client, project: Project) -> None:
+    run = run_of(project, task=XSS)
+    asked(run, command=f"echo {XSS}\u202e")
+    for page in (url("changelist"), url("change", run.pk), url("live", run.pk)):
+        content = admin_client.get(page).content.decode()
+        assert XSS not in content
+        assert "\u202e" not in content
+    assert "I tidy up" in content
+    assert "&lt;script&gt;" in content
+
+
+def test_an_approval_is_answered_on_the_page_and_the_run_goes_on(admin_client: Client, project: Project) -> None:
+    run = run_of(project)
+    approval = asked(run)
+    assert b"Approve" in admin_client.get(url("live", run.pk)).content
+    admin_client.post(url("answer", run.pk, approval.pk), {"answer": "deny", "reason": "not today"})
+    approval.refresh_from_db()
+    run.refresh_from_db()
+    assert (approval.answer, approval.reason, approval.answered_by) == ("denied", "not today", "admin:admin")
+    assert run.state == "queued"
+
+
+def test_a_run_nobody_works_on_is_stopped_at_once(admin_client: Client, project: Project) -> None:
+    run = run_of(project)
+    assert admin_client.get(url("stop", run.pk)).status_code == 405
+    admin_client.post(url("stop", run.pk))
+    run.refresh_from_db()
+    assert (run.state, run.stop_reason) == ("stopped", "stopped")
+
+
+def test_whoever_may_only_look_sees_no_transcript_and_has_no_buttons(project: Project) -> None:
+    run = run_of(project)
+    approval = asked(run)
+    client = staff(project)
+    content = client.get(url("change", run.pk)).content
+    assert b"I tidy up" not in content
+    assert b"Approve" not in content
+    for page in (url("stop", run.pk), url("answer", run.pk, approval.pk), url("new")):
+        assert client.post(page, {"answer": "approve"}).status_code == 403
+    approval.refresh_from_db()
+    assert approval.answer == "pending"
+
+
+def test_runs_of_other_projects_do_not_exist(project: Project) -> None:
+    run = run_of(project)
+    approval = asked(run)
+    client = staff(None, "control_run", "view_run_transcript")
+    for page in (url("live", run.pk), url("stop", run.pk), url("answer", run.pk, approval.pk)):
+        assert client.post(page, {"answer": "approve"}).status_code == 404
+
+
+def test_a_run_can_only_be_stricter_than_its_project(admin_client: Client, project: Project) -> None:
+    refused = admin_client.post(url("new"), {"project": project.pk, "task": "x", "approvals": "auto"})
+    assert b"can only be stricter" in refused.content
+    assert not AgentRun.objects.exists()
