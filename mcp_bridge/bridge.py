@@ -1,6 +1,7 @@
 """The SDK's server over stdio in front of the SDK's client over HTTP: every request goes through as it is, and so does its answer.
 
-Nothing is kept between requests: a server that restarts is there again for the next one. Cancelling a call here cancels it there.
+Nothing is kept between requests: a server that restarts fails the calls that waited, and is there again for the next one. Cancelling a
+call here cancels it there.
 """
 
 from collections.abc import Awaitable, Callable
@@ -12,9 +13,9 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel import Server
 from mcp.server.stdio import stdio_server
-from mcp.shared._httpx_utils import create_mcp_http_client
 
 from mcp_bridge import __version__
+from mcp_bridge.patient_client import PatientClient
 
 Context = ServerRequestContext[Any, Any]
 Paging = types.PaginatedRequestParams | None
@@ -23,7 +24,7 @@ Paging = types.PaginatedRequestParams | None
 async def serve(url: str, token: str) -> None:
     """Serves stdin and stdout until the client closes them."""
     async with (
-        create_mcp_http_client(headers={"Authorization": f"Bearer {token}"}) as http,
+        PatientClient(token) as http,
         Client(streamable_http_client(url, http_client=http)) as upstream,
     ):
         server = build_server(upstream)

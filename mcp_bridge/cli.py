@@ -20,7 +20,10 @@ _LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "::1"})
 
 def console() -> None:
     """Entry point of the installed command."""
-    sys.exit(main(sys.argv[1:], os.environ))
+    code = main(sys.argv[1:], os.environ)
+    sys.stdout.flush()
+    # A thread of the library may still wait for a line on stdin: it would keep the process, and the client waiting for its end.
+    os._exit(code)
 
 
 def main(arguments: Sequence[str], environment: Mapping[str, str]) -> int:

@@ -1,15 +1,14 @@
 """The controller's distribution: what is in the wheel, and that it runs where nothing else of the project is."""
 
 import re
-import shutil
 import subprocess
-import sys
 import zipfile
 from email.parser import Parser
-from importlib.metadata import distribution
 from pathlib import Path
 
 import pytest
+
+from tests.support.wheels import build_wheel, install
 
 ROOT = Path(__file__).resolve().parents[2]
 SOURCE = ROOT / "controller_client"
@@ -18,14 +17,8 @@ DEPENDENCIES = {"msgspec", "pexpect", "tree-sitter", "tree-sitter-bash", "watchf
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Built from a copy, so that no build directory is left in the tree."""
-    directory = tmp_path_factory.mktemp("packaging")
-    copy = directory / "controller_client"
-    shutil.copytree(SOURCE, copy, ignore=shutil.ignore_patterns("__pycache__", "build", "*.egg-info"))
-    build = "from setuptools.build_meta import build_wheel; import sys; build_wheel(sys.argv[1])"
-    subprocess.run([sys.executable, "-c", build, str(directory)], cwd=copy, check=True, capture_output=True)
-    (built,) = directory.glob("*.whl")
-    return built
+    """Its wheel."""
+    return build_wheel(SOURCE, tmp_path_factory.mktemp("packaging"))
 
 
 def test_every_module_and_deployment_file_is_in_the_wheel(wheel: Path) -> None:
@@ -51,26 +44,9 @@ def _range(requirement: str) -> tuple[str, frozenset[str]]:
 
 
 def test_the_installed_command_runs_with_its_dependencies_alone(wheel: Path, tmp_path: Path) -> None:
-    environment = tmp_path / "environment"
-    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(environment)], check=True, capture_output=True)
-    python = environment / "bin" / "python"
-    install = [sys.executable, "-m", "pip", "--python", str(python), "install", "--quiet", "--no-deps", "--no-index", str(wheel)]
-    subprocess.run(install, check=True, capture_output=True)
-    (packages,) = (environment / "lib").glob("python*/site-packages")
-    for name in (*DEPENDENCIES, "ptyprocess"):
-        _copy_distribution(name, packages)
-    command = environment / "bin" / "holdline-controller"
-    shown = subprocess.run([command, "--help"], check=True, capture_output=True, text=True, cwd=tmp_path)
+    commands = install(wheel, tmp_path / "environment", (*DEPENDENCIES, "ptyprocess"))
+    shown = subprocess.run([commands / "holdline-controller", "--help"], check=True, capture_output=True, text=True, cwd=tmp_path)
     assert "run" in shown.stdout
     everything = "import controller_client.daemon, controller_client.holder, controller_client.spawner, sys; print('django' in sys.modules)"
-    imported = subprocess.run([python, "-c", everything], check=True, capture_output=True, text=True, cwd=tmp_path)
+    imported = subprocess.run([commands / "python", "-c", everything], check=True, capture_output=True, text=True, cwd=tmp_path)
     assert imported.stdout.strip() == "False"
-
-
-def _copy_distribution(name: str, packages: Path) -> None:
-    """The installed files of ``name``, so that the test needs no package index."""
-    for file in distribution(name).files or []:
-        if ".." not in file.parts and "__pycache__" not in file.parts:
-            target = packages / file
-            target.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(Path(str(file.locate())), target)
