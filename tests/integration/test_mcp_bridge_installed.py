@@ -22,7 +22,7 @@ from tests.support.wheels import build_wheel, install
 
 SOURCE = Path(__file__).resolve().parents[2] / "mcp_bridge"
 UNAVAILABLE = 69
-_SECONDS = 60
+_SECONDS = 120
 
 
 def everything_below(name: str) -> set[str]:
