@@ -91,6 +91,8 @@ def start_session(project_id: UUID, caller: Caller | None, controller: str | Non
 
 
 def _start_once(project_id: UUID, caller: Caller | None, controller: str | None, new: NewSession, request: Request | None) -> Acted:
+    # First of all: a repeated start that waits for the first one finds what that did, and not that its place is taken.
+    limit = _limit_of(project_id, new)
     if request is not None and (earlier := request.earlier()) is not None:
         return Acted(earlier.session_id, None, is_new=False)
     _count(caller, "start", 1)
@@ -98,7 +100,7 @@ def _start_once(project_id: UUID, caller: Caller | None, controller: str | None,
     host = selectors.controller_for(project_id, controller)
     if not selectors.is_online(host.lease_expires_at):
         raise ControllerOffline(host.name)
-    slot = _free_slot(project_id, new)
+    slot = _free_slot(project_id, new.kind, limit)
     session_id, now = uuid4(), timezone.now()
     seq, _, _ = dispatch.allocate_seq(host.id)
     start = new.build(seq=seq, session_id=str(session_id))
@@ -138,19 +140,24 @@ def _session_row(new: NewSession, start: StartInteractiveCmd | RunCommand, *, no
     )
 
 
-def _free_slot(project_id: UUID, new: NewSession) -> int | None:
-    """The first free place of this kind, by the database's own constraint; None where there is no limit. Raises SessionLimitReached."""
+def _limit_of(project_id: UUID, new: NewSession) -> int | None:
+    """How many of this kind there may be at once. Where there is a limit, starts come one after the other from here to their commit."""
     if new.kind != _KIND.INTERACTIVE and new.limit is None:
         return None
-    # One after the other: of many starts at once all but one would find their place taken, again and again.
     allowed = selectors.locked_session_limit_of(project_id)
-    limit = allowed if new.kind == _KIND.INTERACTIVE or new.limit is None else new.limit
-    active = selectors.sessions_with_slot(project_id, new.kind)
+    return allowed if new.kind == _KIND.INTERACTIVE else new.limit
+
+
+def _free_slot(project_id: UUID, kind: CommandSession.Kind, limit: int | None) -> int | None:
+    """The first free place of this kind, by the database's own constraint; None where there is no limit. Raises SessionLimitReached."""
+    if limit is None:
+        return None
+    active = selectors.sessions_with_slot(project_id, kind)
     taken = {slot for _, slot in active}
     for slot in range(1, limit + 1):
         if slot not in taken:
             return slot
-    raise SessionLimitReached(limit, [str(session_id) for session_id, _ in active], kind=new.kind.value)
+    raise SessionLimitReached(limit, [str(session_id) for session_id, _ in active], kind=kind.value)
 
 
 # ---- act on a session --------------------------------------------------------------------------------------------------

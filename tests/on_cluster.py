@@ -13,7 +13,21 @@ import pytest
 from tests.support.cluster import Backends, Cluster
 from tests.support.stack import deploy
 
-_TESTS: Final = ("tests/integration", "tests/faults", "tests/unit/projects")
+_TESTS: Final = (
+    "tests/integration",
+    "tests/faults",
+    # What is written out in SQL, or rests on locks.
+    "tests/unit/projects/inbound",
+    "tests/unit/projects/test_audit_log.py",
+    "tests/unit/projects/test_database.py",
+    "tests/unit/projects/test_dispatch.py",
+    "tests/unit/projects/test_duty.py",
+    "tests/unit/projects/test_output_log.py",
+    "tests/unit/projects/test_retention.py",
+    "tests/unit/projects/test_search.py",
+    "tests/unit/projects/test_services.py",
+    "tests/unit/projects/test_sweeper.py",
+)
 _ELSEWHERE: Final = {
     "tests/integration/test_connection.py": "the daemon's own connection, against a scripted server",
     "tests/integration/test_daemon.py": "a daemon against a scripted server",
@@ -26,8 +40,6 @@ _ELSEWHERE: Final = {
     "tests/integration/test_mcp_inspector.py": "the face of the protocol",
     "tests/integration/test_mcp_typescript.py": "the face of the protocol",
     "tests/faults/test_monitors.py": "files of a host; what the server stores of them is tested without faults",
-    "tests/unit/projects/admin/*": "pages; what they read and do is tested beside them",
-    "tests/unit/projects/tools/*": "arguments and answers",
 }
 """What is left out by default, and what it is about instead."""
 
@@ -51,9 +63,6 @@ def pytest_configure(config: pytest.Config) -> None:
         config.option.ignore_glob = [*(config.option.ignore_glob or []), *(str(config.rootpath / path) for path in _ELSEWHERE)]
 
 
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Of the unit tests those that use the database; all that were named, if any were."""
-    if config.args_source is pytest.Config.ArgsSource.ARGS:
-        return
-    units = config.rootpath / "tests" / "unit"
-    items[:] = [item for item in items if units not in item.path.parents or item.get_closest_marker("django_db")]
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Everything but what is about SQLite."""
+    items[:] = [item for item in items if not item.get_closest_marker("sqlite")]

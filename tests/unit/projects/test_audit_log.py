@@ -69,7 +69,7 @@ def test_the_database_refuses_to_change_remove_or_replace_a_row(project_id: UUID
     assert audit_verify(project_id).rows == 3
 
 
-@pytest.mark.skipif(connection.vendor != "sqlite", reason="opens the file")
+@pytest.mark.sqlite
 def test_it_refuses_also_whoever_opens_the_file_without_us(project_id: UUID) -> None:
     with closing(sqlite3.connect(str(connection.settings_dict["NAME"]), timeout=20)) as stranger:
         with pytest.raises(sqlite3.DatabaseError, match="append-only"):

@@ -61,6 +61,7 @@ def _create_impatiently(name: str, tries: list[str]) -> Project:
             cursor.execute("PRAGMA busy_timeout = 20000")
 
 
+@pytest.mark.sqlite
 async def test_a_lock_is_waited_for_by_trying_again_and_then_reported() -> None:
     tries: list[str] = []
     with _locked(), pytest.raises(StorageUnavailable):
