@@ -29,6 +29,9 @@ _TESTS: Final = (
     "tests/unit/projects/test_sweeper.py",
 )
 _ELSEWHERE: Final = {
+    "tests/integration/test_agent_endpoint.py": "wires of models",
+    "tests/integration/test_agent_evaluation.py": "tasks for models",
+    "tests/integration/test_agent_models.py": "wires of models, and what is judged of their answers",
     "tests/integration/test_connection.py": "the daemon's own connection, against a scripted server",
     "tests/integration/test_daemon.py": "a daemon against a scripted server",
     "tests/integration/test_daemon_pipes.py": "a daemon against a scripted server",

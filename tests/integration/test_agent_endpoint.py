@@ -1,5 +1,8 @@
 """The client of an endpoint, over the real wires, where a whole run would only take longer."""
 
+import os
+import subprocess
+import sys
 from typing import Any
 
 import pytest
@@ -7,6 +10,7 @@ import pytest
 from agent.conversation import Answer, Call, Conversation, Exchange, ModelNotUsable, ModelSilent
 from agent.endpoint import EndpointClient
 from tests.support.model_server import Fails, ModelServer, Says, in_turn
+from tests.support.stack import PROJECT_ROOT
 
 WIRES = ("openai", "anthropic")
 _ASKED = Conversation(instructions="be brief", task="the task")
@@ -71,3 +75,9 @@ def test_a_missing_key_is_named(settings: Any) -> None:
     settings.AGENT_OPENAI_URL = settings.OPENAI_API_KEY = ""
     with pytest.raises(ModelNotUsable, match="OPENAI_API_KEY"):
         EndpointClient("openai:any")
+
+
+def test_a_server_without_runs_does_not_import_the_libraries_of_models() -> None:
+    looks = "import config.asgi, sys; sys.exit(bool({'pydantic_ai', 'openai', 'anthropic'} & set(sys.modules)))"
+    environment = {**os.environ, "DJANGO_SETTINGS_MODULE": "config.settings.test"}
+    assert subprocess.run([sys.executable, "-c", looks], cwd=PROJECT_ROOT, env=environment, check=False).returncode == 0
