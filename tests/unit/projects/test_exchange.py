@@ -72,6 +72,23 @@ async def test_a_ring_is_heard_in_other_processes(layer: _Layer) -> None:
     assert not other.is_set()
 
 
+async def test_what_a_stranger_puts_into_the_layer_makes_somebody_look_at_most(layer: _Layer) -> None:
+    there, here, event = Exchange("there"), Exchange("here"), asyncio.Event()
+    there.join("a", event)
+    await await_until(lambda: layer.groups.get(module.GROUP), DEADLINE_SECONDS, "the other process to listen")
+    event.clear()
+    forged: list[dict[str, Any]] = [{}, {"names": 5}, {"names": [["a"], {"b": 1}, None]}, {"names": "b" * 10_000}, {"command": "id"}]
+    for message in forged:
+        await layer.group_send(module.GROUP, {"type": "doorbell", "process": ["x"], **message})
+
+    def is_heard() -> bool:
+        here.ring("a")
+        return event.is_set()
+
+    await await_until(is_heard, DEADLINE_SECONDS, "an honest ring to be heard again")
+    assert there.listeners() == {"a": 1}
+
+
 async def test_rings_are_lost_and_counted_while_the_layer_is_away_and_heard_when_it_is_back(layer: _Layer) -> None:
     layer.mode = "broken"
     there, here, event = Exchange("there"), Exchange("here"), asyncio.Event()
