@@ -223,7 +223,7 @@ def main() -> None:
         options.json.write_text(json.dumps([*earlier, *map(asdict, points)], indent=1) + "\n")
 
 
-async def _warm_up(hosts: Crowd) -> None:
+async def warm_up(hosts: Crowd) -> None:
     """Each process has its threads and connections, and has served both kinds of requests."""
     for number in range(len(hosts.cluster.worker_ports)):
         async with hosts.cluster.caller_at(number) as caller:
@@ -233,7 +233,7 @@ async def _warm_up(hosts: Crowd) -> None:
 
 async def _run(hosts: Crowd, options: argparse.Namespace) -> list[Point]:
     names = hosts.names[: max(1, int(options.active * options.controllers))]
-    await _warm_up(hosts)
+    await warm_up(hosts)
     base = sum(map(resident_bytes, hosts.server_pids()))
     await asyncio.to_thread(hosts.connect)
     await asyncio.sleep(5)
