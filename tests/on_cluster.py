@@ -1,7 +1,6 @@
 """A plugin of pytest: every stack is a cluster, and the test process's own database and channel layer are on PostgreSQL and Redis too.
 
-``python -m pytest -p tests.on_cluster [arguments]``. Without arguments it runs what stands on the server's storage or its channel
-layer, as ``bin/test`` does after everything was run on one embedded server.
+``bin/test --cluster [arguments]``. Without arguments it runs what stands on the server's storage or its channel layer.
 """
 
 import os
@@ -42,6 +41,7 @@ _ELSEWHERE: Final = {
     "tests/integration/test_mcp_conformance.py": "the face of the protocol",
     "tests/integration/test_mcp_inspector.py": "the face of the protocol",
     "tests/integration/test_mcp_typescript.py": "the face of the protocol",
+    "tests/integration/test_secret_leaks.py": "brings its own databases of both kinds",
     "tests/faults/test_monitors.py": "files of a host; what the server stores of them is tested without faults",
 }
 """What is left out by default, and what it is about instead."""

@@ -167,7 +167,7 @@ async def test_nothing_comes_of_what_is_broken(own_stack: Stack, host: HolderHos
     said = f"seed {seed}, {dict(fuzzers.counts)}, grown by MiB {grown}"
     assert grown["server"] < 96, said
     assert grown["holder"] < 16, said
-    log = (own_stack.root / "server.log").read_text(errors="replace")
+    log = own_stack.server_log()
     assert "Traceback" not in log, said
     assert '"exception"' not in log, said
     assert min(fuzzers.counts[name] for name in ("frames", "connections", "packed frames", "daemons")) > 10, said

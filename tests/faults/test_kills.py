@@ -36,7 +36,7 @@ def _restart_server(stack: Stack) -> None:
     epoch = stack.database.controller_epoch(stack.provisioned.controller)
     stack.kill_server()
     stack.start_server()
-    wait_until(lambda: stack.database.controller_epoch(stack.provisioned.controller) > epoch, 30, "the daemon to come back")
+    wait_until(lambda: stack.database.controller_epoch(stack.provisioned.controller) > epoch, 90, "the daemon to come back")
 
 
 async def assert_whole(stack: Stack, session_id: str, lines: int, spawn_log: Path) -> None:

@@ -42,7 +42,7 @@ def _committed(stack: Stack) -> int:
 
 def _wait_for_more(stack: Stack) -> None:
     seen = _committed(stack)
-    wait_until(lambda: _committed(stack) > seen, 30, "more output to be committed")
+    wait_until(lambda: _committed(stack) > seen, 90, "more output to be committed")
 
 
 def _kill_everything(stack: Stack) -> None:

@@ -1,7 +1,5 @@
 """Output that the database does not take for a while: it is logged, the program and the service go on, and nothing is missing later."""
 
-import sqlite3
-from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -19,18 +17,13 @@ _BROKEN = (
 )
 
 
-def _execute(stack: Stack, statement: str) -> None:
-    with closing(sqlite3.connect(stack.database.path, timeout=20)) as connection, connection:
-        connection.execute(statement)
-
-
-def _server_log(stack: Stack) -> str:
-    return (stack.root / "server.log").read_text()
-
-
 @pytest.mark.requirement("S4.R7.2", "S4.R7.4")
 @pytest.mark.parametrize(
-    ("breaks", "heals", "logged"), [(*_AWAY, "cannot be stored now"), (*_BROKEN, "no room left")], ids=["away", "broken"]
+    ("breaks", "heals", "logged"),
+    [
+        pytest.param(*_AWAY, "cannot be stored now", id="away"),
+        pytest.param(*_BROKEN, "no room left", id="broken", marks=pytest.mark.sqlite),
+    ],
 )
 async def test_output_that_cannot_be_stored_is_logged_and_stored_later(
     own_stack: Stack, tmp_path: Path, breaks: str, heals: str, logged: str
@@ -40,12 +33,12 @@ async def test_output_that_cannot_be_stored_is_logged_and_stored_later(
     async with own_stack.caller() as caller:
         token = (await caller.call("run_command", command=counting, timeout=120))["token"]
         await await_until(steps.exists, 20, "the job to run")
-        _execute(own_stack, breaks)
-        await await_until(lambda: logged in _server_log(own_stack), 20, "the failure to be logged")
+        own_stack.database.execute(breaks)
+        await await_until(lambda: logged in own_stack.server_log(), 20, "the failure to be logged")
         before = int(steps.read_text() or 0)
         await await_until(lambda: int(steps.read_text() or 0) > before + 20, 20, "the job to go on meanwhile")
         assert (await caller.call("list_controllers"))["controllers"], "the service is there"
-        _execute(own_stack, heals)
+        own_stack.database.execute(heals)
         stop.touch()
         await await_until(lambda: own_stack.database.state(token) == "EXITED", 60, "the job's end to be stored")
         answer = await caller.call("query_command_status", token=token)
