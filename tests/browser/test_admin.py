@@ -96,6 +96,7 @@ async def test_a_hostile_transcript_is_shown_as_text_and_a_session_is_terminated
         ("project", "first"),
         ("auditevent", "bootstrap"),
         ("apitoken", "session:read"),
+        ("controllercredential", "first"),
     ],
 )
 def test_every_list_shows_its_rows(own_stack: Stack, page: Page, place: str, expected: str) -> None:

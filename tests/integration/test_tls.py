@@ -56,7 +56,7 @@ async def _hang_up(connection: ServerConnection) -> None:
 async def test_a_connection_is_made_to_a_certificate_that_is_trusted_and_names_the_host(
     certificate: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async with serve(_hang_up, "localhost", 0, ssl=_context(certificate)) as server:
+    async with serve(_hang_up, "127.0.0.1", 0, ssl=_context(certificate)) as server:
         port = next(iter(server.sockets)).getsockname()[1]
         with pytest.raises(ServerUnreachable, match="certificate verify failed"):
             await open_connection(f"wss://localhost:{port}/", CREDENTIAL)
@@ -86,7 +86,7 @@ class _Answer(http.server.BaseHTTPRequestHandler):
 
 @contextmanager
 def _web_server(certificate: Path, answer: type[_Answer] = _Answer) -> Iterator[int]:
-    with http.server.ThreadingHTTPServer(("localhost", 0), answer) as server:
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), answer) as server:
         server.socket = _context(certificate).wrap_socket(server.socket, server_side=True)
         thread = threading.Thread(target=server.serve_forever)
         thread.start()
