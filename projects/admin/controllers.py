@@ -103,10 +103,10 @@ class ControllerAdmin(ReadOnlyAdmin[Controller]):
             Controller.objects.filter(pk=row.pk).update(alarmed_at=None, alarm="")
             audit(actor_of(request), "controller.dismiss_alarm", (row.project_id, row.pk, None), {"alarm": row.alarm})
 
-    @admin.display(description="alarm", boolean=True, ordering="alarmed_at")
-    def alarmed(self, controller: Controller) -> bool | None:
-        """No mark but where something that looked like a copy of its credential was refused: a red one."""
-        return False if controller.alarmed_at else None
+    @admin.display(description="alarm", ordering="alarmed_at")
+    def alarmed(self, controller: Controller) -> str:
+        """Where something that looked like a copy of its credential was refused."""
+        return "ALARM" if controller.alarmed_at else "-"
 
     @admin.display(description="alarm")
     def shown_alarm(self, controller: Controller) -> str:

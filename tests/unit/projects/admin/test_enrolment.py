@@ -76,7 +76,7 @@ def test_credentials_and_controllers_are_revoked_after_a_question(admin_client: 
 def test_an_alarm_is_seen_and_dismissed(admin_client: Client, project: Project) -> None:
     controller = controller_create(project=project, name="web-1")
     Controller.objects.update(alarmed_at=timezone.now(), alarm="evil<b>\u202e: this credential belongs to another daemon")
-    assert "icon-no" in admin_client.get(CONTROLLERS).content.decode().partition("field-alarmed")[2][:200]
+    assert '<td class="field-alarmed">ALARM</td>' in admin_client.get(CONTROLLERS).content.decode()
     page = admin_client.get(f"{CONTROLLERS}{controller.pk}/change/").content.decode()
     assert "evil&lt;b&gt;\\u202e: this credential belongs to another daemon" in page
     admin_client.post(CONTROLLERS, {"action": "dismiss", "_selected_action": str(controller.pk)})
