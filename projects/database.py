@@ -11,7 +11,7 @@ import atexit
 import random
 import select
 from collections.abc import Callable
-from typing import Any, Final, ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
 from django.db import InterfaceError, OperationalError, connection
 
@@ -73,13 +73,6 @@ async def _hop(threads: DatabaseThreads, work: Callable[[], T]) -> T:
         if attempt + 1 < ATTEMPTS:
             await asyncio.sleep(FIRST_BACKOFF_SECONDS * 2**attempt * random.uniform(0.5, 1.5))  # noqa: S311 - jitter, not a secret
     raise StorageUnavailable from cause
-
-
-UNSYNCED: Final = "(SELECT set_config('synchronous_commit', 'off', true)) AS unsynced"
-"""In a FROM of a PostgreSQL statement: a crash of the database may undo its transaction, which does not wait for the disk.
-
-For what may be done again without harm. What is committed after it, and does wait, keeps it too.
-"""
 
 
 def close_threads() -> None:

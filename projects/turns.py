@@ -15,7 +15,6 @@ import re2
 from django.db import connection
 
 from controller_client.protocol.session_state import SessionState
-from projects.database import UNSYNCED
 from projects.dispatch import Doorbell, as_parameter
 from projects.errors import InputRefused, InvalidPattern, StartFailed
 from projects.hints import hint_for, omitted_hint, refused_hint, takeover_hint
@@ -31,9 +30,7 @@ MAX_OUTPUT_BYTES: Final = 256 * 1024
 MIN_OUTPUT_BYTES: Final = 256
 MAX_PATTERN_CHARS: Final = 1000
 _PATTERN_MEMORY_BYTES: Final = 1 << 20
-_SHOWN: Final = "UPDATE projects_commandsession SET shown_offset = %s{source} WHERE id = %s AND shown_offset < %s"
-# Undone, it shows the same output again.
-_SHOWN_BY_VENDOR: Final = {"postgresql": _SHOWN.format(source=f" FROM {UNSYNCED}"), "sqlite": _SHOWN.format(source="")}
+_SHOWN: Final = "UPDATE projects_commandsession SET shown_offset = %s WHERE id = %s AND shown_offset < %s"
 
 _NEVER_BEGAN: Final = {SessionState.START_FAILED: "start_failed", SessionState.EXPIRED: "expired"}
 
@@ -156,7 +153,7 @@ def _conclude(turn: Turn, now: Snapshot, state: TerminalState) -> InteractiveOut
     shown = view_turn(turn.session_id, start, end, turn.max_output_bytes, is_final=state != "running")
     if turn.is_showing and shown.next_offset > now.shown_offset:
         with connection.cursor() as cursor:
-            cursor.execute(_SHOWN_BY_VENDOR[connection.vendor], [shown.next_offset, as_parameter(turn.session_id), shown.next_offset])
+            cursor.execute(_SHOWN, [shown.next_offset, as_parameter(turn.session_id), shown.next_offset])
     if turn.view == "screen":
         shown = view_screen(turn.session_id, end, now.rows, now.cols)
     result = terminal_result(turn.session_id, now, state, start, shown)

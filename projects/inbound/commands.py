@@ -13,7 +13,6 @@ from django.utils import timezone
 from controller_client.protocol.codec import decode_from_server
 from controller_client.protocol.messages import FromServer
 from controller_client.protocol.session_state import SessionState
-from projects.database import UNSYNCED
 from projects.dispatch import START_TYPES, as_parameter, as_time
 from projects.encryption import open_sealed
 from projects.inbound.ending import end_session
@@ -46,9 +45,6 @@ def take_commands(controller_id: UUID, epoch: int) -> tuple[list[FromServer], li
         with connection.cursor() as cursor:
             cursor.execute(_TAKE, [epoch, key, epoch, COMMANDS_PER_TAKE, key, epoch])
             rows = sorted(cursor.fetchall())
-            if connection.vendor == "postgresql" and not any(row[1] in START_TYPES for row in rows):
-                # Undone, they are sent again, and every one is safe to repeat. A start hands its session over, which has to last.
-                cursor.execute(f"SELECT * FROM {UNSYNCED}")  # noqa: S608 - a constant
         messages: list[FromServer] = []
         ended: list[str] = []
         for row in rows:
