@@ -29,7 +29,12 @@ def _committed(stack: Stack, session_id: str) -> int:
 
 def _wait_for_more(stack: Stack, session_id: str) -> None:
     seen = _committed(stack, session_id)
-    wait_until(lambda: _committed(stack, session_id) > seen, 90, "more output to be committed")
+    # Or all of it: on a slow machine the program may have come to its end meanwhile.
+    wait_until(lambda: _committed(stack, session_id) > seen or _has_ended(stack, session_id), 90, "more output to be committed")
+
+
+def _has_ended(stack: Stack, session_id: str) -> bool:
+    return stack.database.session(session_id, "ended_at")[0] is not None
 
 
 def _restart_server(stack: Stack) -> None:

@@ -29,7 +29,7 @@ def own_stack() -> Iterator[Stack]:
 
 def manage(stack: Stack, *arguments: str) -> str:
     """What ``manage.py`` prints; it runs beside the server, in a process of its own."""
-    environment = {**os.environ, "HOLDLINE_DATA_DIR": str(stack.data_dir), "DJANGO_SETTINGS_MODULE": "config.settings.base"}
+    environment = stack.server_environment(DJANGO_SETTINGS_MODULE="config.settings.base")
     command = [sys.executable, "manage.py", *arguments]
     return subprocess.run(command, cwd=PROJECT_ROOT, env=environment, capture_output=True, text=True, check=True).stdout.strip()
 

@@ -67,7 +67,8 @@ async def test_rings_between_two_waits_are_kept_as_one() -> None:
 async def test_a_wait_never_lasts_longer_than_the_safety_net(settings: Any) -> None:
     settings.SAFETY_NET_SECONDS = 0.02
     async with dispatch.session_doorbell(uuid4()) as bell:
-        assert not await bell.wait(60)
+        # Whoever starts to hear other processes looks once, as it may have missed something.
+        assert not (await bell.wait(60) and await bell.wait(60))
 
 
 async def test_leaving_forgets_the_group_even_when_cancelled() -> None:
@@ -75,7 +76,8 @@ async def test_leaving_forgets_the_group_even_when_cancelled() -> None:
 
     async def wait() -> None:
         async with dispatch.session_doorbell(session_id) as bell:
-            await bell.wait(60)
+            while True:
+                await bell.wait(60)
 
     waiting = asyncio.create_task(wait())
     await await_until(lambda: dispatch.session_group(session_id) in exchange().listeners(), 5, "the waiter to listen")
