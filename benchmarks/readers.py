@@ -1,11 +1,13 @@
 """Background sessions that write without a pause, each with a reader of its own. ``python -m benchmarks.readers``
 
 A line begins with the time it was written. A reader's wait ends with the reply; it began with its call, or when the first line of the
-reply was written, if that was later.
+reply was written, if that was later. Without ``--think-seconds`` all readers ask again at once: then the waits tell how many reads
+the machine can answer, and each reader queues behind all the others.
 """
 
 import asyncio
 import os
+import random
 import shlex
 import time
 
@@ -19,8 +21,8 @@ from tests.support.stack import Stack
 _WAIT_MS = 30_000
 
 
-async def _read(caller: Caller, session_id: str, waits: list[float]) -> int:
-    """Reads to the end and returns how many bytes there were."""
+async def _read(caller: Caller, session_id: str, waits: list[float], think_seconds: float) -> int:
+    """Reads to the end, with a pause after each reply, and returns how many bytes there were."""
     size = 0
     carried = ""
     while True:
@@ -37,11 +39,15 @@ async def _read(caller: Caller, session_id: str, waits: list[float]) -> int:
         carried = text[-1:] or carried
         if not answer["isActive"] and not answer["hasMore"]:
             return size
+        if think_seconds:
+            await asyncio.sleep(think_seconds * random.uniform(0.5, 1.5))
 
 
 def main() -> None:
     """Prints how long readers waited for bytes that were there, and whether they got all of them."""
-    options = arguments(main.__doc__ or "", sessions=32, megabytes_per_second=1.0, seconds=10.0, interval_seconds=0.05, callers=4)
+    options = arguments(
+        main.__doc__ or "", sessions=32, megabytes_per_second=1.0, seconds=10.0, interval_seconds=0.05, callers=4, think_seconds=0.0
+    )
     rate = options.megabytes_per_second * 1e6
     command = shlex.join([PYTHON, steady_writer.__file__, str(rate), str(options.seconds), str(options.interval_seconds)])
 
@@ -51,7 +57,11 @@ def main() -> None:
 
         async def one_caller(number: int) -> int:
             async with stack.caller() as mine:
-                return sum(await asyncio.gather(*(_read(mine, session_id, waits) for session_id in ids[number :: options.callers])))
+                return sum(
+                    await asyncio.gather(
+                        *(_read(mine, session_id, waits, options.think_seconds) for session_id in ids[number :: options.callers])
+                    )
+                )
 
         assert stack.server is not None
         parts = {"callers": [os.getpid()], "server": [stack.server.pid], "daemon": stack.daemon_pids()}
