@@ -16,6 +16,7 @@ from mcp.server.lowlevel import Server
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp.server.transport_security import TransportSecuritySettings
 
+from mcp_adapter import cross_origin
 from mcp_adapter.callers import CALLER, TOOLSETS_ASKED
 from mcp_adapter.guard import refusal_status
 from mcp_adapter.resource_metadata import METADATA_PATHS, challenge, protected_resource
@@ -51,6 +52,11 @@ async def serve(server: Server[Any], scope: Scope, receive: Receive, send: Send)
     if (status := refusal_status(headers)) is not None:
         await _answer(send, status, {"error": "this Host or Origin is not served here"})
         return
+    if cross_origin.is_page(headers):
+        send = cross_origin.readable(send, headers)
+        if scope["method"] == "OPTIONS":
+            await cross_origin.answer_preflight(send, headers)
+            return
     if scope["path"].rstrip("/") in METADATA_PATHS:
         await _answer_metadata(scope, send)
         return
@@ -91,8 +97,7 @@ async def _answer_metadata(scope: Scope, send: Send) -> None:
     if scope["method"] != "GET":
         await _answer(send, 405, {"error": "only GET is served here"}, (b"allow", b"GET"))
         return
-    # Public, and read by clients in browsers too.
-    await _answer(send, 200, protected_resource(scope), (b"access-control-allow-origin", b"*"))
+    await _answer(send, 200, protected_resource(scope))
 
 
 def _opened_early(send: Send) -> Send:

@@ -1,7 +1,7 @@
 """What would undo a control of the threat model is not written anywhere in the product.
 
 ruff's ``S`` rules (bandit's) hold for all of it; these are the ones they do not have, checked on the syntax tree instead of by a semgrep of
-150 MB: what switches HTML escaping off, what exempts from CSRF, what unpickles, what follows no types when it decodes.
+300 MB: what switches HTML escaping off, what exempts from CSRF, what unpickles, what follows no types when it decodes.
 """
 
 import ast
@@ -104,6 +104,9 @@ def test_bandits_rules_are_on_for_the_whole_product() -> None:
         path for path, rules in configuration["per-file-ignores"].items() if any(rule.startswith("S") and rule != "SLF" for rule in rules)
     }
     assert loose <= {"tests/**", "benchmarks/**"}
+    products = re.search(r"^products=\((.*)\)$", (ROOT / "bin/test").read_text(), re.MULTILINE)
+    assert products
+    assert sorted(products[1].split()) == sorted(SOURCES), "what bandit itself looks at"
 
 
 @pytest.mark.parametrize("lock", sorted(ROOT.glob("requirements*.txt")), ids=lambda path: path.name)

@@ -61,6 +61,36 @@ async def test_a_page_of_another_origin_is_refused(bearer: dict[str, str], origi
     assert (await request(body, headers={**bearer, **headers, "origin": origin})).status == status
 
 
+async def test_a_browser_may_ask_first_for_a_page_of_an_allowed_origin_only(settings: Any) -> None:
+    settings.ALLOWED_ORIGINS = ["https://tools.example"]
+    asked = "authorization, content-type,mcp-protocol-version, Mcp-Session-Id, mcp-param-x, cookie, x-evil, mcp-\u00fc, mcp- x"
+    preflight = {"access-control-request-method": "POST", "access-control-request-headers": asked}
+    answer = await request(method="OPTIONS", headers={**preflight, "origin": "https://tools.example"})
+    assert (answer.status, answer.body) == (204, b"")
+    assert answer.headers["access-control-allow-origin"] == "https://tools.example"
+    granted = answer.headers["access-control-allow-headers"].split(", ")
+    assert granted == ["authorization", "content-type", "mcp-protocol-version", "mcp-session-id", "mcp-param-x", "mcp-x"]
+    assert (answer.headers["access-control-allow-methods"], answer.headers["vary"]) == ("POST", "Origin")
+    assert "access-control-allow-credentials" not in answer.headers
+    for origin, status in {"https://evil.example": 403, "http://localhost:8000": 405}.items():
+        refused = await request(method="OPTIONS", headers={**preflight, "origin": origin})
+        assert refused.status == status
+        assert not [name for name in refused.headers if name.startswith("access-control")]
+
+
+@pytest.mark.parametrize("path", ["/mcp", "/.well-known/oauth-protected-resource"])
+async def test_a_page_of_an_allowed_origin_may_read_answers_and_refusals(bearer: dict[str, str], settings: Any, path: str) -> None:
+    settings.ALLOWED_ORIGINS = ["https://tools.example"]
+    body, headers = modern("list_controllers")
+    for shown in ({}, bearer):
+        answer = await request(body, headers={**shown, **headers, "origin": "https://tools.example"}, path=path)
+        assert answer.headers["access-control-allow-origin"] == "https://tools.example"
+        assert "WWW-Authenticate" in answer.headers["access-control-expose-headers"]
+        assert "Mcp-Session-Id" in answer.headers["access-control-expose-headers"]
+    unasked = await request(body, headers={**bearer, **headers}, path=path)
+    assert not [name for name in unasked.headers if name.startswith("access-control")]
+
+
 @pytest.mark.parametrize("method", ["GET", "DELETE", "OPTIONS", "PUT"])
 async def test_only_post_is_served_and_the_rest_is_told_so_at_once(method: str) -> None:
     answer = await request(method=method)
