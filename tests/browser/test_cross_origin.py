@@ -11,7 +11,7 @@ from typing import Any
 
 from tests.support.browser import Page, browser
 from tests.support.mcp_requests import modern
-from tests.support.stack import running_stack
+from tests.support.stack import Stack, running_stack
 from tests.support.waiting import wait_until
 
 _CALL = """
@@ -42,6 +42,12 @@ def _site(folder: Path) -> Iterator[int]:
             serving.join()
 
 
+@contextmanager
+def _allowing(origin: str) -> Iterator[Stack]:
+    with running_stack(server_environment={"HOLDLINE_ALLOWED_ORIGINS": origin}) as stack:
+        yield stack
+
+
 def _fetched(page: Page, url: str, token: str) -> dict[str, Any]:
     """What a script of the page gets to see of a call."""
     body, headers = modern("list_controllers")
@@ -52,15 +58,14 @@ def _fetched(page: Page, url: str, token: str) -> dict[str, Any]:
 
 
 def test_a_page_of_an_allowed_origin_calls_and_reads_what_comes_back_and_no_other_does(tmp_path: Path) -> None:
-    with _site(tmp_path) as port, running_stack(server_environment={"HOLDLINE_ALLOWED_ORIGINS": f"http://127.0.0.1:{port}"}) as stack:
-        with browser() as page:
-            page.open(f"http://127.0.0.1:{port}/")
-            served = _fetched(page, stack.url, f"Bearer {stack.provisioned.token}")
-            assert served["status"] == 200
-            assert '"controllers"' in served["text"]
-            refused = _fetched(page, stack.url, "Bearer wrong")
-            assert (refused["status"], "UNAUTHENTICATED" in refused["text"]) == (401, True)
-            assert refused["challenge"].startswith("Bearer ")
+    with _site(tmp_path) as port, _allowing(f"http://127.0.0.1:{port}") as stack, browser() as page:
+        page.open(f"http://127.0.0.1:{port}/")
+        served = _fetched(page, stack.url, f"Bearer {stack.provisioned.token}")
+        assert served["status"] == 200
+        assert '"controllers"' in served["text"]
+        refused = _fetched(page, stack.url, "Bearer wrong")
+        assert (refused["status"], "UNAUTHENTICATED" in refused["text"]) == (401, True)
+        assert refused["challenge"].startswith("Bearer ")
 
-            page.open(f"http://localhost:{port}/")
-            assert "Failed to fetch" in _fetched(page, stack.url, f"Bearer {stack.provisioned.token}")["refused"]
+        page.open(f"http://localhost:{port}/")
+        assert "Failed to fetch" in _fetched(page, stack.url, f"Bearer {stack.provisioned.token}")["refused"]

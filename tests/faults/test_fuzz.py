@@ -34,6 +34,8 @@ pytestmark = pytest.mark.fault
 
 _MIB = 1024 * 1024
 _FRAMES = Path(__file__).resolve().parents[1] / "contract/protocol/v1"
+# Longer than the longest run.
+_LIFETIME_SECONDS = 1200
 _UNKNOWN = "0d9a1c52-5b8e-4b5e-9b67-3f1f2f0f4a11"
 
 
@@ -146,10 +148,10 @@ class _Fuzzers:
 @pytest.mark.timeout(900)
 async def test_nothing_comes_of_what_is_broken(own_stack: Stack, host: HolderHost, seed: int, is_long: bool) -> None:
     credential = await asyncio.to_thread(_credential, own_stack)
-    talk = await host.run("sleep 1000")
+    talk = await host.run("sleep 1000", lifetime_seconds=_LIFETIME_SECONDS)
     holder = host.holder_pid(talk.session_id)
     assert own_stack.server is not None
-    async with own_stack.caller() as caller, caller.terminal("cat", controller="host") as calm:
+    async with own_stack.caller() as caller, caller.terminal("cat", controller="host", lifetime_seconds=_LIFETIME_SECONDS) as calm:
         await calm.send("before\n")
         pids = {"server": own_stack.server.pid, "holder": holder}
         fuzzers = _Fuzzers(own_stack, seed, time.monotonic() + _seconds(is_long=is_long))
