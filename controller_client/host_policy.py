@@ -5,6 +5,7 @@ the list of the project that comes with a start. No file and no list: anything i
 """
 
 import os
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -30,6 +31,9 @@ RUNNER = "/bin/bash"
 # With an allowlist in force a caller may set these and no others: any other may change what a listed program does.
 _HARMLESS = "LANG LANGUAGE LC_CTYPE LC_MESSAGES LC_TIME LC_NUMERIC LC_COLLATE TZ TERM COLORTERM COLUMNS LINES NO_COLOR CI"
 _HARMLESS_VARIABLES = frozenset(_HARMLESS.split())
+# A path in one of them would have programs read a catalogue of messages, a terminal's or a time zone's description that a caller wrote.
+_HARMLESS_VALUE = re.compile(r"[\w.@:+,=-]*", re.ASCII)
+_TIME_ZONE = re.compile(r"(?!:?/)(?!.*\.\.)[\w.:+,</>-]*", re.ASCII)
 _STOPPED = Failure(code="HOST_STOPPED", message="the operator of this host has stopped it: nothing is started or typed here")
 _HIDDEN = "this input is not an allowed command line, and a shell may read it; start the program that asks for a secret by itself"
 
@@ -146,11 +150,13 @@ def _input_of(start: StartInteractiveCmd | RunCommand) -> bytes:
 
 
 def _check_environment(additions: dict[str, str]) -> None:
-    for name in additions:
+    for name, value in additions.items():
         if name not in _HARMLESS_VARIABLES:
             raise StartFailed(
                 "ENV_NOT_ALLOWED", f"while a list of commands is in force, {name[:64]!a} may not be set: it may change what they do"
             )
+        if not (_TIME_ZONE if name == "TZ" else _HARMLESS_VALUE).fullmatch(value):
+            raise StartFailed("ENV_NOT_ALLOWED", f"while a list of commands is in force, {name} may not be set to something like a path")
 
 
 def _as_shell_text(words: Words, file: str) -> str:

@@ -8,7 +8,7 @@ import re
 from typing import Final
 
 _SHELLS: Final = (
-    "sh bash rbash bash-static static-sh zsh-static dash zsh fish ksh mksh lksh pdksh csh "
+    "sh bash rbash bash-static static-sh zsh-static rzsh dash zsh fish ksh rksh mksh mksh-static rmksh lksh pdksh csh "
     "tcsh ash yash oksh rc elvish nu xonsh osh oil pwsh powershell busybox toybox"
 )
 _INTERPRETERS: Final = (
@@ -38,26 +38,47 @@ _RUNNERS: Final = (
 )
 # Less known: each has an option, a command of its own or a plugin that runs another program.
 _MORE_RUNNERS: Final = (
-    "ack add-apt-repository ag agetty anacron apache2 autoexpect aws az bpftrace bugpoint bunx byobu bzless bzmore c89 c99 cadaver "
-    "catchsegv chpst chromium chromium-browser chronic coredumpctl corepack cowsay cowthink cpan cron crystal cscope-indexer csi dart "
-    "debconf-apt-progress debuild dialog direnv dislocate dmsetup dotnet dtruss dumb-init elixir elm envdir envuidgid execlineb exim "
-    "exim4 fetchmail foot fsck fstab-decode gapplication gcloud gcore gdb-add-index gdbtui gdc geqn getty gfortran ginsh gio "
-    "google-chrome gosu gpg-connect-agent gpg-zip gpgconf gpgsm gpgtar groff grunt gsutil gulp haproxy heaptrack homectl hostnamectl "
-    "httpd hyperfine idris ifne inetd instmodsh irssi isql javac javadoc jdb jest jexec jpackage jrunscript k3s kernel-install "
-    "keytool kibitz kitty knife konsole kotlin kotlinc kpt kvm latexmk ld lein lighttpd litecli lli localectl login loginctl logsave "
-    "luit lzless lzmore make-first-existing-target makepkg mbsync mcdiff mcview memusage minikube mispipe mix mkfs mocha mono mpop "
-    "mpv msgexec msgfilter msmtp multitime multixterm mycli ncftp networkctl newsboat nginx nim nomad not nroff nvcc oc ocaml "
-    "ocamlrun openvt opt patch pdb pee pexec pg_ctl pg_ctlcluster pg_virtualenv pgbench pgcli pic pidstat pinentry podman-compose "
-    "poly portablectl posh postgres ppss procmail prove proxychains proxychains4 pry ptyxis puppet pyenv r2 rbenv red redis-server "
-    "resolvectl rg rpcgen rpmquery rtcwake rtorrent runcon runsv runsvdir rxvt sash scalar scanmem setuidgid sjsh slogin slsh "
-    "smbclient sml sotruss sshd sshuttle st stap su-exec sulogin svc swift switch_root tasksh tc tcpserver timed-read timed-run "
-    "timedatectl tini tmate tomlq torify torsocks trace-cmd troff ttyd ucf uclampset uftrace urxvt userdbctl vidir vimtutor vipe "
-    "virsh vlc websocketd weechat wireshark x-terminal-emulator x-www-browser xdg-email xdg-settings xinetd xkibitz xq-python "
-    "xvfb-run xzless xzmore yad yelp zathura zig zrun zstdless"
+    "a2ps aa-exec ack add-apt-repository aerc ag age agetty alien alpine amqp-consume anacron animate apache2 apache2ctl apptainer "
+    "ar aria2c asciidoctor asciinema asdf autoexpect aws aws-vault az bb bconsole blender bmake bolt boot bpftrace bpython "
+    "bsd-mailx bugpoint buildctl bunx byebug byobu bzless bzmore c89 c99 cabal cadaver caddy calcurse calife catchsegv cdist "
+    "certbot ch-run chamber check_by_ssh checkinstall chef-client chezmoi chpst chromium chromium-browser chronic circusd clj "
+    "clojure cmus cobc colordiff composer composite conjure coredumpctl corepack coverage cowbuilder cowsay cowthink cpan cpupower "
+    "cqlsh crash crictl cron cronie crystal cscope-indexer csi csvtool curl dart dbclient dch dchroot deb-systemd-invoke debchange "
+    "debconf-apt-progress debugfs debuild dhcpcd dialog direnv dislocate display distcc distrobox django-admin dmsetup dnsmasq doit "
+    "dosbox dotnet doxygen dstat dtrace dtruss duckdb dumb-init dune dvipdf dvips dvtm dzdo easy_install easyrsa eb ebuild elixir "
+    "elm emerge enroot envchain envdir envuidgid erb eslint etckeeper etex eview evim execlineb exiftool exim exim4 fab facter "
+    "fakechroot fcron fdm feh fennel fetchmail flask flatpak-spawn foot formail frida fsck fstab-decode gallery-dl gap gapplication "
+    "gbp gcc-ar gcc-nm gcc-ranlib gcloud gcore gdb-add-index gdb-multiarch gdbtui gdc genie geqn getmail getty gforth gfortran gh "
+    "ghc gimp ginsh gio glab glances gm google-chrome gopass gosu gp gpg-connect-agent gpg-zip gpgconf gpgsm gpgtar grc groff grunt "
+    "gsutil gtester guestfish gulp gum gunicorn gvimdiff haproxy heaptrack heirloom-mailx helmfile homectl hostnamectl hping3 httpd "
+    "hub hugo hwloc-bind hy hyperfine identify idris ifne iftop imapfilter import incrond incus inetd inkscape instmodsh inv invoke "
+    "irssi isql janet javac javadoc jbang jdb jekyll jest jexec jimsh jj jjs jpackage jrunscript jstack jtag jupyter jython k3s "
+    "kcov keepalived kernel-install keytool kibitz kitty kmod knife konsole kotlin kotlinc kpt ksshell ksu kustomize kvm latexmk "
+    "lazygit ld lein libreoffice lighttpd limactl litecli lli localectl login loginctl logsave luatex luit lxd lzless lzmore mage "
+    "maildrop make-first-existing-target makepkg mamba maxima mbsync mcdiff mcview memusage micromamba micropython minicom "
+    "minijail0 minikube mise mispipe mix mk mkdocs mkfs mlr mocha mogrify molecule monit mono montage mplayer mpop mpost mpv mr "
+    "msfconsole msgexec msgfilter msmtp mtm multilog multipass multitime multixterm mycli mysqlsh nail ncdu ncftp neofetch "
+    "networkctl newrole newsboat nginx niceload nim nimble nm nomad not notmuch nroff nsjail ntpd nvcc oc ocaml ocamlfind ocamlrun "
+    "offlineimap op opam openvt opkg opt p4 parallel-ssh pass patch pdb pdm pdsh pee perl6 perlbug pexec pg_ctl pg_ctlcluster "
+    "pg_virtualenv pgbench pgcli php-cgi php-fpm phpdbg pic pidstat pinentry pixi pkg play plink pmake podman-compose poly "
+    "portablectl posh postgres powertop ppss prettier procmail prove proxychains proxychains4 proxytunnel pry ps2pdf psftp pssh "
+    "ptpython ptyxis pulumi puma puppet pyenv qemu quilt r2 rabbitmqctl rackup radare2 raku ranlib rbenv rebar3 rec red "
+    "redis-server redo reflex remake remind reportbug resolvectl retry rg rgview rgvim rizin rksh rlang rollup rootlesskit rpcgen "
+    "rpmdb rpmquery rpmverify rr rtcwake rtorrent runcon runscript runsv runsvdir rustdoc rxvt rye rzsh s-nail sage sandbox sash "
+    "sbuild scalar scanmem schedtool schroot scilab scrot sem setlock setuidgid seunshare singularity sjsh skaffold sl slogin slrn "
+    "slsh smbclient sml socket soffice softlimit sops sotruss sox sphinx-build sql sqlcmd sqlmap sqlplus sshd sshfs sshuttle st "
+    "stack stap stunnel su-exec sulogin summon super supervisord svc svlogd swift switch_root sysdig task tasksh tc tcpserver "
+    "tcpsvd tdbtool telinit termshark terragrunt texi2dvi texi2pdf timed-read timed-run timedatectl tin tini tmate tomlq toolbox "
+    "torify torsocks trace-cmd troff tsc tsocks ttyd tup turbostat ucf uclampset udhcpc udpsvd uftrace ugrep urxvt uscan userdbctl "
+    "usql uvicorn uwsgi VBoxManage vboxmanage vcsh vd vidir vimtutor vipe virsh visidata vite vitest vlc volatility volta watchexec "
+    "watchman watchmedo webpack websocat websocketd weechat wg-quick wireshark with-lock-ex wpa_cli x-terminal-emulator "
+    "x-www-browser xdg-email xdg-settings xdg-user-dir xdvi xinetd xkibitz xplr xq-python xvfb-run xzless xzmore yad yadm yazi yelp "
+    "youtube-dl yt-dlp zathura zig zrun zstdless"
 )
 # Whole families: of a package manager, of version control, of the service manager, of the loader.
 _FAMILIES: Final = (
-    "ansible- apt- docker- dpkg- expect_ git- ld-linux ld-musl ld.so kubectl- qemu- s6- salt- ssh- systemd- virt- gnome-terminal alacritty"
+    "ansible- apt- docker- dpkg- emacs- expect_ gdb- git- kubectl- ld-linux ld-musl ld.so lxc- "
+    "nix- podman- qemu- s6- salt- ssh- systemd- virt- gnome-terminal alacritty"
 )
 
 SPAWNERS: Final = frozenset(f"{_SHELLS} {_INTERPRETERS} {_RUNNERS} {_MORE_RUNNERS}".split())

@@ -2,8 +2,8 @@
 
 An input is whole lines, each a plain list of allowed commands, or keys that edit nothing. An unfinished line is refused: what the shell
 has of it would have to be known exactly, across retries, lost inputs and restarts, to know what the next input makes of it. And because
-some shell reads the line, not this grammar, what shells read differently is refused as well: history, backslashes, anything but printable
-ASCII, and builtins that can change what a later line does.
+some shell reads the line, not this grammar, what shells read differently is refused as well: history, backslashes, some quotes, anything
+but printable ASCII, and builtins that can change what a later line does.
 """
 
 import re
@@ -16,6 +16,11 @@ _PLAIN_KEYS: Final = frozenset({"enter", "ctrl-c", "ctrl-d", "ctrl-z"})
 _PLAIN_CONTROLS: Final = frozenset({"\x03", "\x04", "\x1a"})
 _LINE_END: Final = re.compile(r"\r\n|\r|\n")
 _OTHER_MEANINGS: Final = {"!": "shells expand it to an earlier line", "\\": "shells differ in what it escapes"}
+# Nothing is escaped in a line that got this far, so each quote ends at the next one like it.
+_QUOTE: Final = re.compile(
+    r"""'[^']*'|"(?P<double>[^"]*)" |(?P<marked>(?<![A-Za-z0-9_])[bprBPR]?[fF][bprBPR]?["']) |(?P<path>(?:^|(?<=[\ ;&|]))=)""", re.VERBOSE
+)
+_PUNCTUATION: Final = frozenset(";&|<>(){}#")
 # In a shell that is running these are builtins: they need no listing, for they run nothing and change nothing a later line means.
 _HARMLESS_BUILTINS: Final = frozenset({"exit", "logout", "jobs", "fg", "bg", "pwd"})
 # What these may be given: elsewhere than in bash a number may be an expression, which may run anything, and jobs -x runs a command.
@@ -92,7 +97,9 @@ def _check_line(line: str, check_program: Callable[[str], None]) -> None:
             raise CommandNotAllowed(character, _OTHER_MEANINGS[character])
     if line.lstrip(" ").startswith("^"):
         raise CommandNotAllowed("^", "shells expand it to an earlier line")
-    for words in plain(line).commands():
+    commands = list(plain(line).commands())
+    _check_quotes(line)
+    for words in commands:
         name = words[0]
         if name in REFUSED_BUILTINS:
             raise CommandNotAllowed(name, "in a shell this is a builtin that can change what later lines run; give the program's path")
@@ -100,6 +107,17 @@ def _check_line(line: str, check_program: Callable[[str], None]) -> None:
             raise CommandNotAllowed(odd, f"in a shell {name} is a builtin that might evaluate it")
         if name not in _HARMLESS_BUILTINS:
             check_program(name)
+
+
+def _check_quotes(line: str) -> None:
+    """Refuse what only bash and its like take for a quote."""
+    for found in _QUOTE.finditer(line):
+        if found["marked"]:
+            raise CommandNotAllowed(found[0], "some shells evaluate a string with such a mark")
+        if found["path"]:
+            raise CommandNotAllowed("=", "some shells make a program's path of a word that begins with it")
+        if found["double"] and not _PUNCTUATION.isdisjoint(found["double"]):
+            raise CommandNotAllowed(_shown(found[0]), "shells differ in what double quotes keep together; use single ones")
 
 
 def _shown(text: str) -> str:

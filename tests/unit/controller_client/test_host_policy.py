@@ -134,6 +134,32 @@ def test_variables_of_language_and_terminal_are_not(programs: Path) -> None:
     _policy(programs, "sleep").admit(_start("sleep 1", env={"LANG": "de_DE.UTF-8", "TZ": "UTC", "NO_COLOR": "1"}))
 
 
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("LANGUAGE", "../../../../tmp/catalogues"),
+        ("LANGUAGE", "de:../../tmp/x"),
+        ("LANG", "/tmp/x"),
+        ("LC_CTYPE", "../x"),
+        ("TERM", "../../tmp/x"),
+        ("TERM", "/tmp/x"),
+        ("TZ", "/tmp/x"),
+        ("TZ", ":/tmp/x"),
+        ("TZ", "Etc/../../../../tmp/x"),
+        ("LANG", "C\nX"),
+    ],
+)
+def test_a_variable_of_language_or_terminal_cannot_name_a_file_of_the_caller_s(programs: Path, name: str, value: str) -> None:
+    failure = _refusal(_policy(programs, "sleep"), _start("sleep 1", env={name: value}))
+    assert (failure.code, value in failure.message) == ("ENV_NOT_ALLOWED", False)
+
+
+@pytest.mark.parametrize("value", ["UTC", "Europe/Berlin", ":Europe/Berlin", "EST5EDT,M3.2.0,M11.1.0/2:00:00", "<+03>-3", "Etc/GMT+3", ""])
+def test_a_time_zone_by_its_name_or_its_rules_is_no_path(programs: Path, value: str) -> None:
+    env = {"TZ": value, "LANGUAGE": "de:en", "TERM": "screen.xterm-256color", "LANG": "sr_RS.UTF-8@latin"}
+    assert _policy(programs, "sleep").admit(_start("sleep 1", env=env)).env == env
+
+
 def test_directories_of_every_source_are_handed_to_the_holder(programs: Path) -> None:
     policy = HostPolicy(
         [PolicyFile(directories=("/srv", "/home")), PolicyFile(allowlist=Allowlist.parse(["sleep"]), search_path=str(programs))]
