@@ -1,5 +1,6 @@
 """Between fork and exec: what a program's process is set to, however it is connected to us, and what it reports if that fails."""
 
+import ctypes
 import errno
 import os
 import signal
@@ -12,6 +13,7 @@ from controller_client import resource_limits
 from controller_client.protocol.messages import ResourceLimits
 from controller_client.start_failure import StartFailed, cwd_not_found, from_os_error, program_not_executable, program_not_found
 
+_PR_SET_NO_NEW_PRIVS: Final = 38
 _NOT_EXECUTABLE: Final = frozenset({errno.EACCES, errno.EPERM, errno.ENOEXEC, errno.ETXTBSY, errno.EISDIR, errno.ELOOP, errno.ELIBBAD})
 
 
@@ -20,7 +22,7 @@ class Launch:
     """A program that is to run: the file ``program`` with ``argv`` (its own idea of its name first).
 
     ``cwd_fd``, if any, is the very directory to run in, whatever ``cwd`` leads to by then. ``group_fd``, if any, is the open
-    ``cgroup.procs`` of the control group to join.
+    ``cgroup.procs`` of the control group to join. ``keeps_user``: set-uid programs that it runs give it no other user, and no rights.
     """
 
     program: str
@@ -30,6 +32,7 @@ class Launch:
     limits: ResourceLimits = resource_limits.NO_LIMITS
     cwd_fd: int | None = None
     group_fd: int | None = None
+    keeps_user: bool = False
 
 
 HOLDER_IGNORES: Final = frozenset({signal.SIGHUP, signal.SIGINT, signal.SIGTERM, signal.SIGPIPE})
@@ -48,6 +51,7 @@ def become_program(launch: Launch) -> NoReturn:
     _step("group", lambda: _join(launch.group_fd))
     _step("chdir", lambda: os.chdir(launch.cwd if launch.cwd_fd is None else launch.cwd_fd))
     _step("limit", lambda: resource_limits.apply(launch.limits))
+    _step("user", lambda: _keep_user() if launch.keeps_user else None)
     _step("exec", lambda: os.execve(launch.program, list(launch.argv), dict(launch.env)))  # noqa: S606 (a shell only where needed)
     raise ChildProcessError(f"exec {errno.EIO}")
 
@@ -60,7 +64,7 @@ def explain(report: str, launch: Launch) -> StartFailed:
     program = launch.argv[0]
     if step == "chdir":
         return cwd_not_found(launch.cwd, code)
-    if step in {"group", "limit"}:
+    if step in {"group", "limit", "user"}:
         return from_os_error(error, "the program's limits could not be set")
     if code in {errno.ENOENT, errno.ENOTDIR}:
         return program_not_found(program, code)
@@ -81,6 +85,12 @@ def _undo_holder() -> None:
 def _join(group_fd: int | None) -> None:
     if group_fd is not None:
         os.write(group_fd, b"0")
+
+
+def _keep_user() -> None:
+    """For good, and for everything it starts."""
+    if ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0):
+        raise OSError(ctypes.get_errno(), "prctl")
 
 
 def _step(name: str, act: Callable[[], object]) -> None:

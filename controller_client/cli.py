@@ -65,8 +65,9 @@ def _enroll(options: argparse.Namespace) -> None:
     # An argument is seen by every user of the host; a code read from stdin is not.
     code = sys.stdin.readline().strip() if options.code == "-" else options.code
     file = _credential_file(options)
-    name = enrol(server=options.server, code=code, credential_file=file, is_replacing=options.replace)
-    sys.stdout.write(f"enrolled as {name}; the credential is in {file}\n")
+    name, awaits_approval = enrol(server=options.server, code=code, credential_file=file, is_replacing=options.replace)
+    rest = "\nan operator of the server has to approve it before it is served" if awaits_approval else ""
+    sys.stdout.write(f"enrolled as {name}; the credential is in {file}{rest}\n")
 
 
 def _rotate(options: argparse.Namespace) -> None:

@@ -240,6 +240,8 @@ class Connection:
 def _reason(error: ConnectionClosed) -> ServerUnreachable:
     if error.rcvd is not None and error.rcvd.code in REFUSED_CLOSE_CODES:
         return ServerRefused(error.rcvd.code, error.rcvd.reason)
+    if error.rcvd is not None and error.rcvd.code == CloseCode.AWAITS_APPROVAL:
+        return ServerUnreachable("enrolled, and waiting for an operator of the server to approve this host")
     return ServerUnreachable(f"connection lost: {error}")
 
 

@@ -21,21 +21,24 @@ _MAX_ANSWER_BYTES: Final = 16_384
 _WEB_SCHEMES: Final = {"https": "wss", "http": "ws"}
 
 
-def enrol(*, server: str, code: str, credential_file: Path, is_replacing: bool) -> str:
-    """Uses ``code`` up and writes the credential; "PROJECT/NAME" of what this host is now. Raises ConfigurationError, EnrolmentFailed."""
+def enrol(*, server: str, code: str, credential_file: Path, is_replacing: bool) -> tuple[str, bool]:
+    """Uses ``code`` up and writes the credential; "PROJECT/NAME" of what this host is now, and whether an operator has to approve it first.
+
+    Raises ConfigurationError, EnrolmentFailed.
+    """
     url = _socket_url(server)
     if credential_file.exists() and not is_replacing:
         raise ConfigurationError(f"{credential_file} exists; --replace gives it up")
     with _Draft(credential_file) as draft:
-        answer = _ask(url, ENROL_PATH, {"code": code}, {})
-        return draft.keep(answer)
+        answer, awaits_approval = _ask(url, ENROL_PATH, {"code": code}, {})
+        return draft.keep(answer), awaits_approval
 
 
 def rotate(*, server: str, credential_file: Path) -> str:
     """Asks for another credential with the one in the file, and puts it in its place. Raises ConfigurationError, EnrolmentFailed."""
     url, credential = _socket_url(server), read_credential(credential_file)
     with _Draft(credential_file) as draft:
-        answer = _ask(url, ROTATE_PATH, {}, {"Authorization": f"Bearer {credential}"})
+        answer, _ = _ask(url, ROTATE_PATH, {}, {"Authorization": f"Bearer {credential}"})
         return draft.keep(answer)
 
 
@@ -71,7 +74,7 @@ class _Draft:
         return f"{answer['project']}/{answer['controller']}"
 
 
-def _ask(url: str, path: str, body: dict[str, str], headers: dict[str, str]) -> dict[str, str]:
+def _ask(url: str, path: str, body: dict[str, str], headers: dict[str, str]) -> tuple[dict[str, str], bool]:
     parts = urlsplit(url)
     host = parts.hostname or ""
     if parts.scheme == "wss":
@@ -91,7 +94,7 @@ def _ask(url: str, path: str, body: dict[str, str], headers: dict[str, str]) -> 
     return _checked(status, data)
 
 
-def _checked(status: int, data: bytes) -> dict[str, str]:
+def _checked(status: int, data: bytes) -> tuple[dict[str, str], bool]:
     try:
         answer = json.loads(data)
     except ValueError:
@@ -104,4 +107,4 @@ def _checked(status: int, data: bytes) -> dict[str, str]:
     found = {name: str(answer.get(name, "")) for name in ("credential", "project", "controller")}
     if not CREDENTIAL.fullmatch(found["credential"]):
         raise EnrolmentFailed("the server answered without a credential")
-    return found
+    return found, answer.get("awaits_approval") is True

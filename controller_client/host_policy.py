@@ -8,6 +8,7 @@ import os
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import reduce
 from pathlib import Path
 from typing import TypeVar
 
@@ -21,6 +22,7 @@ from controller_client.command_policy.typed_lines import check_input, check_scri
 from controller_client.policy_file import PolicyFile
 from controller_client.program_files import is_same_program, real_file
 from controller_client.protocol.messages import Admission, Failure, ProjectRules, RunCommand, SendInput, StartInteractiveCmd
+from controller_client.resource_limits import lowest
 from controller_client.start_failure import StartFailed
 
 Start = TypeVar("Start", bound=StartInteractiveCmd | RunCommand)
@@ -54,18 +56,20 @@ class HostPolicy:
         """The start as its holder does it. Raises StartFailed, COMMAND_NOT_ALLOWED, ENV_NOT_ALLOWED, PROGRAM_NOT_FOUND, HOST_STOPPED."""
         if (failure := self.stopped) is not None:
             raise StartFailed(failure.code, failure.message)
+        keeps_user = any(file.keeps_user for file in self._files)
+        start = msgspec.structs.replace(start, limits=reduce(lowest, (file.limits for file in self._files), start.limits))
         roots = [list(roots) for roots in (*(file.directories for file in self._files), start.rules.directories) if roots is not None]
         try:
             programs = self._programs(start.rules)
             if programs is None:
-                return msgspec.structs.replace(start, admission=Admission(roots=roots))
+                return msgspec.structs.replace(start, admission=Admission(roots=roots, keeps_user=keeps_user))
             _check_environment(start.env)
             argv, program, takes_lines = programs.resolve(_plan_of(start))
             if takes_lines:
                 check_script(_input_of(start), programs.check_typed)
         except CommandNotAllowed as error:
             raise StartFailed(error.code, str(error)) from None
-        admission = Admission(program=program, roots=roots, takes_lines=takes_lines)
+        admission = Admission(program=program, roots=roots, takes_lines=takes_lines, keeps_user=keeps_user)
         return msgspec.structs.replace(start, command=None, argv=argv, admission=admission)
 
     def judge(self, command: SendInput, rules: ProjectRules, *, is_hidden: bool) -> SendInput:

@@ -32,6 +32,8 @@ class OutputPump:
         self._is_urgent = False
         self._is_window_full = False
         self._progress_at = 0.0
+        self.unrecorded_since: float | None = None
+        """Since when the server has committed nothing of what it is to have; None if it has all of it."""
         self._reported: TerminalReport | None = None
         self._report: TerminalReport | None = None
         self._report_due = 0.0
@@ -42,7 +44,7 @@ class OutputPump:
         """The program wrote ``data``."""
         if not self.sender.backlog_bytes:
             # Nothing was there to be acknowledged, so the server is not late yet.
-            self._progress_at = now
+            self._progress_at = self.unrecorded_since = now
         self.sender.produce(stream, data)
         if self._unsent_since is None:
             self._unsent_since = now
@@ -91,7 +93,9 @@ class OutputPump:
 
     def attach(self, expected: Mapping[Stream, int], window_bytes: int, now: float) -> None:
         """Send from these offsets on. Raises LocalProtocolError for an offset that was never reached."""
+        backlog = self.sender.backlog_bytes
         self.sender.attach(expected, window_bytes)
+        self._note_recorded(backlog, now)
         self._progress_at = now
         self._is_window_full = False
         self._is_urgent = True
@@ -110,6 +114,7 @@ class OutputPump:
         self.sender.acknowledge(stream, offset)
         if self.sender.backlog_bytes != backlog:
             self._progress_at = now
+            self._note_recorded(backlog, now)
             self._is_window_full = False
 
     # ---- to the server
@@ -139,6 +144,11 @@ class OutputPump:
         if self._may_drop and self.read_budget(now) == 0:
             times.append(self._progress_at + STALLED_SECONDS)
         return min(times, default=None)
+
+    def _note_recorded(self, backlog: int, now: float) -> None:
+        """``backlog`` bytes were missing before."""
+        if self.sender.backlog_bytes < backlog:
+            self.unrecorded_since = now if self.sender.backlog_bytes else None
 
     def _is_being_taken(self, now: float) -> bool:
         return self.sender.is_attached and now < self._progress_at + STALLED_SECONDS

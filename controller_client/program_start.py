@@ -70,6 +70,7 @@ def _launch(start: StartInteractiveCmd, io_mode: IoMode, group: SessionGroup | N
         limits=group.left_over(start.limits) if group is not None else start.limits,
         cwd_fd=open_directory(cwd, admission.roots) if admission.roots else None,
         group_fd=group.open_members() if group is not None else None,
+        keeps_user=admission.keeps_user,
     )
 
 

@@ -191,7 +191,7 @@ class InteractiveSession:
         """When ``advance`` is due although nothing happens."""
         times = [self.pump.deadline(now)]
         if not self.has_ended and self._end is not None:
-            times += [self._inputs.deadline, self._end.deadline(), self._masks.deadline]
+            times += [self._inputs.deadline, self._end.deadline(), self._masks.deadline, self._strict_deadline]
             if self._read_budget(now):
                 # A paused program is neither read nor looked at; what ends the pause wakes us.
                 times += [self._next_look_at, self._read_again_at]
@@ -250,6 +250,8 @@ class InteractiveSession:
         if self.has_ended or self._end is None or self._process is None:
             return []
         acks = self._inputs.expire(now)
+        if (due := self._strict_deadline) is not None and now >= due:
+            self._end.give_up(now)
         if (due := self._masks.deadline) is not None and now >= due:
             self._release_output(now)
         if self._end.has_exited or (self._read_again_at is not None and now >= self._read_again_at):
@@ -288,6 +290,14 @@ class InteractiveSession:
         return self._running_target().interrupt(command)
 
     # ---- inside
+
+    @property
+    def _strict_deadline(self) -> float | None:
+        """When output that is not recorded ends the program, if its project wants that and it does not end already."""
+        seconds, since = self._start.rules.strict_seconds, self.pump.unrecorded_since
+        if seconds is None or since is None or self._end is None or self._end.is_ending:
+            return None
+        return since + seconds
 
     def _running_process(self) -> Process:
         if self._process is None:

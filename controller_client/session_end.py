@@ -25,6 +25,8 @@ NOTE_LEFT_RUNNING: Final = "left_running"
 """``survivors`` detached themselves from the terminal on purpose; the program ended by itself, so they were left alone."""
 NOTE_NOT_REAPED: Final = "not_reaped"
 """The program could not be killed: it is stuck in the kernel, or not ours to kill."""
+NOTE_UNRECORDED: Final = "unrecorded"
+"""Its output was not committed in the time its project gives: it was terminated, and what it printed is still delivered."""
 
 _ASK_AFTER_SECONDS: Final = DONE_DRAIN_SECONDS / 2
 _RUSHED_GRACE_SECONDS: Final = DONE_DRAIN_SECONDS / 4
@@ -74,6 +76,11 @@ class SessionEnd:
         self.is_over = False
 
     @property
+    def is_ending(self) -> bool:
+        """The leader ended, or was asked to."""
+        return self.has_exited or self._termination is not None
+
+    @property
     def has_exited(self) -> bool:
         """The leader ended; its children and its terminal may still be there."""
         return self._status is not None
@@ -92,6 +99,13 @@ class SessionEnd:
         elif self._termination is None:
             self._begin_termination(number, command.grace_seconds, self._hang_up_after() if number == signal.SIGTERM else None, now)
         return None
+
+    def give_up(self, now: float) -> None:
+        """What it prints is not recorded in time: it ends, unless it is ending already."""
+        if not self.is_ending:
+            self._reason = "terminated"
+            self._notes.append(NOTE_UNRECORDED)
+            self._begin_termination(signal.SIGTERM, TERMINATE_GRACE_SECONDS, self._hang_up_after(), now)
 
     def interrupt(self) -> None:
         """SIGINT to every process of the session, as ctrl-c on a terminal is to its foreground: what comes of it is theirs to decide."""

@@ -29,7 +29,7 @@ from projects.policy import START_SCOPES
 Start = StartInteractiveCmd | RunCommand
 
 ANY_COMMAND_SCOPE: Final = START_SCOPES[1]
-_RULES: Final = "SELECT allowed_commands, allowed_directories, session_limits FROM projects_project WHERE id = %s"
+_RULES: Final = "SELECT allowed_commands, allowed_directories, session_limits, strict_seconds FROM projects_project WHERE id = %s"
 
 
 @dataclass(frozen=True)
@@ -84,13 +84,15 @@ def rules_of(project_id: UUID) -> Rules:
     with connection.cursor() as cursor:
         cursor.execute(_RULES, [as_parameter(project_id)])
         row = cursor.fetchone()
-    commands, directories, limits = (None, None, None) if row is None else (_as_json(column) for column in row)
+    commands, directories, limits, strict = (None,) * 4 if row is None else map(_as_json, row)
     names = commands if commands is not None else conf.allowed_commands
     in_force = Allowlist.parse(names)
     return Rules(
         commands=in_force,
         project=ProjectRules(
-            commands=None if in_force.is_open else names, directories=directories if directories is not None else conf.allowed_directories
+            commands=None if in_force.is_open else names,
+            directories=directories if directories is not None else conf.allowed_directories,
+            strict_seconds=strict,
         ),
         limits=ResourceLimits(**{**conf.session_limits, **(limits or {})}),
     )

@@ -152,6 +152,11 @@ class Conf:
         return tuple(settings.ENCRYPTION_KEYS)
 
     @property
+    def enrolment_approval(self) -> bool:
+        """ENROLMENT_APPROVAL: whether a host that enrols itself is served only after an operator has let it in."""
+        return bool(settings.ENROLMENT_APPROVAL)
+
+    @property
     def allowed_commands(self) -> list[str] | None:
         """ALLOWED_COMMANDS: what a project without a list of its own may run; None for anything."""
         return None if settings.ALLOWED_COMMANDS is None else list(settings.ALLOWED_COMMANDS)

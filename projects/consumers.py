@@ -60,7 +60,7 @@ from projects.file_asker import FileAsker
 from projects.inbound import batch, commands
 from projects.inbound import hello as greeting
 from projects.inbound.batch import BatchResult, SessionMessage
-from projects.inbound.refusals import HelloExpected, TooManyFrames
+from projects.inbound.refusals import AwaitsApproval, HelloExpected, TooManyFrames
 
 logger = logging.getLogger(__name__)
 
@@ -215,6 +215,9 @@ class ControllerConsumer(AsyncWebsocketConsumer):  # type: ignore[misc] # channe
     async def _refuse(self, error: ProtocolError) -> None:
         """The peer broke the protocol, or may not go on: say so, write it down, close."""
         close_code = error.close_code if isinstance(error, RemoteProtocolError) else CloseCode.INTERNAL_ERROR
+        if isinstance(error, AwaitsApproval):
+            await self._shut(close_code, error.code, str(error))
+            return
         metrics.VIOLATIONS.inc()
         logger.warning("connection of controller %s closed: %s", self._controller_id, error)
         await self._shut(close_code, error.code, str(error))

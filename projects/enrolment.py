@@ -19,6 +19,7 @@ from projects.authentication import (
     make_token,
     parse_token,
 )
+from projects.conf import conf
 from projects.errors import Unauthenticated
 from projects.models import Controller, ControllerCredential, EnrolmentCode, Project
 from projects.revocation import controller_credential_revoke
@@ -30,11 +31,12 @@ OVERLAP: Final = timedelta(hours=24)
 
 @dataclass(frozen=True, slots=True)
 class Enrolled:
-    """What a host gets; ``credential`` is shown this once."""
+    """What a host gets; ``credential`` is shown this once. ``awaits_approval``: it is served once an operator has let it in."""
 
     project: str
     controller: str
     credential: str
+    awaits_approval: bool = False
 
 
 @transaction.atomic
@@ -82,9 +84,22 @@ def host_enrol(*, code: str, peer: str = "") -> Enrolled:
         row = EnrolmentCode.objects.select_related("project").get(key_id=key_id)
         controller = _controller_for(row)
         actor = f"enrolment:{row.key_id}"
+        awaits = conf.enrolment_approval
+        Controller.objects.filter(id=controller.id).update(awaits_approval_since=timezone.now() if awaits else None)
         _, credential = controller_credential_create(controller=controller, actor=actor)
-        audit(actor, "controller.enrol", (row.project_id, controller.id, None), {"name": controller.name, "from": peer[:64]})
-    return Enrolled(row.project.name, controller.name, credential)
+        detail = {"name": controller.name, "from": peer[:64], "awaits_approval": awaits}
+        audit(actor, "controller.enrol", (row.project_id, controller.id, None), detail)
+    return Enrolled(row.project.name, controller.name, credential, awaits)
+
+
+@transaction.atomic
+def controller_approve(*, controller: Controller, actor: str) -> bool:
+    """The host is served from its next attempt on, within half a minute; whether it waited for that."""
+    waiting = Controller.objects.filter(id=controller.id, awaits_approval_since__isnull=False, revoked_at__isnull=True)
+    if not waiting.update(awaits_approval_since=None):
+        return False
+    audit(actor, "controller.approve", (controller.project_id, controller.id, None), {"name": controller.name})
+    return True
 
 
 def _use(key_id: str, secret: str, peer: str) -> bool:
@@ -126,4 +141,4 @@ def controller_credential_rotate(*, credential: ControllerCredential) -> Enrolle
         if row.id == credential.id and (row.expires_at is None or row.expires_at > until):
             ControllerCredential.objects.filter(id=row.id).update(expires_at=until)
     audit(actor, "controller_credential.rotate", (controller.project_id, controller.id, None), {"replaced": credential.key_id})
-    return Enrolled(controller.project.name, controller.name, text)
+    return Enrolled(controller.project.name, controller.name, text, controller.awaits_approval_since is not None)

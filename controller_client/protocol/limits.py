@@ -57,6 +57,7 @@ class CloseCode:
     WINDOW_VIOLATED: Final = 4008
     FENCED: Final = 4009
     SECOND_INSTANCE: Final = 4010
+    AWAITS_APPROVAL: Final = 4011
     VERSION: Final = 4426
     INTERNAL_ERROR: Final = 4500
     GOING_AWAY: Final = 4503

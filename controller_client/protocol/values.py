@@ -120,20 +120,24 @@ class ResourceLimits(msgspec.Struct, kw_only=True, frozen=True, omit_defaults=Tr
 class ProjectRules(msgspec.Struct, kw_only=True, frozen=True, omit_defaults=True):
     """What the project allows; the host applies it beside its own policy. None: anything.
 
-    Entries of ``commands`` are those of ``controller_client.command_policy``; ``directories`` are where a program may be started.
+    Entries of ``commands`` are those of ``controller_client.command_policy``; ``directories`` are where a program may be started. Output
+    that the server has not committed after ``strict_seconds`` ends its program; None: it waits for as long as it takes.
     """
 
     commands: list[str] | None = None
     directories: list[str] | None = None
+    strict_seconds: float | None = None
 
 
 class Admission(msgspec.Struct, kw_only=True, frozen=True, omit_defaults=True):
     """*Host only.* What the host's policy made of a start, for its holder.
 
     ``program`` is the file to execute with the start's ``argv``. The working directory has to be in one of each list of ``roots``.
-    ``takes_lines``: the program is a shell, so what is typed is checked as command lines.
+    ``takes_lines``: the program is a shell, so what is typed is checked as command lines. ``keeps_user``: nothing that
+    it runs becomes another user.
     """
 
     program: str | None = None
     roots: list[list[str]] = []
     takes_lines: bool = False
+    keeps_user: bool = False

@@ -12,6 +12,7 @@ from projects.admin.access import ReadOnlyAdmin, actor_of
 from projects.admin.confirmation import Item, Question, confirmation, is_confirmed
 from projects.admin.display import duration, shortened, visible
 from projects.audit_log import audit
+from projects.enrolment import controller_approve
 from projects.models import Controller
 from projects.revocation import controller_revoke
 from projects.selectors import ACTIVE, is_online
@@ -52,16 +53,28 @@ class OnlineFilter(admin.SimpleListFilter):
 class ControllerAdmin(ReadOnlyAdmin[Controller]):
     """Presence is the lease, and nothing else."""
 
-    list_display = ("name", "project", "online", "alarmed", "lease", "shown_version", "shown_platform", "shown_hostname", "sessions_active")
+    list_display = (
+        "name",
+        "project",
+        "online",
+        "approved",
+        "alarmed",
+        "lease",
+        "shown_version",
+        "shown_platform",
+        "shown_hostname",
+        "sessions_active",
+    )
     list_filter = (OnlineFilter, "project")
     list_select_related = ("project",)
     search_fields = ("name", "hostname", "platform")
-    actions = ("revoke", "dismiss")
+    actions = ("approve", "revoke", "dismiss")
     fields = (
         *(
             "name",
             "project",
             "online",
+            "awaits_approval_since",
             "shown_alarm",
             "alarmed_at",
             "lease",
@@ -95,6 +108,18 @@ class ControllerAdmin(ReadOnlyAdmin[Controller]):
             controller_revoke(controller=row, actor=actor_of(request))
             self.message_user(request, f"Revoked: {row.name}", messages.SUCCESS)
         return None
+
+    @admin.action(description="Approve selected controllers", permissions=["manage"])
+    def approve(self, request: HttpRequest, queryset: QuerySet[Controller]) -> None:
+        """They are served from their next attempt on."""
+        for row in queryset:
+            if controller_approve(controller=row, actor=actor_of(request)):
+                self.message_user(request, f"Approved: {row} ({row.project})", messages.SUCCESS)
+
+    @admin.display(boolean=True, ordering="awaits_approval_since")
+    def approved(self, controller: Controller) -> bool:
+        """Whether an operator has let it in, where that is asked for."""
+        return controller.awaits_approval_since is None
 
     @admin.action(description="Dismiss alarms of selected controllers", permissions=["manage"])
     def dismiss(self, request: HttpRequest, queryset: QuerySet[Controller]) -> None:

@@ -23,6 +23,7 @@ class ProjectAdmin(TypedAdmin[Project]):
         "allowed_commands",
         "allowed_directories",
         "session_limits",
+        "strict_seconds",
         "output_retention_seconds",
         "session_retention_seconds",
         "members",

@@ -17,7 +17,7 @@ from projects.authentication import is_controller_credential_valid
 from projects.conf import conf
 from projects.dispatch import START_TYPES, as_parameter, as_time, time_as_parameter
 from projects.inbound.ending import end_session
-from projects.inbound.refusals import Fenced, Revoked, SecondInstance, VersionUnsupported
+from projects.inbound.refusals import AwaitsApproval, Fenced, Revoked, SecondInstance, VersionUnsupported
 from projects.inbound.stored_text import stored_list, stored_text
 from projects.models import CommandSession, Controller, ControllerCredential
 
@@ -35,7 +35,8 @@ UPDATE projects_controller SET lease_expires_at = %s WHERE id = %s AND epoch = %
 def hello(controller_id: UUID, message: Hello, credential_id: UUID | None = None) -> tuple[Welcome, list[str]]:
     """The WELCOME of a new connection (its ``epoch`` is the connection's), and the ids of sessions found lost.
 
-    Raises VersionUnsupported, Revoked, or SecondInstance: while another daemon's lease runs, and for what is a copy of its credential.
+    Raises VersionUnsupported, Revoked, AwaitsApproval, or SecondInstance: while another daemon's lease runs, and for what is a copy of its
+    credential.
     """
     if not set(message.versions) & set(SUPPORTED_VERSIONS):
         raise VersionUnsupported(SUPPORTED_VERSIONS)
@@ -43,6 +44,8 @@ def hello(controller_id: UUID, message: Hello, credential_id: UUID | None = None
         controller = Controller.objects.select_for_update(no_key=True).filter(id=controller_id, revoked_at__isnull=True).first()
         if controller is None or (credential_id is not None and not is_controller_credential_valid(credential_id)):
             raise Revoked
+        if controller.awaits_approval_since is not None:
+            raise AwaitsApproval
         alarm = _suspicion(controller, message, credential_id)
         if alarm:
             _raise_alarm(controller, message, alarm)

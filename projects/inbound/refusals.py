@@ -24,6 +24,16 @@ class SecondInstance(RemoteProtocolError):
         super().__init__(reason)
 
 
+class AwaitsApproval(RemoteProtocolError):
+    """The host was enrolled, and no operator has let it in yet. It did nothing wrong."""
+
+    code = "AWAITS_APPROVAL"
+    close_code = CloseCode.AWAITS_APPROVAL
+
+    def __init__(self) -> None:
+        super().__init__("an operator of the server has to approve this host first: manage.py approve, or its page in the admin")
+
+
 class VersionUnsupported(RemoteProtocolError):
     """No protocol version in common."""
 

@@ -3,6 +3,7 @@
 import uuid
 
 from django.conf import settings
+from django.core.validators import MinValueValidator
 from django.db import models
 from django.db.models import Q
 from django.utils import timezone
@@ -22,6 +23,8 @@ class Project(models.Model):
     allowed_directories = models.JSONField(null=True, blank=True, validators=[validate_directories])
     # What a session may use, by the names of ResourceLimits; what is not named is as the settings say, a null lifts that.
     session_limits = models.JSONField(null=True, blank=True, validators=[validate_limits])
+    # A program whose output is not stored in this time is terminated by its host. Null: it waits, and its output with it.
+    strict_seconds = models.PositiveIntegerField(null=True, blank=True, validators=[MinValueValidator(1)])
     # How long output and whole sessions stay after their end. Null: the settings; 0: for good.
     output_retention_seconds = models.PositiveIntegerField(null=True, blank=True)
     session_retention_seconds = models.PositiveIntegerField(null=True, blank=True)
@@ -65,6 +68,7 @@ class ApiToken(Credential):
     input_bytes_per_minute = models.PositiveIntegerField(null=True, blank=True)
 
     class Meta:
+        verbose_name = "API token"
         permissions = (("manage_apitoken", "Can make and revoke API tokens"),)
 
     def __str__(self) -> str:
@@ -93,6 +97,8 @@ class Controller(models.Model):
     hostname = models.CharField(max_length=255, blank=True, editable=False)
     capabilities = models.JSONField(default=list, editable=False)
     last_command_seq = models.PositiveBigIntegerField(default=0, editable=False)
+    # Enrolled by a code and not yet let in by an operator. Null: it is.
+    awaits_approval_since = models.DateTimeField(null=True, blank=True, editable=False)
     revoked_at = models.DateTimeField(null=True, blank=True)
     created_at = models.DateTimeField(default=timezone.now, editable=False)
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from controller_client import policy_file
 from controller_client.protocol import messages
 from projects import account_errors, errors, monitor_errors
 from projects.errors import ControllerActionError
@@ -55,6 +56,11 @@ def test_every_setting_is_documented_and_nothing_else_is() -> None:
     table = (ROOT / "docs/reference/settings.md").read_text()
     documented = set(re.findall(r"^\| `([A-Z_]+)`", table, re.MULTILINE))
     assert documented == variables()
+
+
+def test_every_key_of_a_policy_file_is_documented_and_nothing_else_is() -> None:
+    documented = set(re.findall(r"^\| `([a-z_.]+)`", (ROOT / "docs/reference/policy-file.md").read_text(), re.MULTILINE))
+    assert documented == {f"{table}.{key}" for table, keys in policy_file.KNOWN.items() for key in keys}
 
 
 def error_codes() -> Iterator[str]:

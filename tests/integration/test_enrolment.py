@@ -116,6 +116,22 @@ def test_a_host_enrols_itself_rotates_its_credential_at_work_and_a_copy_of_it_is
     assert connected_with(own_stack, "web-1") == second
 
 
+def test_a_host_that_has_to_be_approved_says_that_it_waits_and_is_served_once_it_is() -> None:
+    with running_stack(server_environment={"HOLDLINE_ENROLMENT_APPROVAL": "true"}) as stack:
+        state_dir = stack.root / "web-2"
+        code = manage(stack, "create_enrolment_code", "first", "web-2")
+        enrolled = asked(stack, "enroll", state_dir, "--code", code)
+        assert "an operator of the server has to approve it" in enrolled.stdout
+        with daemon(stack, state_dir) as log:
+            wait_until(
+                lambda: "waiting for an operator of the server" in log.read_text(), ONLINE_SECONDS, "the daemon to say that it waits"
+            )
+            assert connected_with(stack, "web-2") == ""
+            assert manage(stack, "approve", "first/web-2") == "approved"
+            wait_until(lambda: connected_with(stack, "web-2") == key_id_in(state_dir / "credential"), 90, "the host to be online")
+        assert stack.database.rows("SELECT count(*) FROM projects_auditevent WHERE action = 'controller.protocol_violation'") == [(0,)]
+
+
 @pytest.mark.parametrize("is_layer_up", [True, False], ids=["doorbells work", "redis down"])
 async def test_revoking_a_credential_during_output_closes_the_connection_and_the_program_is_not_heard_any_more(is_layer_up: bool) -> None:
     # A channel layer that is down from the beginning: nothing rings, neither here nor there.

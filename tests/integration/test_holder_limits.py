@@ -10,7 +10,8 @@ from uuid import uuid4
 import pytest
 
 from controller_client.control_group import SessionGroup, is_usable
-from controller_client.protocol.messages import CommandResult, ResourceLimits
+from controller_client.protocol.messages import Admission, CommandResult, InteractiveCmdDone, ProjectRules, ResourceLimits
+from controller_client.session_end import NOTE_UNRECORDED
 from controller_client.spawner_client import Spawner
 from tests.support.holders import HolderHost, holder_host
 from tests.support.processes import is_running
@@ -34,6 +35,29 @@ async def test_limits_hold_for_what_a_program_starts_too(host: HolderHost, io_mo
     talk = await host.run("bash -c 'ulimit -u; ulimit -v; ulimit -f; ulimit -n; ulimit -c; ulimit -Hn'", io_mode=io_mode, limits=limits)
     await talk.done()
     assert bytes(talk.output).split() == [b"4000", b"4194304", b"1024", b"99", b"0", b"99"]
+
+
+@pytest.mark.parametrize("io_mode", ["pipe", "pty"])
+async def test_a_program_that_is_to_stay_its_user_does_and_so_does_what_it_starts(host: HolderHost, io_mode: str) -> None:
+    for keeps_user, flag in ((True, b"1"), (False, b"0")):
+        admission = Admission(keeps_user=keeps_user)
+        talk = await host.run("sh -c 'grep NoNewPrivs /proc/self/status; true'", io_mode=io_mode, admission=admission)
+        await talk.done()
+        assert bytes(talk.output).split() == [b"NoNewPrivs:", flag]
+
+
+async def test_a_strict_program_ends_when_what_it_prints_is_not_recorded_and_one_that_is_silent_does_not(host: HolderHost) -> None:
+    rules = ProjectRules(strict_seconds=1)
+    silent = await host.run("sleep 1000", acks=False, rules=rules)
+    ended = await host.run("echo a; exec sleep 1000", acks=False, rules=rules)
+    done = await ended.done()
+    assert (done.end_reason, done.notes, done.signal) == ("terminated", [NOTE_UNRECORDED], "SIGTERM")
+    assert bytes(ended.output).split() == [b"a"]
+    # Late, but still: who records goes on.
+    slow = await host.run("cat", rules=rules)
+    await slow.shows(b"")
+    assert not silent.all_of(InteractiveCmdDone)
+    assert not slow.all_of(InteractiveCmdDone)
 
 
 async def test_without_limits_a_program_has_what_the_daemon_has_and_never_a_core(host: HolderHost) -> None:

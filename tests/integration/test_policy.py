@@ -1,6 +1,7 @@
 """A list of allowed commands, against the whole product, and against the daemon alone with a server that asks for anything."""
 
 import asyncio
+import os
 from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -19,6 +20,7 @@ from controller_client.protocol.messages import (
     Started,
     StartInteractiveCmd,
 )
+from tests.support.accounts import Account, requires, requires_root
 from tests.support.daemon_process import DaemonProcess, daemon_process
 from tests.support.scripted_server import ScriptedServer, Transcript, scripted_server
 from tests.support.stack import Stack, deployed
@@ -292,3 +294,31 @@ async def test_a_daemon_does_not_start_with_a_policy_it_cannot_trust(tmp_path: P
     async with daemon_process(tmp_path, server.url) as daemon:
         assert await asyncio.wait_for(daemon.wait(), SECONDS) == 78
         assert "policy" in daemon.log
+
+
+# ---- as whom -----------------------------------------------------------------------------------------------------------
+
+
+async def test_programs_stay_the_user_that_the_policy_lets_the_daemon_be(sudoer: Account) -> None:
+    requires("sudo")
+    stack = deployed()(account=sudoer)
+    try:
+        _write_policy(stack.state_dir, f'[users]\nallowed = ["{sudoer.name}"]\n')
+        os.chown(stack.state_dir / "policy.toml", sudoer.uid, sudoer.gid)
+        stack.start()
+        async with stack.caller() as caller:
+            for command in ("sudo -k id", "bash -c 'sudo -k id; id -un'"):
+                ended = await (await caller.start(command)).until("exited", SECONDS)
+                assert "no new privileges" in ended["output"]
+                assert "uid=0" not in ended["output"]
+    finally:
+        stack.stop()
+
+
+async def test_a_daemon_of_another_user_than_the_policy_names_does_not_start(tmp_path: Path) -> None:
+    requires_root()
+    (tmp_path / "state").mkdir(mode=0o700)
+    _write_policy(tmp_path / "state", '[users]\nallowed = ["nobody"]\nmay_change = true\n')
+    async with daemon_process(tmp_path, "ws://127.0.0.1:1/") as daemon:
+        assert await asyncio.wait_for(daemon.wait(), SECONDS) == 78
+        assert "none of [users] allowed" in daemon.log

@@ -209,6 +209,15 @@ GROWN: tuple[Message, ...] = (
     ),
     StartInteractiveCmd(id=FRAME_ID, epoch=7, seq=12, session_id=SESSION, argv=["echo", "a"], rules=_RULES, admission=_ADMISSION),
     RunCommand(id=FRAME_ID, epoch=7, seq=16, session_id=SESSION, argv=["echo", "a"], rules=_RULES, admission=_ADMISSION),
+    StartInteractiveCmd(
+        id=FRAME_ID,
+        epoch=7,
+        seq=12,
+        session_id=SESSION,
+        command="cat",
+        rules=ProjectRules(strict_seconds=30),
+        admission=Admission(keeps_user=True),
+    ),
     SendInput(id=FRAME_ID, epoch=0, seq=13, session_id=SESSION, input_seq=4, data=b"ls\n", refused=_FAILURE, is_line_checked=True),
     SendInput(id=FRAME_ID, epoch=7, seq=13, session_id=SESSION, input_seq=4, secret=b"\xe2\x82\xac\n", may_echo=True),
     ReadFile(

@@ -9,7 +9,15 @@ import pytest
 from controller_client.command_policy.allowlist import Allowlist
 from controller_client.host_policy import RUNNER, HostPolicy
 from controller_client.policy_file import PolicyFile
-from controller_client.protocol.messages import Admission, Failure, ProjectRules, RunCommand, SendInput, StartInteractiveCmd
+from controller_client.protocol.messages import (
+    Admission,
+    Failure,
+    ProjectRules,
+    ResourceLimits,
+    RunCommand,
+    SendInput,
+    StartInteractiveCmd,
+)
 from controller_client.start_failure import StartFailed
 from tests.support.bypass_attempts import attempts
 
@@ -229,3 +237,15 @@ def test_while_the_kill_switch_is_there_nothing_is_started_and_no_restart_is_nee
     assert _refusal(policy, _start("echo a")).code == "HOST_STOPPED"
     (tmp_path / "stop").unlink()
     assert policy.admit(_start("echo a")).admission == Admission()
+
+
+def test_limits_and_users_of_every_file_hold_with_and_without_a_list(programs: Path) -> None:
+    files = [PolicyFile(limits=ResourceLimits(processes=9, open_files=50)), PolicyFile(keeps_user=True, limits=ResourceLimits(processes=7))]
+    for listed in ([], [PolicyFile(allowlist=Allowlist.parse(["sleep"]), search_path=str(programs))]):
+        policy = HostPolicy([*files, *listed])
+        claimed = Admission(keeps_user=False, program="/bin/sh")
+        start = policy.admit(_start("sleep 1", limits=ResourceLimits(processes=8, memory_bytes=5), admission=claimed))
+        assert start.limits == ResourceLimits(processes=7, memory_bytes=5, open_files=50)
+        assert start.admission is not None
+        assert start.admission.keeps_user
+    assert HostPolicy([PolicyFile()]).admit(_start("sleep 1")).limits == ResourceLimits()

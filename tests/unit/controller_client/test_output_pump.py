@@ -167,3 +167,28 @@ def test_a_caller_that_stops_in_the_middle_comes_back_for_the_rest() -> None:
     first = next(iter(pump.frames(1.0)))
     assert isinstance(first, InteractiveOutput)
     assert [offset for offset, _, _ in _sent(pump, 2.0)] == [MAX_CHUNK_BYTES, 2 * MAX_CHUNK_BYTES]
+
+
+def test_it_knows_since_when_nothing_of_what_is_missing_was_recorded() -> None:
+    pump = _pump()
+    assert pump.unrecorded_since is None
+    pump.produce("stdout", b"abcd", 1.0)
+    pump.produce("stdout", b"ef", 2.0)
+    list(pump.frames(2.5))
+    assert pump.unrecorded_since == 1.0
+    # Another connection records nothing by itself.
+    pump.attach({"stdout": 0}, WINDOW, 3.0)
+    list(pump.frames(3.0))
+    assert pump.unrecorded_since == 1.0
+    pump.acknowledge("stdout", 4, 4.0)
+    assert pump.unrecorded_since == 4.0
+    pump.acknowledge("stdout", 4, 5.0)
+    assert pump.unrecorded_since == 4.0
+    pump.acknowledge("stdout", 6, 6.0)
+    assert pump.unrecorded_since is None
+    # The ACK was lost with its connection: the next one begins behind what it was about.
+    pump.produce("stdout", b"gh", 7.0)
+    list(pump.frames(8.0))
+    pump.detach()
+    pump.attach({"stdout": 8}, WINDOW, 9.0)
+    assert pump.unrecorded_since is None

@@ -1,6 +1,8 @@
 """Policy files: what they may say, and whose they may be."""
 
 import os
+import pwd
+import sys
 from pathlib import Path
 
 import pytest
@@ -8,6 +10,7 @@ import pytest
 from controller_client import policy_file
 from controller_client.errors import ConfigurationError
 from controller_client.policy_file import PolicyFile, load_policy_files, read_policy_file
+from controller_client.protocol.messages import ResourceLimits
 from tests.support.accounts import requires_root
 
 FULL = """
@@ -34,6 +37,26 @@ def test_a_file_says_what_is_allowed(file: Path) -> None:
     assert policy == PolicyFile(policy.allowlist, frozenset({"reboot"}), "/usr/bin:/bin", ("/srv/work",))
 
 
+def test_it_says_as_whom_programs_run_and_what_they_may_use(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    nobody = pwd.getpwnam("nobody").pw_uid
+    monkeypatch.setattr(os, "geteuid", lambda: nobody)
+    file.write_text("[users]\nallowed = ['nobody', 'root']\n[limits]\nprocesses = 64\nopen_files = 256\n")
+    policy = read_policy_file(file)
+    assert (policy.users, policy.keeps_user) == (frozenset({"nobody", "root"}), True)
+    assert policy.limits == ResourceLimits(processes=64, open_files=256)
+    file.write_text("[users]\nmay_change = true\n")
+    assert not read_policy_file(file).keeps_user
+    # What cannot be kept is not promised.
+    file.write_text("[users]\n")
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    with pytest.raises(ConfigurationError, match="can become anybody"):
+        read_policy_file(file)
+    monkeypatch.setattr(os, "geteuid", lambda: nobody)
+    monkeypatch.setattr(sys, "platform", "darwin")
+    with pytest.raises(ConfigurationError, match="only Linux"):
+        read_policy_file(file)
+
+
 def test_an_empty_file_allows_everything(file: Path) -> None:
     file.write_text("")
     assert read_policy_file(file) == PolicyFile()
@@ -53,6 +76,15 @@ def test_an_empty_file_allows_everything(file: Path) -> None:
         ("[commands]\nallowed = ['*']\ndenied = ['reboot']", "denied without allowed"),
         ("[commands]\nallowed = ['echo']\nsearch_path = ['bin']", "absolute paths"),
         ("[directories]\nallowed = ['work']", "absolute paths"),
+        ("[users]\nallowed = ['no such user here']", "no user 'no such user here'"),
+        ("[users]\nallowed = ['nobody']\nmay_change = true", "none of"),
+        ("[users]\nmay_change = 1", "true or false"),
+        ("[users]\nmay_change = 'no'", "true or false"),
+        ("[users]\nrun_as = ['nobody']", "nothing else"),
+        ("[limits]\nprocesses = 0", "from 1 on"),
+        ("[limits]\nprocesses = true", "from 1 on"),
+        ("[limits]\nmemory_bytes = '1G'", "from 1 on"),
+        ("[limits]\ncore = 1", "nothing else"),
         ("[commands", "cannot be used"),
         ("\xff", "cannot be used"),
     ],

@@ -19,7 +19,7 @@ from projects.database import in_database
 from projects.enrolment import OVERLAP, controller_credential_rotate, enrolment_code_create, host_enrol
 from projects.errors import ControllerNotFound, Unauthenticated
 from projects.inbound import hello as greeting
-from projects.inbound.refusals import Revoked
+from projects.inbound.refusals import AwaitsApproval, Revoked
 from projects.models import AuditEvent, Controller, ControllerCredential, EnrolmentCode, Project
 from projects.revocation import controller_revoke
 from tests.support.rows import make_hello, make_session, make_summary
@@ -46,6 +46,28 @@ def test_a_code_enrols_one_host_under_its_name_and_is_nowhere_in_the_database(pr
     stored = str([list(model.objects.values()) for model in (EnrolmentCode, AuditEvent, ControllerCredential)])
     assert code[-43:] not in stored
     assert enrolled.credential[-43:] not in stored
+
+
+def test_where_operators_decide_a_host_is_served_once_one_let_it_in(project: Project, settings: Any) -> None:
+    settings.ENROLMENT_APPROVAL = True
+    enrolled = host_enrol(code=enrolment_code_create(project=project, name="web-1")[1])
+    assert enrolled.awaits_approval
+    controller = Controller.objects.get()
+    with pytest.raises(AwaitsApproval):
+        greeting.hello(controller.id, make_hello())
+    assert controller_credential_rotate(credential=controller.credentials.get()).awaits_approval
+    said = StringIO()
+    for _ in range(2):
+        call_command("approve", "acme/web-1", stdout=said)
+    assert said.getvalue().split("\n")[:2] == ["approved", "it was approved already"]
+    assert greeting.hello(controller.id, make_hello())[0].epoch == 1
+    assert AuditEvent.objects.filter(action="controller.approve", controller_id=controller.id).count() == 1
+    # Who takes its place is somebody else.
+    assert host_enrol(code=enrolment_code_create(project=project, name="web-1", is_replacement=True)[1]).awaits_approval
+    with pytest.raises(AwaitsApproval):
+        greeting.hello(controller.id, make_hello(instance_id="another"))
+    with pytest.raises(CommandError):
+        call_command("approve", "acme/web-2")
 
 
 def _spoilt(code: str) -> str:

@@ -73,6 +73,19 @@ def test_credentials_and_controllers_are_revoked_after_a_question(admin_client: 
     assert active_credentials(controller.id) == []
 
 
+def test_a_host_that_waits_is_let_in_by_whoever_may_and_is_of_its_project(project: Project) -> None:
+    controller = controller_create(project=project, name="web-1")
+    Controller.objects.update(awaits_approval_since=timezone.now())
+    chosen = {"action": "approve", "_selected_action": str(controller.pk)}
+    staff("view_controller", project=project, name="looks").post(CONTROLLERS, chosen)
+    staff("view_controller", "manage_controller", project=Project.objects.create(name="other"), name="other").post(CONTROLLERS, chosen)
+    assert Controller.objects.get().awaits_approval_since is not None
+    answer = staff("view_controller", "manage_controller", project=project).post(CONTROLLERS, chosen, follow=True)
+    assert b"Approved: web-1 (acme)" in answer.content
+    assert Controller.objects.get().awaits_approval_since is None
+    assert AuditEvent.objects.get(action="controller.approve").actor == "admin:op"
+
+
 def test_an_alarm_is_seen_and_dismissed(admin_client: Client, project: Project) -> None:
     controller = controller_create(project=project, name="web-1")
     Controller.objects.update(alarmed_at=timezone.now(), alarm="evil<b>\u202e: this credential belongs to another daemon")

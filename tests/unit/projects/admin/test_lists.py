@@ -64,7 +64,7 @@ def test_a_token_shows_its_scopes_and_never_its_digest(admin_client: Client, pro
         content = admin_client.get(url).content.decode()
         assert "session:start" in content
         assert row.digest not in content
-        assert token.rpartition("_")[2] not in content
+        assert token[-43:] not in content
 
 
 def test_the_audit_log_is_read_only_and_searchable(admin_client: Client, project: Project) -> None:

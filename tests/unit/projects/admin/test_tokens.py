@@ -24,8 +24,8 @@ def project() -> Project:
     return Project.objects.create(name="acme")
 
 
-def staff(*permissions: str, project: Project | None = None) -> Client:
-    user = get_user_model().objects.create_user("op", password="x", is_staff=True)
+def staff(*permissions: str, project: Project | None = None, name: str = "op") -> Client:
+    user = get_user_model().objects.create_user(name, password="x", is_staff=True)
     user.user_permissions.set(Permission.objects.filter(codename__in=permissions))
     if project is not None:
         project.members.add(user)
