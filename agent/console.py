@@ -1,7 +1,9 @@
-"""Lines of a run on a terminal, in colours where it has them."""
+"""Lines of a run on a terminal, in colours where it has them, or as JSON for programs."""
 
+import json
 import os
-from typing import Final, TextIO
+from collections.abc import Mapping
+from typing import Any, Final, TextIO
 
 from agent.rendering import Kind, Line
 
@@ -52,3 +54,22 @@ class Console:
         if self._is_open:
             self._stream.write("\n")
             self._is_open = False
+
+
+class JsonLines:
+    """One stream of objects, each on a line: ``{kind, text}``, and ``goes_on`` for a piece of text behind the last one."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def write(self, line: Line, *, goes_on: bool = False) -> None:
+        """A line of the run."""
+        self.write_data({"kind": line.kind, "text": line.text} | ({"goes_on": True} if goes_on else {}))
+
+    def write_data(self, data: Mapping[str, Any]) -> None:
+        """Any object."""
+        self._stream.write(json.dumps(data, default=str) + "\n")
+        self._stream.flush()
+
+    def close(self) -> None:
+        """Nothing is open."""

@@ -7,7 +7,7 @@ Failures of a model are a tree; ``stop_reason`` is what a run that ends by one i
     └── FinalFailure            never asked again: ModelRefused, ModelNotUsable, ContextTooLong
 """
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Protocol
 
@@ -61,7 +61,7 @@ class OfferedTool:
     schema: Mapping[str, Any] = field(hash=False)
 
 
-OnText = Callable[[str], Awaitable[None]]
+OnText = Callable[[str], None]
 """Called with each piece of text as it comes."""
 
 
@@ -76,17 +76,20 @@ class ModelClient(Protocol):
 
 
 class ModelFailure(Exception):
-    """The model gave no usable answer; the text is for people."""
+    """The model gave no usable answer; the text is for people and ends with the hint, which says what to look at."""
 
     stop_reason: ClassVar[str] = "model_failed"
+
+    def __init__(self, message: str, *, hint: str = "") -> None:
+        super().__init__(f"{message}. {hint}" if hint else message)
 
 
 class TransientFailure(ModelFailure):
     """The same question may be answered later; ``retry_after_seconds`` if the endpoint said when."""
 
-    def __init__(self, message: str, retry_after_seconds: float | None = None) -> None:
+    def __init__(self, message: str, retry_after_seconds: float | None = None, *, hint: str = "") -> None:
         self.retry_after_seconds = retry_after_seconds
-        super().__init__(message)
+        super().__init__(message, hint=hint)
 
 
 class ModelBusy(TransientFailure):

@@ -1,35 +1,22 @@
-"""Models behind endpoints that speak OpenAI's or Anthropic's wire. The one importer of pydantic-ai, which is an optional extra.
+"""Models behind endpoints that speak OpenAI's or Anthropic's wire, by way of pydantic-ai, which is an optional extra.
 
 Retries are the runner's: the clients of the libraries are told to make one attempt.
 """
 
 import asyncio
-import contextlib
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from agent.conf import conf
-from agent.conversation import (
-    Answer,
-    Call,
-    ContextTooLong,
-    Conversation,
-    ModelBusy,
-    ModelNotUsable,
-    ModelRefused,
-    ModelSilent,
-    ModelUnreachable,
-    OfferedTool,
-    OnText,
-)
+from agent.conversation import Answer, Call, Conversation, ModelNotUsable, OfferedTool, OnText
+from agent.endpoint_errors import WHERE, WIRES, translated
 
 if TYPE_CHECKING:
     from pydantic_ai.messages import ModelMessage, ModelResponse
     from pydantic_ai.models import Model
 
-MISSING: Final = "models need the agent extra: pip install --require-hashes -r requirements-agent.txt"
-KINDS: Final = ("openai", "anthropic")
+_INSTALL: Final = f"Install it {WHERE.split(':')[0]}: pip install --require-hashes -r requirements-agent.txt"
 
 
 class EndpointClient:
@@ -37,12 +24,13 @@ class EndpointClient:
 
     def __init__(self, name: str) -> None:
         kind, _, model = name.partition(":")
-        if kind not in KINDS or not model:
-            raise ModelNotUsable(f"there is no model {name[:64]!r}; name one as openai:NAME, anthropic:NAME or scripted:demo")
+        if kind not in WIRES or not model:
+            raise ModelNotUsable(f"there is no model {name[:64]!r}", hint="Name one as openai:NAME, anthropic:NAME or scripted:demo.")
+        self._wire = WIRES[kind]
         try:
             self._model: Model = _openai(model) if kind == "openai" else _anthropic(model)
         except ImportError:
-            raise ModelNotUsable(MISSING) from None
+            raise ModelNotUsable("the libraries of models are not installed", hint=_INSTALL) from None
 
     async def answer(self, conversation: Conversation, tools: Sequence[OfferedTool], on_text: OnText) -> Answer:
         """Streams one answer; every event has to come within the allowed silence."""
@@ -53,7 +41,7 @@ class EndpointClient:
         offered = [ToolDefinition(name=tool.name, description=tool.description, parameters_json_schema=dict(tool.schema)) for tool in tools]
         parameters = ModelRequestParameters(function_tools=offered)
         silence = conf.model_silence_seconds
-        with _translated():
+        with translated(self._wire):
             async with asyncio.timeout(silence) as deadline:
                 async with model_request_stream(
                     self._model, _messages(conversation), model_settings={"timeout": silence}, model_request_parameters=parameters
@@ -61,7 +49,7 @@ class EndpointClient:
                     async for event in stream:
                         deadline.reschedule(asyncio.get_running_loop().time() + silence)
                         if piece := _text_of(event):
-                            await on_text(piece)
+                            on_text(piece)
                     return _answer(stream.get())
 
     async def close(self) -> None:
@@ -71,15 +59,19 @@ class EndpointClient:
             await client.close()
 
 
+def _key(kind: str, key: str, url: str) -> str:
+    if not (key or url):
+        raise ModelNotUsable("there is no API key", hint=f"Set {WIRES[kind].key_variable} {WHERE}.")
+    # An endpoint of one's own may want no key; the clients want some text.
+    return key or "none"
+
+
 def _openai(model: str) -> "Model":
     from openai import AsyncOpenAI
     from pydantic_ai.models.openai import OpenAIChatModel
     from pydantic_ai.providers.openai import OpenAIProvider
 
-    if not conf.openai_key and not conf.openai_url:
-        raise ModelNotUsable("set OPENAI_API_KEY where the run is carried out: in the server's environment, or run_agent's with --here")
-    # An endpoint of one's own may want no key; the client wants some text.
-    client = AsyncOpenAI(api_key=conf.openai_key or "none", base_url=conf.openai_url or None, max_retries=0)
+    client = AsyncOpenAI(api_key=_key("openai", conf.openai_key, conf.openai_url), base_url=conf.openai_url or None, max_retries=0)
     return OpenAIChatModel(model, provider=OpenAIProvider(openai_client=client))
 
 
@@ -88,9 +80,9 @@ def _anthropic(model: str) -> "Model":
     from pydantic_ai.models.anthropic import AnthropicModel
     from pydantic_ai.providers.anthropic import AnthropicProvider
 
-    if not conf.anthropic_key and not conf.anthropic_url:
-        raise ModelNotUsable("set ANTHROPIC_API_KEY where the run is carried out: in the server's environment, or run_agent's with --here")
-    client = AsyncAnthropic(api_key=conf.anthropic_key or "none", base_url=conf.anthropic_url or None, max_retries=0)
+    client = AsyncAnthropic(
+        api_key=_key("anthropic", conf.anthropic_key, conf.anthropic_url), base_url=conf.anthropic_url or None, max_retries=0
+    )
     return AnthropicModel(model, provider=AnthropicProvider(anthropic_client=client), settings={"max_tokens": 8192})
 
 
@@ -164,31 +156,3 @@ def _text_of(event: Any) -> str:
     if isinstance(event, PartDeltaEvent) and isinstance(event.delta, TextPartDelta):
         return event.delta.content_delta or ""
     return ""
-
-
-@contextlib.contextmanager
-def _translated() -> Iterator[None]:
-    """The libraries' errors as ours."""
-    from pydantic_ai import exceptions as theirs
-
-    try:
-        yield
-    except theirs.ModelContextWindowExceededError as error:
-        raise ContextTooLong(_said(error)) from error
-    except (theirs.ModelRateLimitError, theirs.ModelUnavailableError) as error:
-        raise ModelBusy(_said(error), error.retry_after) from error
-    except (theirs.ModelTimeoutError, theirs.ModelRequestTimeout, TimeoutError) as error:
-        raise ModelSilent(f"the model sent nothing for {conf.model_silence_seconds:g} s") from error
-    except (theirs.ModelRequestRejectedError, theirs.ModelQuotaExceededError, theirs.UserError) as error:
-        raise ModelRefused(_said(error)) from error
-    except theirs.ModelHTTPError as error:
-        kind = ModelRefused if 400 <= error.status_code < 500 else ModelUnreachable
-        raise kind(_said(error)) from error
-    except (theirs.ModelAPIError, theirs.UnexpectedModelBehavior) as error:
-        # Whatever else it was, it was no answer of a model that knows what it refuses.
-        raise ModelUnreachable(_said(error)) from error
-
-
-def _said(error: Exception) -> str:
-    """For people: what went wrong, without the request."""
-    return f"{type(error).__name__.lstrip('_')}: {error}"[:500]

@@ -91,8 +91,6 @@ async def evaluate(project: Project, task: Task, *, model: str, controller: str 
 
 
 async def _carried_out(project: Project, task: Task, place: str, model: str, controller: str | None) -> AgentRun:
-    lease = uuid4()
-
     def submitted() -> AgentRun:
         return services.run_submit(
             project=project,
@@ -102,12 +100,12 @@ async def _carried_out(project: Project, task: Task, place: str, model: str, con
             controllers=[controller] if controller else [],
             max_steps=task.max_steps,
             max_run_seconds=task.max_run_seconds,
-            lease=lease,
+            is_reserved=True,
         )
 
     run = await in_database(submitted)
     make: Callable[[str], ModelClient] = (lambda _name: PlayClient(task.play, place)) if model == PLAY else client_for
-    await worker.hold(run.id, lease, make_client=make)
+    await worker.carry_out(run.id, make_client=make)
     await in_database(run.refresh_from_db)
     if run.ended_at is None:
         # It waits for a person, and there is nobody here.

@@ -13,6 +13,7 @@ class Follower:
     def __init__(self) -> None:
         self._step = 0
         self._spoken = ""
+        self._notice = ""
         self._is_said = False
         self._calls = 0
         self._results = 0
@@ -28,6 +29,10 @@ class Follower:
             if not step.is_complete:
                 break
             self._step, self._spoken, self._is_said, self._calls, self._results = step.number, "", False, 0, 0
+        if run.notice != self._notice:
+            self._notice = run.notice
+            if run.notice:
+                yield Line("note", visible(run.notice)), False
         if run.draft and not self._is_said:
             yield from self._spoken_on(run.draft)
         for approval in approvals:

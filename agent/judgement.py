@@ -17,6 +17,8 @@ FRUITLESS: Final = 12
 FAILURES: Final = 8
 """So many calls in a row that were refused: stuck."""
 
+OUT_OF_TIME: Final = "max_run_seconds"
+
 NUDGE: Final[Mapping[Stuck, str]] = {
     "repeating": "You have made the same call several times with the same result.",
     "alternating": "You go back and forth between the same two calls, with the same results.",
@@ -78,14 +80,14 @@ class Happening:
 
 
 def exhausted(budget: Budget, spent: Spent) -> str | None:
-    """The stop reason of the first limit that is reached."""
+    """The stop reason of a limit that is reached; time before the others."""
+    if spent.seconds >= budget.max_run_seconds:
+        return OUT_OF_TIME
     if spent.steps >= budget.max_steps:
         return "max_steps"
     if spent.tokens >= budget.max_tokens:
         return "max_tokens"
-    if budget.max_cost_cents and spent.cost_cents >= budget.max_cost_cents:
-        return "max_cost"
-    return "max_run_seconds" if spent.seconds >= budget.max_run_seconds else None
+    return "max_cost" if budget.max_cost_cents and spent.cost_cents >= budget.max_cost_cents else None
 
 
 def happening(name: str, arguments: Mapping[str, Any] | None, body: Mapping[str, Any], *, is_error: bool) -> Happening:

@@ -34,6 +34,8 @@ class AgentRun(models.Model):
     """One task given to one model. Submitting it is this row; a worker takes it up under a lease and gives it back by state.
 
     ``draft`` is what the model is saying at this moment. ``stop_reason`` names how it ended, ``report`` says it in words.
+    ``notice`` says what a worker waits for, such as an endpoint that is busy.
+    ``said_next`` is what a person has to say to the model before its next answer.
     """
 
     class State(models.TextChoices):
@@ -59,8 +61,12 @@ class AgentRun(models.Model):
     # Whether the task was done, in the model's own judgement; null: it did not say.
     is_successful = models.BooleanField(null=True)
     draft = models.TextField(blank=True)
+    notice = models.TextField(blank=True)
     stop_requested_by = models.CharField(max_length=128, blank=True)
     submitted_by = models.CharField(max_length=128)
+    # Carried out only by a worker that asks for this very run, such as a command with the key to its model.
+    is_reserved = models.BooleanField(default=False)
+    said_next = models.JSONField(default=list, blank=True)
 
     max_steps = models.PositiveIntegerField()
     max_tokens = models.PositiveBigIntegerField()

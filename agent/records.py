@@ -37,12 +37,14 @@ class Pulse:
 
 
 def run_claim(seconds: float, *, excluded: Collection[UUID] = (), only: UUID | None = None) -> tuple[UUID, UUID] | None:
-    """Takes up the oldest run nobody works on: (run, lease). None if there is none. Safe against any number of others."""
+    """Takes up the oldest run nobody works on: (run, lease). None if there is none. Safe against any number of others.
+
+    ``only`` that run is looked at; the only way to get one that is reserved.
+    """
     now = timezone.now()
     free = Q(state=_STATE.QUEUED) | Q(state=_STATE.RUNNING, lease_expires_at__lt=now)
+    free &= Q(is_reserved=False) if only is None else Q(id=only)
     waiting = AgentRun.objects.filter(free).exclude(id__in=list(excluded))
-    if only is not None:
-        waiting = waiting.filter(id=only)
     for run_id, state in list(waiting.order_by("created_at").values_list("id", "state")[:8]):
         lease = uuid4()
         changes = {"state": _STATE.RUNNING, "lease": lease, "lease_expires_at": now + timedelta(seconds=seconds)}
@@ -69,15 +71,15 @@ def run_drafted(run_id: UUID, lease: UUID, draft: str) -> None:
     _write(run_id, lease, draft=draft)
 
 
-def run_nudged(run_id: UUID, lease: UUID, step_number: int) -> None:
-    """The model was told that it does not get on. Raises LeaseLost."""
-    _write(run_id, lease, nudged_at_step=step_number)
+def run_noticed(run_id: UUID, lease: UUID, notice: str) -> None:
+    """What its worker waits for. Raises LeaseLost."""
+    _write(run_id, lease, draft="", notice=notice)
 
 
 def run_released(run_id: UUID, lease: UUID) -> None:
     """Given back as it is, for the next worker at once. Nothing, under a lost lease."""
     AgentRun.objects.filter(id=run_id, lease=lease, state=_STATE.RUNNING).update(
-        state=_STATE.QUEUED, lease=None, lease_expires_at=None, draft=""
+        state=_STATE.QUEUED, lease=None, lease_expires_at=None, draft="", notice=""
     )
 
 
@@ -101,6 +103,7 @@ def run_ended(run_id: UUID, lease: UUID, state: str, *, stop_reason: str, report
         lease=None,
         lease_expires_at=None,
         draft="",
+        notice="",
         ended_at=timezone.now(),
     )
 
@@ -113,13 +116,20 @@ def run_loaded(run_id: UUID) -> tuple[AgentRun, list[AgentStep]]:
 
 @transaction.atomic
 def step_answered(
-    run_id: UUID, lease: UUID, *, number: int, said_before: Sequence[str], answer: Answer, hidden: Collection[int]
+    run_id: UUID, lease: UUID, *, number: int, said_before: Sequence[str], is_nudge: bool, answer: Answer, hidden: Collection[int]
 ) -> AgentStep:
-    """The model's answer, before any of its calls is made. ``hidden``: calls whose input nobody is to read. Raises LeaseLost."""
+    """The model's answer, before any of its calls is made. Raises LeaseLost.
+
+    ``is_nudge``: it was told that it does not get on. ``hidden``: calls whose input nobody is to read.
+    """
+    nudged = {"nudged_at_step": number - 1} if is_nudge else {}
     _write(
         run_id,
         lease,
+        **nudged,
         draft="",
+        notice="",
+        said_next=[],
         input_tokens=F("input_tokens") + answer.input_tokens,
         output_tokens=F("output_tokens") + answer.output_tokens,
         cost_cents=F("cost_cents") + answer.cost_cents,

@@ -89,6 +89,14 @@ def end_line(run: AgentRun) -> Line:
     return Line("end", f"{run.state} ({run.stop_reason}), {took}\n{visible(run.report, keep=chr(10))}".rstrip())
 
 
+def listed_line(run: AgentRun, *, steps: int) -> str:
+    """The run in a list."""
+    how = f"{run.state} ({run.stop_reason})" if run.stop_reason else run.state
+    used = f"{steps} steps, {run.input_tokens + run.output_tokens} tokens, {run.cost_cents / 100:.2f} USD"
+    about = f"{run.project.name}  {shortened(run.model)}  {shortened(run.task)}"
+    return f"{run.id}  {run.created_at:%Y-%m-%d %H:%M}  {how:<26}  {used}  {about}"
+
+
 def whole_run(run: AgentRun, steps: Sequence[AgentStep], approvals: Sequence[AgentApproval]) -> Iterator[Line]:
     """All of it, so far."""
     for step in steps:
@@ -100,6 +108,8 @@ def whole_run(run: AgentRun, steps: Sequence[AgentStep], approvals: Sequence[Age
             yield from (approval_line(one) for one in approvals if (one.step_number, one.call_index) == (step.number, index))
             if index < len(step.results):
                 yield from result_lines(step.results[index])
+    if run.notice:
+        yield Line("note", visible(run.notice))
     if run.draft:
         yield Line("text", visible(run.draft, keep="\n") + " …")
     if run.ended_at is not None:

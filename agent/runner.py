@@ -5,6 +5,7 @@ is not written down was never acted on, and a call that was made twice did its w
 """
 
 import asyncio
+import contextlib
 import json
 import logging
 import random
@@ -23,7 +24,6 @@ from agent.conversation import (
     Exchange,
     FinalFailure,
     ModelClient,
-    ModelFailure,
     TransientFailure,
 )
 from agent.endpoint import EndpointClient
@@ -71,7 +71,6 @@ class AgentRunner:
         self._make_client = make_client
         self._client: ModelClient | None = None
         self._window = conf.context_tokens
-        self._drafted = ("", 0.0)
 
     async def drive(self) -> None:
         """Until the run is over, waits for a person, or is another's. Raises nothing but for cancellation."""
@@ -94,9 +93,10 @@ class AgentRunner:
         try:
             while True:
                 run, steps = await in_database(records.run_loaded, self.run_id)
-                self._check(run, len([step for step in steps if step.is_complete]))
+                is_acting = bool(steps) and not steps[-1].is_complete
+                _check(run, len(steps), is_acting=is_acting)
                 toolbox = self._toolbox(run, steps)
-                if steps and not steps[-1].is_complete:
+                if is_acting:
                     await self._act(run, steps, toolbox)
                 else:
                     await self._ask(run, steps, toolbox)
@@ -130,43 +130,20 @@ class AgentRunner:
 
     async def _ask(self, run: AgentRun, steps: list[AgentStep], toolbox: Toolbox) -> None:
         """One answer of the model, as a row."""
-        said = await self._judge(run, steps)
+        said, is_nudge = _judged(run, steps)
+        said = [*run.said_next, *said]
         conversation = _conversation(run, steps, said)
         answer = await self._answered(conversation, toolbox)
         hidden = {index for index, call in enumerate(answer.calls) if _is_hidden(call, steps)}
         await in_database(
-            records.step_answered, self.run_id, self.lease, number=len(steps) + 1, said_before=said, answer=answer, hidden=hidden
+            records.step_answered,
+            *(self.run_id, self.lease),
+            number=len(steps) + 1,
+            said_before=said,
+            is_nudge=is_nudge,
+            answer=answer,
+            hidden=hidden,
         )
-
-    def _check(self, run: AgentRun, steps: int) -> None:
-        """Whether the run may go on. Raises Ended."""
-        if run.stop_requested_by:
-            raise Ended(_STATE.STOPPED, "stopped", f"stopped by {run.stop_requested_by}")
-        if run.interruptions > MOST_INTERRUPTIONS:
-            raise Ended(_STATE.FAILED, "worker_failed", f"{run.interruptions} workers in a row were lost in the same step")
-        budget = judgement.Budget(
-            max_steps=run.max_steps, max_tokens=run.max_tokens, max_cost_cents=run.max_cost_cents, max_run_seconds=run.max_run_seconds
-        )
-        spent = judgement.Spent(
-            steps=steps, tokens=run.input_tokens + run.output_tokens, cost_cents=run.cost_cents, seconds=run.worked_seconds
-        )
-        if (reason := judgement.exhausted(budget, spent)) is not None:
-            raise Ended(_STATE.FAILED, reason, f"the run's budget is used up ({reason})")
-
-    async def _judge(self, run: AgentRun, steps: list[AgentStep]) -> list[str]:
-        """What the model is told because of how it goes: nothing, or that it is stuck, once. Then the run ends."""
-        since = [step for step in steps if step.number > run.nudged_at_step]
-        happenings = [_happening(call, result) for step in since for call, result in zip(step.calls, step.results, strict=False)]
-        silent = 0
-        for step in since:
-            silent = 0 if step.calls or step.text.strip() else silent + 1
-        verdict = judgement.stuck(happenings, silent_answers=silent)
-        if verdict is None:
-            return ["Your answer was empty. Call a tool, or finish_task."] if silent else []
-        if run.nudged_at_step:
-            raise Ended(_STATE.FAILED, f"stuck_{verdict}", judgement.NUDGE[verdict].replace("You", "The model", 1))
-        await in_database(records.run_nudged, self.run_id, self.lease, steps[-1].number)
-        return [judgement.NUDGE[verdict] + judgement.NUDGE_END]
 
     async def _answered(self, conversation: Conversation, toolbox: Toolbox) -> Answer:
         """The model's answer, asked for as often as it is worth it."""
@@ -177,8 +154,7 @@ class AgentRunner:
                 if self._client is None:
                     # In a thread: the libraries take seconds to import, and the process has callers.
                     self._client = await asyncio.to_thread(self._make_client, await in_database(_model_of, self.run_id))
-                self._drafted = ("", asyncio.get_running_loop().time())
-                return await self._client.answer(fitting, toolbox.offered(), self._on_text)
+                return await self._heard(self._client, fitting, toolbox)
             except context.DoesNotFit:
                 raise Ended(_STATE.FAILED, ContextTooLong.stop_reason, "the task does not fit into the model's window") from None
             except ContextTooLong as error:
@@ -193,18 +169,33 @@ class AgentRunner:
                 if failures >= conf.model_attempts:
                     raise Ended(_STATE.FAILED, error.stop_reason, f"{error} (asked {failures} times)") from None
                 logger.warning("run %s: no answer (%s), attempt %d", self.run_id, error.stop_reason, failures)
-                await asyncio.sleep(_pause(failures, error.retry_after_seconds))
-            except ModelFailure as error:
-                raise Ended(_STATE.FAILED, error.stop_reason, str(error)) from None
+                pause = _pause(failures, error.retry_after_seconds)
+                notice = f"no answer ({error.stop_reason}), attempt {failures} of {conf.model_attempts}, again in {pause:.0f} s: {error}"
+                await in_database(records.run_noticed, self.run_id, self.lease, notice)
+                await asyncio.sleep(pause)
 
-    async def _on_text(self, piece: str) -> None:
-        text, written_at = self._drafted
-        now = asyncio.get_running_loop().time()
-        text += piece
-        is_due = now - written_at >= DRAFT_SECONDS
-        self._drafted = (text, now if is_due else written_at)
-        if is_due:
-            await in_database(records.run_drafted, self.run_id, self.lease, text)
+    async def _heard(self, client: ModelClient, conversation: Conversation, toolbox: Toolbox) -> Answer:
+        """One answer; what is said of it so far is a row, too."""
+        pieces: list[str] = []
+        is_said = asyncio.Event()
+        drafting = asyncio.create_task(self._write_drafts(pieces, is_said), name=f"drafts of {self.run_id}")
+        try:
+            return await client.answer(conversation, toolbox.offered(), pieces.append)
+        finally:
+            # No draft may be written behind the answer.
+            is_said.set()
+            await drafting
+
+    async def _write_drafts(self, pieces: list[str], is_said: asyncio.Event) -> None:
+        written = 0
+        # Whoever writes down the answer finds out by itself what is wrong.
+        with contextlib.suppress(records.LeaseLost, StorageUnavailable):
+            while not is_said.is_set():
+                with contextlib.suppress(TimeoutError):
+                    await asyncio.wait_for(is_said.wait(), DRAFT_SECONDS)
+                if len(pieces) > written and not is_said.is_set():
+                    written = len(pieces)
+                    await in_database(records.run_drafted, self.run_id, self.lease, "".join(pieces))
 
     # ---- act ---------------------------------------------------------------------------------------------------------
 
@@ -254,6 +245,36 @@ class AgentRunner:
         if approval.answer == AgentApproval.Answer.PENDING:
             raise Parked
         return None if approval.answer == AgentApproval.Answer.APPROVED else denied(approval.reason)
+
+
+def _check(run: AgentRun, steps: int, *, is_acting: bool) -> None:
+    """Whether the run may go on. An answer that was paid for is acted on, but not beyond its time. Raises Ended."""
+    if run.stop_requested_by:
+        raise Ended(_STATE.STOPPED, "stopped", f"stopped by {run.stop_requested_by}")
+    if run.interruptions > MOST_INTERRUPTIONS:
+        raise Ended(_STATE.FAILED, "worker_failed", f"{run.interruptions} workers in a row were lost in the same step")
+    budget = judgement.Budget(
+        max_steps=run.max_steps, max_tokens=run.max_tokens, max_cost_cents=run.max_cost_cents, max_run_seconds=run.max_run_seconds
+    )
+    spent = judgement.Spent(steps=steps, tokens=run.input_tokens + run.output_tokens, cost_cents=run.cost_cents, seconds=run.worked_seconds)
+    reason = judgement.exhausted(budget, spent)
+    if reason is not None and (reason == judgement.OUT_OF_TIME or not is_acting):
+        raise Ended(_STATE.FAILED, reason, f"the run's budget is used up ({reason}); run_agent --resume goes on with a larger one")
+
+
+def _judged(run: AgentRun, steps: list[AgentStep]) -> tuple[list[str], bool]:
+    """What the model is told because of how it goes, and whether that is the nudge of one that is stuck: it gets one. Raises Ended."""
+    since = [step for step in steps if step.number > run.nudged_at_step]
+    happenings = [_happening(call, result) for step in since for call, result in zip(step.calls, step.results, strict=False)]
+    silent = 0
+    for step in since:
+        silent = 0 if step.calls or step.text.strip() else silent + 1
+    verdict = judgement.stuck(happenings, silent_answers=silent)
+    if verdict is None:
+        return (["Your answer was empty. Call a tool, or finish_task."] if silent else []), False
+    if run.nudged_at_step:
+        raise Ended(_STATE.FAILED, f"stuck_{verdict}", f"The model was told, and went on like that: {judgement.NUDGE[verdict]}")
+    return [judgement.NUDGE[verdict] + judgement.NUDGE_END], True
 
 
 def _model_of(run_id: UUID) -> str:

@@ -52,7 +52,7 @@ class ScriptedClient:
 
     def __init__(self, name: str) -> None:
         if name != "scripted:demo":
-            raise ModelNotUsable(f"there is no script {name[:64]!r}; the one there is: scripted:demo")
+            raise ModelNotUsable(f"there is no script {name[:64]!r}", hint="The one there is: scripted:demo.")
 
     async def answer(self, conversation: Conversation, _tools: Sequence[OfferedTool], on_text: OnText) -> Answer:
         """The next line of the script."""
@@ -60,7 +60,7 @@ class ScriptedClient:
         seen = "\n".join(result for exchange in conversation.exchanges for result in exchange.results)
         answer = _DEMO[min(done, len(_DEMO) - 1)](seen)
         for word in re.findall(r"\S+\s*", answer.text):
-            await on_text(word)
+            on_text(word)
         return answer
 
     async def close(self) -> None:

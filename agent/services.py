@@ -1,11 +1,10 @@
-"""What people and programs can have done with runs: submit, stop, answer what a run asks. Each is one short transaction.
+"""What people and programs can have done with runs: submit, stop, resume, answer what a run asks. Each is one short transaction.
 
 Everything raised is a ControllerActionError. ``actor`` names who acts in audit rows.
 """
 
 from collections.abc import Sequence
-from datetime import timedelta
-from typing import Any, Final
+from typing import Any, Final, TypedDict, Unpack
 from uuid import UUID
 
 from django.db import transaction
@@ -13,14 +12,26 @@ from django.utils import timezone
 
 from agent import records
 from agent.conf import conf
+from agent.errors import ApprovalNotFound, RunActive, RunNotFound
 from agent.models import AgentApproval, AgentRun, Approvals
 from projects.audit_log import audit
-from projects.errors import InvalidArgument, NotFound
+from projects.errors import ControllerOffline, InvalidArgument, NoControllerEnrolled
 from projects.models import Controller, Project
 
 MOST_TASK_CHARS: Final = 20_000
 _STATE = AgentRun.State
 OVER: Final = (_STATE.FINISHED, _STATE.FAILED, _STATE.STOPPED)
+MOST_LIMIT: Final = 2**31 - 1
+
+
+class Limits(TypedDict, total=False):
+    """The budget of a run, 0 cents for no limit, and what one call shows. What is left out or None, the setting of the same name says."""
+
+    max_steps: int | None
+    max_tokens: int | None
+    max_cost_cents: int | None
+    max_run_seconds: float | None
+    output_bytes: int | None
 
 
 @transaction.atomic
@@ -32,27 +43,22 @@ def run_submit(
     model: str = "",
     controllers: Sequence[str] = (),
     approvals: str = "",
-    max_steps: int | None = None,
-    max_tokens: int | None = None,
-    max_cost_cents: int | None = None,
-    max_run_seconds: float | None = None,
-    output_bytes: int | None = None,
-    lease: UUID | None = None,
+    is_reserved: bool = False,
+    **limits: Unpack[Limits],
 ) -> AgentRun:
-    """A new run; any worker takes it up, unless it is made under a ``lease`` of the caller's. What is left out, settings say.
+    """A new run; any worker takes it up, unless it is reserved for one that asks for it. What is left out, settings say.
 
-    ``approvals`` can only be stricter than the project's policy. Raises InvalidArgument.
+    ``approvals`` can only be stricter than the project's policy. Raises InvalidArgument, NoControllerEnrolled or ControllerOffline.
     """
     policy = records.approvals_of_project(project.id, conf.approvals)
     wanted = approvals or policy
-    problems = _problems(project, task, controllers, wanted, policy)
+    hosts = list(Controller.objects.filter(project=project, revoked_at__isnull=True))
+    problems = [*_problems(task, wanted, policy), *_limit_problems(limits)]
+    unknown = set(controllers) - {host.name for host in hosts}
+    problems += [f"controllers: there is no controller {name[:64]!r} in this project" for name in sorted(unknown)]
     if problems:
         raise InvalidArgument(problems)
-    now = timezone.now()
-    held: dict[str, Any] = {}
-    if lease is not None:
-        expires = now + timedelta(seconds=conf.lease_seconds)
-        held = {"state": _STATE.RUNNING, "lease": lease, "lease_expires_at": expires, "started_at": now}
+    _require_online([host for host in hosts if not controllers or host.name in controllers])
     run = AgentRun.objects.create(
         project=project,
         task=task,
@@ -60,12 +66,8 @@ def run_submit(
         controllers=list(controllers),
         approvals=wanted,
         submitted_by=actor[:128],
-        max_steps=max_steps or conf.max_steps,
-        max_tokens=max_tokens or conf.max_tokens,
-        max_cost_cents=conf.max_cost_cents if max_cost_cents is None else max_cost_cents,
-        max_run_seconds=max_run_seconds or conf.max_run_seconds,
-        output_bytes=output_bytes or conf.output_bytes,
-        **held,
+        is_reserved=is_reserved,
+        **{name: getattr(conf, name) for name in Limits.__annotations__} | _given(limits),
     )
     _audit(run, actor, "agent_run.submit", {"run": str(run.id), "model": run.model, "approvals": run.approvals})
     return run
@@ -75,13 +77,15 @@ def run_submit(
 def run_stop(*, run_id: UUID, actor: str) -> AgentRun:
     """Stops the run: at once if nobody works on it, otherwise within seconds. Its sessions go on until their lifetime ends them.
 
-    Nothing, for a run that is over. Raises NotFound.
+    Nothing, for a run that is over. Raises RunNotFound.
     """
     run = _locked(run_id)
     if run.state in OVER:
         return run
-    over = {"state": _STATE.STOPPED, "stop_reason": "stopped", "report": f"stopped by {actor}", "ended_at": timezone.now()}
-    changes: dict[str, Any] = {"stop_requested_by": actor[:128]} | ({} if run.state == _STATE.RUNNING else over)
+    now = timezone.now()
+    over = {"state": _STATE.STOPPED, "stop_reason": "stopped", "report": f"stopped by {actor}", "ended_at": now, "lease": None}
+    is_held = run.state == _STATE.RUNNING and run.lease_expires_at is not None and run.lease_expires_at > now
+    changes: dict[str, Any] = {"stop_requested_by": actor[:128]} | ({} if is_held else over)
     AgentRun.objects.filter(id=run_id).update(**changes)
     _audit(run, actor, "agent_run.stop", {"run": str(run.id)})
     run.refresh_from_db()
@@ -89,13 +93,56 @@ def run_stop(*, run_id: UUID, actor: str) -> AgentRun:
 
 
 @transaction.atomic
+def run_resume(*, run_id: UUID, actor: str, said: str = "", is_reserved: bool = False, **limits: Unpack[Limits]) -> AgentRun:
+    """A run that is over goes on from its last complete step.
+
+    ``said`` is told to the model. Limits that are given replace the run's; what it has used so far counts. Raises RunNotFound, RunActive
+    or InvalidArgument.
+    """
+    run = _locked(run_id)
+    if run.state not in OVER:
+        raise RunActive(run_id)
+    problems = _limit_problems(limits)
+    if len(said) > MOST_TASK_CHARS:
+        problems.append(f"said: must have at most {MOST_TASK_CHARS} characters")
+    if problems:
+        raise InvalidArgument(problems)
+    AgentRun.objects.filter(id=run_id).update(
+        **_given(limits),
+        state=_STATE.QUEUED,
+        is_reserved=is_reserved,
+        said_next=[said] if said.strip() else [],
+        # What it was stuck in is past.
+        nudged_at_step=run.steps.count() if run.nudged_at_step else 0,
+        stop_reason="",
+        stop_requested_by="",
+        report="",
+        is_successful=None,
+        interruptions=0,
+        ended_at=None,
+    )
+    _audit(run, actor, "agent_run.resume", {"run": str(run.id)})
+    run.refresh_from_db()
+    return run
+
+
+@transaction.atomic
+def run_reserve(*, run_id: UUID, is_reserved: bool) -> None:
+    """Whether the run waits for a worker that asks for it, from when nobody works on it."""
+    AgentRun.objects.filter(id=run_id).update(is_reserved=is_reserved)
+
+
+@transaction.atomic
 def approval_answer(*, approval_id: int, is_approved: bool, actor: str, reason: str = "") -> bool:
-    """Answers what a run asks, once: False if somebody did before. The run goes on when nothing is left to be answered. Raises NotFound."""
+    """Answers what a run asks, once: False if somebody did before. The run goes on when nothing is left to be answered.
+
+    Raises ApprovalNotFound.
+    """
     pending = AgentApproval.Answer.PENDING
     answer = AgentApproval.Answer.APPROVED if is_approved else AgentApproval.Answer.DENIED
     approval = AgentApproval.objects.select_related("run").filter(id=approval_id).first()
     if approval is None:
-        raise NotFound("there is no such request for approval")
+        raise ApprovalNotFound(approval_id)
     # Its worker may be giving it back at this moment: one of the two sees what the other did.
     _locked(approval.run_id)
     changes = {"answer": answer, "answered_by": actor[:128], "reason": reason[:1000], "answered_at": timezone.now()}
@@ -112,16 +159,36 @@ def _locked(run_id: UUID) -> AgentRun:
     """The run, with its row held until the transaction ends."""
     run = AgentRun.objects.select_for_update().filter(id=run_id).first()
     if run is None:
-        raise NotFound("there is no such run")
+        raise RunNotFound(run_id)
     return run
 
 
-def _problems(project: Project, task: str, controllers: Sequence[str], wanted: str, policy: str) -> list[str]:
+def _require_online(hosts: Sequence[Controller]) -> None:
+    """A run that could do nothing would only cost."""
+    if not hosts:
+        raise NoControllerEnrolled
+    now = timezone.now()
+    if not any(host.lease_expires_at is not None and host.lease_expires_at > now for host in hosts):
+        raise ControllerOffline(", ".join(host.name for host in hosts))
+
+
+def _given(limits: Limits) -> dict[str, Any]:
+    return {name: limit for name, limit in limits.items() if limit is not None}
+
+
+def _limit_problems(limits: Limits) -> list[str]:
+    least = {"max_cost_cents": 0, "max_run_seconds": 0.001}
+    return [
+        f"{name}: must be {least.get(name, 1):g} to {MOST_LIMIT}"
+        for name, limit in _given(limits).items()
+        if not least.get(name, 1) <= limit <= MOST_LIMIT
+    ]
+
+
+def _problems(task: str, wanted: str, policy: str) -> list[str]:
     problems = []
     if not task.strip() or len(task) > MOST_TASK_CHARS:
         problems.append(f"task: must have 1 to {MOST_TASK_CHARS} characters")
-    known = set(Controller.objects.filter(project=project, revoked_at__isnull=True).values_list("name", flat=True))
-    problems += [f"controllers: there is no controller {name[:64]!r} in this project" for name in controllers if name not in known]
     strictness = list(Approvals.values)
     if wanted not in strictness:
         problems.append(f"approvals: must be one of {', '.join(strictness)}")

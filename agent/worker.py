@@ -6,8 +6,9 @@ A worker holds a run by a lease that it extends while it works. One that is kill
 import asyncio
 import contextlib
 import logging
-from collections.abc import Callable
-from typing import Final
+import time
+from collections.abc import Callable, Collection
+from typing import Final, Literal
 from uuid import UUID
 
 from agent import records
@@ -34,23 +35,18 @@ def ensure_running() -> None:
         _task = asyncio.create_task(work(), name="agent worker")
 
 
-async def work(*, only: UUID | None = None, make_client: Callable[[str], ModelClient] = client_for) -> None:
-    """Takes up runs until cancelled, or until ``only`` that one has been carried out as far as it goes."""
+async def work() -> None:
+    """Takes up runs until cancelled."""
     active: dict[asyncio.Task[None], UUID] = {}
     try:
         while True:
             for task in [task for task in active if task.done()]:
                 del active[task]
-            claimed = await _claim(set(active.values()), only) if len(active) < conf.concurrency and not draining.has_begun() else None
-            if claimed is not None:
-                active[asyncio.create_task(hold(*claimed, make_client=make_client), name=f"run {claimed[0]}")] = claimed[0]
-                if only is None:
-                    continue
-            if only is not None:
-                if active:
-                    await asyncio.wait(active)
-                return
-            await asyncio.sleep(conf.poll_seconds)
+            is_free = len(active) < conf.concurrency and not draining.has_begun()
+            if is_free and (claimed := await _claim(excluded=set(active.values()))) is not None:
+                active[asyncio.create_task(hold(*claimed), name=f"run {claimed[0]}")] = claimed[0]
+            else:
+                await asyncio.sleep(conf.poll_seconds)
     finally:
         for task in active:
             task.cancel()
@@ -58,7 +54,13 @@ async def work(*, only: UUID | None = None, make_client: Callable[[str], ModelCl
             await asyncio.wait(active)
 
 
-async def _claim(excluded: set[UUID], only: UUID | None) -> tuple[UUID, UUID] | None:
+async def carry_out(run_id: UUID, *, make_client: Callable[[str], ModelClient] = client_for) -> None:
+    """One run, as far as it goes: to its end, or until it waits for a person. Nothing, while another works on it."""
+    if (claimed := await _claim(only=run_id)) is not None:
+        await hold(*claimed, make_client=make_client)
+
+
+async def _claim(*, excluded: Collection[UUID] = (), only: UUID | None = None) -> tuple[UUID, UUID] | None:
     try:
         return await in_database(records.run_claim, conf.lease_seconds, excluded=excluded, only=only)
     except StorageUnavailable:
@@ -68,15 +70,20 @@ async def _claim(excluded: set[UUID], only: UUID | None) -> tuple[UUID, UUID] | 
 
 async def hold(run_id: UUID, lease: UUID, *, make_client: Callable[[str], ModelClient] = client_for) -> None:
     """Carries out the run, and says every now and then that it does. Whoever asks it to stop is heard at the next beat."""
-    runner = AgentRunner(run_id, lease, make_client)
-    driving = asyncio.create_task(runner.drive(), name=f"drive {run_id}")
+    driving = asyncio.create_task(AgentRunner(run_id, lease, make_client).drive(), name=f"drive {run_id}")
     try:
         while not driving.done():
+            began = time.monotonic()
             await asyncio.wait([driving], timeout=_beat_seconds())
-            if not driving.done() and not await _is_to_go_on(run_id, lease):
-                driving.cancel()
-                with contextlib.suppress(asyncio.CancelledError):
-                    await driving
+            verdict = "go on" if driving.done() else await _verdict(run_id, lease, time.monotonic() - began)
+            if verdict == "go on":
+                continue
+            driving.cancel()
+            await asyncio.wait([driving])
+            if verdict == "end":
+                # Its first look at the row says what it ends by.
+                await AgentRunner(run_id, lease, make_client).drive()
+            else:
                 await in_database(records.run_released, run_id, lease)
     except asyncio.CancelledError:
         driving.cancel()
@@ -90,14 +97,16 @@ def _beat_seconds() -> float:
     return min(conf.lease_seconds / BEATS_PER_LEASE, MOST_BEAT_SECONDS)
 
 
-async def _is_to_go_on(run_id: UUID, lease: UUID) -> bool:
+async def _verdict(run_id: UUID, lease: UUID, worked_seconds: float) -> Literal["go on", "end", "leave"]:
     try:
-        pulse = await in_database(records.run_beat, run_id, lease, conf.lease_seconds, _beat_seconds())
+        pulse = await in_database(records.run_beat, run_id, lease, conf.lease_seconds, worked_seconds)
     except records.LeaseLost:
-        return False
+        return "leave"
     except StorageUnavailable:
         # Nothing can be written now, and whoever takes the run up later finds all that was.
         logger.error("the database is away: the lease of run %s was not extended", run_id)
-        return True
+        return "go on"
+    if pulse.stop_requested_by or pulse.is_out_of_time:
+        return "end"
     # A process that is being stopped gives its runs to others: calls made again there do nothing twice.
-    return not (pulse.stop_requested_by or pulse.is_out_of_time or draining.has_begun())
+    return "leave" if draining.has_begun() else "go on"

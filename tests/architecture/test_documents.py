@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from agent import errors as run_errors
 from controller_client import policy_file
 from controller_client.protocol import messages
 from projects import account_errors, errors, monitor_errors
@@ -68,7 +69,7 @@ def error_codes() -> Iterator[str]:
     todo: list[type[ControllerActionError]] = [ControllerActionError]
     while todo:
         kind = todo.pop()
-        if kind.__module__ in {account_errors.__name__, errors.__name__, monitor_errors.__name__}:
+        if kind.__module__ in {module.__name__ for module in (account_errors, errors, monitor_errors, run_errors)}:
             yield kind.code
         todo += kind.__subclasses__()
     for kind in (errors.InputRefused, errors.StartFailed):

@@ -26,12 +26,9 @@ def _settings(models: ModelServer, settings: Any) -> None:
 async def _answer(name: str, conversation: Conversation = _ASKED) -> tuple[Answer, list[str]]:
     pieces: list[str] = []
 
-    async def on_text(piece: str) -> None:
-        pieces.append(piece)
-
     client = EndpointClient(name)
     try:
-        return await client.answer(conversation, [], on_text), pieces
+        return await client.answer(conversation, [], pieces.append), pieces
     finally:
         await client.close()
 

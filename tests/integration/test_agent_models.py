@@ -83,6 +83,7 @@ def _loops(*answers: Says) -> Script:
     return lambda seen: answers[seen.turns % len(answers)]
 
 
+@pytest.mark.parametrize("wire", WIRES)
 @pytest.mark.parametrize(
     ("name", "script", "reason"),
     [
@@ -98,32 +99,28 @@ def _loops(*answers: Says) -> Script:
     ],
 )
 def test_a_run_that_does_not_get_on_is_told_once_and_then_ends(
-    carried_out: Carried, models: ModelServer, name: str, script: Script, reason: str
+    carried_out: Carried, models: ModelServer, wire: str, name: str, script: Script, reason: str
 ) -> None:
+    name = f"{wire}-{name}"
     models.scripts[name] = script
-    run = carried_out(f"openai:{name}")
+    run = carried_out(f"{wire}:{name}")
     assert run.end == ("failed", reason)
     nudges = [said for step in run.steps for said in step["said_before"] if "finish_task with success false" in said]
     assert len(nudges) == 1
     assert any("finish_task with success false" in said for said in models.requests[name][-1].told)
 
 
+@pytest.mark.parametrize("wire", WIRES)
 def test_unknown_tools_and_malformed_calls_are_answered_so_that_a_model_can_correct_itself(
-    carried_out: Carried, models: ModelServer
+    carried_out: Carried, models: ModelServer, wire: str
 ) -> None:
-    models.scripts["corrects"] = in_turn(
+    models.scripts[f"{wire}-corrects"] = in_turn(
         call("no_such_tool"), Says("", (("execute_command", "{"),)), call("execute_command", cmd="x"), call("finish_task"), _LOOK, done()
     )
-    run = carried_out("openai:corrects")
+    run = carried_out(f"{wire}:{wire}-corrects")
     assert run.end == ("finished", "done")
     codes = [result.get("code") for result in run.results]
     assert codes == ["UNKNOWN_TOOL", "MALFORMED_ARGUMENTS", "UNKNOWN_ARGUMENT", "INVALID_ARGUMENT", None, None]
-
-
-def test_budgets_end_a_run_by_name(carried_out: Carried, models: ModelServer) -> None:
-    models.scripts["endless"] = lambda seen: call("list_sessions", limit=1 + seen.turns)
-    assert carried_out("openai:endless", max_steps=3).end == ("failed", "max_steps")
-    assert carried_out("openai:endless", max_tokens=300).end == ("failed", "max_tokens")
 
 
 def test_a_model_that_only_talks_has_answered(carried_out: Carried, models: ModelServer) -> None:

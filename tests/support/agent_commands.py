@@ -13,8 +13,19 @@ from typing import Any
 from tests.support.stack import PROJECT_ROOT, Stack
 
 RUN_SECONDS = 120.0
-_RUN = ("state", "stop_reason", "report", "is_successful", "nudged_at_step", "interruptions", "input_tokens", "output_tokens")
-_STEP = ("number", "text", "calls", "results", "said_before", "is_complete", "sealed")
+_RUN = (
+    "state",
+    "stop_reason",
+    "report",
+    "is_successful",
+    "nudged_at_step",
+    "interruptions",
+    "input_tokens",
+    "output_tokens",
+    "cost_cents",
+    "worked_seconds",
+)
+_STEP = ("number", "text", "calls", "results", "said_before", "is_complete", "sealed", "cost_cents")
 _APPROVAL = ("id", "tool", "risk", "risk_reason", "answer", "reason")
 
 

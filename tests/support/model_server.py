@@ -11,10 +11,12 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Literal
 
 FRAGMENT_CHARS = 7
+PAUSE_SECONDS = 60.0
 
 
 @dataclass(frozen=True)
@@ -43,17 +45,24 @@ class Seen:
 
 @dataclass(frozen=True)
 class Says:
-    """An answer: text, and calls as (tool, arguments); arguments as text are sent as they are."""
+    """An answer: text, and calls as (tool, arguments); arguments as text are sent as they are.
+
+    ``go_on``: set by the test when what comes after the text may be sent. ``tokens``: (read, written).
+    """
 
     text: str = ""
     calls: tuple[tuple[str, Any], ...] = ()
+    go_on: threading.Event | None = None
+    tokens: tuple[int, int] = (100, 10)
 
 
 @dataclass(frozen=True)
 class Fails:
-    """Something else than an answer: an HTTP status, a connection cut in the middle, or silence until the server ends."""
+    """Something else than an answer: an HTTP status, a connection cut in the middle, silence until the server ends, at once (``silence``)
+    or after the first words (``stall``), or what no model says.
+    """
 
-    how: Literal["status", "cut", "silence", "garbage"]
+    how: Literal["status", "cut", "silence", "stall", "garbage", "html"]
     status: int = 500
     headers: tuple[tuple[str, str], ...] = ()
 
@@ -150,11 +159,14 @@ class _Handler(BaseHTTPRequestHandler):
         self.model.keys.append(self.headers["Authorization"] or self.headers["x-api-key"])
         answer = self.model.answer(body["model"], _seen_by_openai(body) if is_openai else _seen_by_anthropic(body))
         self.close_connection = True
+        stream = partial(_openai_stream if is_openai else _anthropic_stream, body["model"])
         if isinstance(answer, Fails):
-            self._fail(answer)
+            self._fail(answer, stream)
             return
         self._begin_stream()
-        for piece in _openai_stream(body["model"], answer) if is_openai else _anthropic_stream(body["model"], answer):
+        for piece in stream(answer):
+            if not piece and answer.go_on is not None:
+                answer.go_on.wait(PAUSE_SECONDS)
             self.wfile.write(piece.encode())
             self.wfile.flush()
 
@@ -164,7 +176,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_header("Connection", "close")
         self.end_headers()
 
-    def _fail(self, fault: Fails) -> None:
+    def _fail(self, fault: Fails, stream: Callable[[Says], Iterator[str]]) -> None:
         if fault.how == "status":
             body = json.dumps({"type": "error", "error": {"type": "api_error", "message": "as the test says"}}).encode()
             self.send_response(fault.status)
@@ -174,6 +186,19 @@ class _Handler(BaseHTTPRequestHandler):
             self.wfile.write(body)
         elif fault.how == "silence":
             self.model.is_ending.wait()
+        elif fault.how == "stall":
+            self._begin_stream()
+            for piece in stream(Says("I think about")):
+                self.wfile.write(piece.encode())
+                self.wfile.flush()
+                if not piece:
+                    self.model.is_ending.wait()
+                    return
+        elif fault.how == "html":
+            self.send_response(200)
+            self.send_header("Content-Type", "text/html")
+            self.end_headers()
+            self.wfile.write(b"<!doctype html><title>Welcome</title><p>It works!</p>")
         elif fault.how == "cut":
             self._begin_stream()
             self.wfile.write(b'data: {"id": "cut')
@@ -231,13 +256,14 @@ def _openai_stream(model: str, answer: Says) -> Iterator[str]:
     yield chunk({"role": "assistant", "content": ""})
     for piece in _fragments(answer.text):
         yield chunk({"content": piece})
+    yield ""
     for index, (name, given) in enumerate(answer.calls):
         function = {"name": name, "arguments": ""}
         yield chunk({"tool_calls": [{"index": index, "id": f"call_{id(given):x}", "type": "function", "function": function}]})
         for piece in _fragments(_arguments(given)):
             yield chunk({"tool_calls": [{"index": index, "function": {"arguments": piece}}]})
     yield chunk({}, finish_reason="tool_calls" if answer.calls else "stop")
-    yield chunk(None, usage={"prompt_tokens": 100, "completion_tokens": 10, "total_tokens": 110})
+    yield chunk(None, usage={"prompt_tokens": answer.tokens[0], "completion_tokens": answer.tokens[1], "total_tokens": sum(answer.tokens)})
     yield "data: [DONE]\n\n"
 
 
@@ -245,7 +271,7 @@ def _anthropic_stream(model: str, answer: Says) -> Iterator[str]:
     def event(kind: str, **body: Any) -> str:
         return f"event: {kind}\ndata: {json.dumps({'type': kind, **body})}\n\n"
 
-    usage = {"input_tokens": 100, "output_tokens": 1}
+    usage = {"input_tokens": answer.tokens[0], "output_tokens": 1}
     message = {"id": "msg_1", "type": "message", "role": "assistant", "content": [], "model": model}
     yield event("message_start", message={**message, "stop_reason": None, "stop_sequence": None, "usage": usage})
     index = 0
@@ -255,6 +281,7 @@ def _anthropic_stream(model: str, answer: Says) -> Iterator[str]:
             yield event("content_block_delta", index=index, delta={"type": "text_delta", "text": piece})
         yield event("content_block_stop", index=index)
         index += 1
+    yield ""
     for name, given in answer.calls:
         block = {"type": "tool_use", "id": f"toolu_{id(given):x}", "name": name, "input": {}}
         yield event("content_block_start", index=index, content_block=block)
@@ -263,5 +290,5 @@ def _anthropic_stream(model: str, answer: Says) -> Iterator[str]:
         yield event("content_block_stop", index=index)
         index += 1
     stop_reason = "tool_use" if answer.calls else "end_turn"
-    yield event("message_delta", delta={"stop_reason": stop_reason, "stop_sequence": None}, usage={"output_tokens": 10})
+    yield event("message_delta", delta={"stop_reason": stop_reason, "stop_sequence": None}, usage={"output_tokens": answer.tokens[1]})
     yield event("message_stop")

@@ -9,6 +9,7 @@ from django.db import transaction
 
 from projects.account_errors import CredentialLimitReached
 from projects.authentication import controller_create, controller_credential_create
+from projects.management.refusals import refusal
 from projects.models import Controller, Project
 
 
@@ -40,7 +41,7 @@ class Command(BaseCommand):
             controller = existing or controller_create(project=row, name=name)
             _, credential = controller_credential_create(controller=controller)
         except CredentialLimitReached as error:
-            raise CommandError(f"{error}. {error.hint}") from None
+            raise refusal(error) from None
         except ValidationError as error:
             raise CommandError("; ".join(error.messages)) from None
         self.stdout.write(credential)

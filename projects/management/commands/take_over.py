@@ -12,6 +12,7 @@ from django.core.management.base import BaseCommand, CommandError
 from projects import reading, services
 from projects.authentication import Caller
 from projects.errors import ControllerActionError
+from projects.management.refusals import refusal
 from projects.models import CommandSession
 from projects.results import InteractiveOutputResult
 
@@ -33,7 +34,7 @@ class Command(BaseCommand):
         try:
             _Keyboard(_session(session), self.stdout).hold(note)
         except ControllerActionError as error:
-            raise CommandError(f"{error} ({error.code})") from None
+            raise refusal(error) from None
 
 
 class _Keyboard:

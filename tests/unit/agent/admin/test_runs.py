@@ -1,5 +1,6 @@
 """The pages of runs: who may see and do what, that foreign text stays text, and the buttons."""
 
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -7,10 +8,11 @@ from django.contrib.auth import get_user_model
 from django.contrib.auth.models import Permission
 from django.test import Client
 from django.urls import reverse
+from django.utils import timezone
 
 from agent import services
 from agent.models import AgentApproval, AgentRun, AgentStep
-from projects.models import Project
+from projects.models import Controller, Project
 
 pytestmark = pytest.mark.django_db(transaction=True)
 XSS = "<script>alert(1)</script>"
@@ -18,7 +20,9 @@ XSS = "<script>alert(1)</script>"
 
 @pytest.fixture
 def project() -> Project:
-    return Project.objects.create(name="acme")
+    project = Project.objects.create(name="acme")
+    Controller.objects.create(project=project, name="host", lease_expires_at=timezone.now() + timedelta(hours=1))
+    return project
 
 
 def run_of(project: Project, **changes: Any) -> AgentRun:
