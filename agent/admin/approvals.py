@@ -8,7 +8,7 @@ from django.http import HttpRequest
 
 from agent.models import AgentApproval, ProjectApprovals
 from agent.rendering import call_line
-from projects.admin.access import ReadOnlyAdmin, TypedAdmin, actor_of, sees_every_project
+from projects.admin.access import ReadOnlyAdmin, TypedAdmin, actor_of, projects_of, sees_every_project
 from projects.admin.display import visible
 from projects.audit_log import audit
 
@@ -50,6 +50,12 @@ class ProjectApprovalsAdmin(TypedAdmin[ProjectApprovals]):
         """Of the user's projects."""
         rows = super().get_queryset(request)
         return rows if sees_every_project(request) else rows.filter(project__members=request.user.pk)
+
+    def formfield_for_foreignkey(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
+        """Of the user's own projects."""
+        if db_field.name == "project":
+            kwargs["queryset"] = projects_of(request)
+        return super().formfield_for_foreignkey(db_field, request, **kwargs)
 
     def save_model(self, request: HttpRequest, obj: ProjectApprovals, form: Any, change: Any) -> None:
         """Leaves an audit row."""

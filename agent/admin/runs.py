@@ -13,7 +13,7 @@ from django.urls import URLPattern, path, reverse
 from agent import services
 from agent.models import AgentApproval, AgentRun, Approvals
 from agent.rendering import approval_line, whole_run
-from projects.admin.access import ReadOnlyAdmin, actor_of, sees_every_project
+from projects.admin.access import OfOwnProjects, ReadOnlyAdmin, actor_of, projects_of
 from projects.admin.display import duration, shortened, visible
 from projects.audit_log import audit
 from projects.errors import ControllerActionError
@@ -36,7 +36,7 @@ class AgentRunAdmin(ReadOnlyAdmin[AgentRun]):
     change_form_template = "admin/agent/agentrun/change_form.html"
     change_list_template = "admin/agent/agentrun/change_list.html"
     list_display = ("shown_task", "state", "stop_reason", "model", "project", "lasted", "submitted_by", "created_at")
-    list_filter = ("state", "stop_reason", "project", "created_at")
+    list_filter = ("state", "stop_reason", ("project", OfOwnProjects), "created_at")
     list_select_related = ("project",)
     search_fields = ("task", "model", "submitted_by")
     search_help_text = "Task, model, who submitted it, or a whole run id"
@@ -91,8 +91,7 @@ class AgentRunAdmin(ReadOnlyAdmin[AgentRun]):
         if not self._may_control(request):
             raise PermissionDenied
         form = NewRunForm(request.POST or None)
-        projects = Project.objects.all() if sees_every_project(request) else Project.objects.filter(members=request.user.pk)
-        form.fields["project"].queryset = projects  # type: ignore[attr-defined]  # a ModelChoiceField
+        form.fields["project"].queryset = projects_of(request)  # type: ignore[attr-defined]  # a ModelChoiceField
         if request.method == "POST" and form.is_valid():
             try:
                 run = services.run_submit(actor=actor_of(request), **form.cleaned_data)

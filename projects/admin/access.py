@@ -39,6 +39,13 @@ class ReadOnlyAdmin(TypedAdmin[M]):
         """``rows`` of the projects ``user`` is a member of."""
         return rows.filter(**{self.members_path: user})
 
+    def lookup_allowed(self, lookup: str, value: Any, request: HttpRequest) -> bool:
+        """What a filter beside the list offers. Django allows any field: what a page does not show could be guessed letter by letter."""
+        filters = self.get_list_filter(request)
+        names = [getattr(one, "parameter_name", one[0] if isinstance(one, tuple) else one) for one in filters]
+        is_offered = any(lookup == name or lookup.startswith(f"{name}__") for name in names)
+        return is_offered and super().lookup_allowed(lookup, value, request)
+
     def get_search_results(self, request: HttpRequest, queryset: QuerySet[M], search_term: str) -> tuple[QuerySet[M], bool]:
         """A uuid is looked up; anything else is searched as text. (Databases keep uuids in different forms, so text search misses them.)"""
         try:
@@ -58,6 +65,16 @@ class ReadOnlyAdmin(TypedAdmin[M]):
     def has_delete_permission(self, _request: HttpRequest, _obj: M | None = None) -> bool:
         """Nothing is deleted here."""
         return False
+
+
+class OfOwnProjects(admin.RelatedFieldListFilter):
+    """A filter by project, or by something of a project, that names none but the user's own."""
+
+    def field_choices(self, field: Any, request: HttpRequest, model_admin: Any) -> Any:
+        """The choices."""
+        path = "pk__in" if field.related_model is Project else "project__in"
+        ordering = self.field_admin_ordering(field, request, model_admin)
+        return list(field.get_choices(include_blank=False, ordering=ordering, limit_choices_to={path: projects_of(request)}))
 
 
 def sees_every_project(request: HttpRequest) -> bool:

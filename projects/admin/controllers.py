@@ -8,7 +8,7 @@ from django.db.models import Count, Q, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
 
-from projects.admin.access import ReadOnlyAdmin, actor_of
+from projects.admin.access import OfOwnProjects, ReadOnlyAdmin, actor_of
 from projects.admin.confirmation import Item, Question, confirmation, is_confirmed
 from projects.admin.display import duration, shortened, visible
 from projects.audit_log import audit
@@ -65,7 +65,7 @@ class ControllerAdmin(ReadOnlyAdmin[Controller]):
         "shown_hostname",
         "sessions_active",
     )
-    list_filter = (OnlineFilter, "project")
+    list_filter = (OnlineFilter, ("project", OfOwnProjects))
     list_select_related = ("project",)
     search_fields = ("name", "hostname", "platform")
     actions = ("approve", "revoke", "dismiss")

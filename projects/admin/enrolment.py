@@ -8,7 +8,7 @@ from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
 
-from projects.admin.access import ReadOnlyAdmin, actor_of, projects_of
+from projects.admin.access import OfOwnProjects, ReadOnlyAdmin, actor_of, projects_of
 from projects.admin.confirmation import Item, Question, confirmation, is_confirmed, shown_once
 from projects.admin.display import shortened
 from projects.audit_log import audit
@@ -58,7 +58,7 @@ class EnrolmentCodeAdmin(_ManagedAdmin):
 
     form = EnrolmentCodeForm
     list_display = ("controller_name", "project", "key_id", "is_replacement", "shown_maker", "expires_at", "used_at", "revoked_at")
-    list_filter = ("project", "used_at")
+    list_filter = (("project", OfOwnProjects), "used_at")
     list_select_related = ("project",)
     search_fields = ("controller_name", "key_id")
     actions = ("withdraw",)
@@ -131,7 +131,7 @@ class ControllerCredentialAdmin(_ManagedAdmin):
 
     members_path = "controller__project__members"
     list_display = ("key_id", "controller", "project", "created_at", "last_used_at", "expires_at", "revoked_at")
-    list_filter = ("controller__project", "revoked_at")
+    list_filter = (("controller__project", OfOwnProjects), "revoked_at")
     list_select_related = ("controller__project",)
     search_fields = ("key_id", "controller__name")
     fields = ("key_id", "controller", "shown_instance", "created_at", "last_used_at", "expires_at", "revoked_at")

@@ -8,7 +8,7 @@ from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 
 from projects import monitor_log, monitors
-from projects.admin.access import ReadOnlyAdmin, actor_of
+from projects.admin.access import OfOwnProjects, ReadOnlyAdmin, actor_of
 from projects.admin.display import duration, shortened, visible
 from projects.audit_log import audit
 from projects.authentication import Caller
@@ -23,7 +23,7 @@ class MonitorAdmin(ReadOnlyAdmin[Monitor]):
     """Newest first. The action stops monitors and keeps their logs; it needs ``terminate_session``."""
 
     list_display = ("shown_file", "status", "session_type", "host", "read_bytes", "lasted", "starter", "started_at")
-    list_filter = ("status", "session_type", "controller", "project", "started_at")
+    list_filter = ("status", "session_type", ("controller", OfOwnProjects), ("project", OfOwnProjects), "started_at")
     list_select_related = ("project", "controller")
     search_fields = ("log_file", "started_by", "stopped_by")
     search_id = "session_id"

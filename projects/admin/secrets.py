@@ -7,7 +7,7 @@ from django.contrib import admin
 from django.db.models import QuerySet
 from django.http import HttpRequest
 
-from projects.admin.access import ReadOnlyAdmin, actor_of, sees_every_project
+from projects.admin.access import OfOwnProjects, ReadOnlyAdmin, actor_of, sees_every_project
 from projects.admin.display import shortened
 from projects.models import Controller, Project, Secret
 from projects.secret_store import UnusableValue, audit_secret, check_value, secret_delete, secret_seal
@@ -59,7 +59,7 @@ class SecretAdmin(ReadOnlyAdmin[Secret]):
 
     form = SecretForm
     list_display = ("name", "project", "any_controller", "shown_commands", "may_echo", "changed_at", "last_used_at")
-    list_filter = ("project",)
+    list_filter = (("project", OfOwnProjects),)
     list_select_related = ("project",)
     search_fields = ("name",)
     filter_horizontal = ("controllers",)

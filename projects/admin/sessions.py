@@ -13,7 +13,7 @@ from django.urls import URLPattern, path, reverse
 
 from projects import jobs, services
 from projects.admin import takeover, transcript
-from projects.admin.access import ReadOnlyAdmin, actor_of
+from projects.admin.access import OfOwnProjects, ReadOnlyAdmin, actor_of
 from projects.admin.confirmation import Item, Question, confirmation, is_confirmed
 from projects.admin.display import duration, in_full, shortened, visible
 from projects.authentication import Caller
@@ -64,7 +64,7 @@ class CommandSessionAdmin(ReadOnlyAdmin[CommandSession]):
 
     change_form_template = "admin/projects/commandsession/change_form.html"
     list_display = ("shown_command", "shown_state", "outcome", "lasted", "starter", "host", "created_at")
-    list_filter = (ActiveFilter, "state", "end_reason", "kind", "controller", "project", "created_at")
+    list_filter = (ActiveFilter, "state", "end_reason", "kind", ("controller", OfOwnProjects), ("project", OfOwnProjects), "created_at")
     list_select_related = ("project", "controller")
     search_fields = ("command", "started_by", "ended_by")
     search_help_text = "Command, who started or ended it, or a whole session id"

@@ -9,7 +9,7 @@ from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
 
-from projects.admin.access import ReadOnlyAdmin, actor_of, projects_of
+from projects.admin.access import OfOwnProjects, ReadOnlyAdmin, actor_of, projects_of
 from projects.admin.confirmation import Item, Question, confirmation, is_confirmed, shown_once
 from projects.admin.display import shortened, visible
 from projects.authentication import ADMIN_SCOPE, AGENT_SCOPES, SCOPES, api_token_create
@@ -50,7 +50,7 @@ class ApiTokenAdmin(ReadOnlyAdmin[ApiToken]):
 
     form = ApiTokenForm
     list_display = ("shown_name", "key_id", "project", "scopes_granted", "tools_granted", "last_used_at", "expires_at", "revoked_at")
-    list_filter = ("project", "revoked_at")
+    list_filter = (("project", OfOwnProjects), "revoked_at")
     list_select_related = ("project",)
     search_fields = ("name", "key_id")
     actions = ("revoke",)
