@@ -34,9 +34,16 @@ class Launch:
     group_fd: int | None = None
     keeps_user: bool = False
 
+    @property
+    def is_plain(self) -> bool:
+        """Nothing needs to be done between fork and exec that only code of ours can do."""
+        return self.limits == resource_limits.NO_LIMITS and self.cwd_fd is None and self.group_fd is None and not self.keeps_user
+
 
 HOLDER_IGNORES: Final = frozenset({signal.SIGHUP, signal.SIGINT, signal.SIGTERM, signal.SIGPIPE})
 """What a holder ignores, so that it survives the hang-up of whatever terminal the daemon was started from."""
+# Python ignores them for itself and gives them back to what it starts.
+_PYTHON_IGNORES: Final = frozenset({signal.SIGPIPE, signal.SIGXFSZ})
 
 
 @lru_cache(maxsize=1)
@@ -45,13 +52,27 @@ def inherited_ignores() -> frozenset[int]:
     return frozenset(number for number in signal.valid_signals() if signal.getsignal(number) is signal.SIG_IGN)
 
 
-def become_program(launch: Launch) -> NoReturn:
-    """Turn this process, a fresh fork, into the program. Raises ChildProcessError, whose text ``explain`` understands."""
-    _undo_holder()
+def ignore_as_holder() -> None:
+    """What a holder ignores goes to a handler that does nothing: unlike an ignored signal it is the default again after an exec."""
+    for number in (inherited_ignores() | HOLDER_IGNORES) - _PYTHON_IGNORES:
+        signal.signal(number, _do_nothing)
+    signal.pthread_sigmask(signal.SIG_SETMASK, ())
+
+
+def prepare(launch: Launch) -> None:
+    """What only code of ours can do between fork and exec. Raises ChildProcessError, whose text ``explain`` understands."""
     _step("group", lambda: _join(launch.group_fd))
     _step("chdir", lambda: os.chdir(launch.cwd if launch.cwd_fd is None else launch.cwd_fd))
     _step("limit", lambda: resource_limits.apply(launch.limits))
     _step("user", lambda: _keep_user() if launch.keeps_user else None)
+
+
+def become_program(launch: Launch) -> NoReturn:
+    """Turn this process, a fresh fork of a holder, into the program. Raises ChildProcessError like ``prepare``."""
+    for number in _PYTHON_IGNORES:
+        signal.signal(number, signal.SIG_DFL)
+    os.umask(0o022)
+    prepare(launch)
     _step("exec", lambda: os.execve(launch.program, list(launch.argv), dict(launch.env)))  # noqa: S606 (a shell only where needed)
     raise ChildProcessError(f"exec {errno.EIO}")
 
@@ -73,13 +94,8 @@ def explain(report: str, launch: Launch) -> StartFailed:
     return from_os_error(error, f"cannot execute {program}")
 
 
-def _undo_holder() -> None:
-    """Undo what the holder set up for itself."""
-    # An ignored signal stays ignored over exec: Python ignores some for itself, a holder those that a terminal or a service manager sends.
-    for number in inherited_ignores() | HOLDER_IGNORES:
-        signal.signal(number, signal.SIG_DFL)
-    signal.pthread_sigmask(signal.SIG_SETMASK, ())
-    os.umask(0o022)
+def _do_nothing(_number: int, _frame: object) -> None:
+    """Only there so that the signal is not ignored."""
 
 
 def _join(group_fd: int | None) -> None:

@@ -18,8 +18,10 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final, NoReturn
 
-from controller_client.child_setup import HOLDER_IGNORES
+from controller_client import resource_limits
+from controller_client.child_setup import ignore_as_holder
 from controller_client.holder_link import HolderLink, accept, listen
+from controller_client.protocol.codec import decode_from_server, encode
 from controller_client.protocol.errors import LocalProtocolError, RemoteProtocolError
 from controller_client.protocol.messages import (
     Ack,
@@ -30,6 +32,7 @@ from controller_client.protocol.messages import (
     HolderHello,
     InputAck,
     Resize,
+    RunCommand,
     SendInput,
     TerminateCmd,
     ToHolder,
@@ -45,6 +48,8 @@ RECORD_AFTER_SECONDS: Final = 0.05
 """How long an end that nobody has acknowledged may go unrecorded."""
 ACK_WAIT_SECONDS: Final = 0.005
 """How long the news that an input was taken may wait for the program's answer."""
+STARTED_WAIT_SECONDS: Final = 0.02
+"""How long the news that a one-shot runs may wait for its output or its end."""
 # Timers that run on while the host is suspended are looked at this often at least.
 _LONGEST_SLEEP_SECONDS: Final = 15.0
 _PR_SET_CHILD_SUBREAPER: Final = 36
@@ -172,7 +177,12 @@ class Holder:
         self._session.pump.attach(offsets, message.window_bytes, now)
         self._is_attached = True
         self._is_done_due = self._session.done is not None
-        link.send(self._session.started())
+        started = self._session.started()
+        if self._session.is_one_shot and started.failure is None:
+            # Nobody waits for its beginning, and its end is seldom far.
+            link.send_in_company(started, now + STARTED_WAIT_SECONDS)
+        else:
+            link.send(started)
 
     def _detach(self) -> None:
         self._is_attached = False
@@ -246,12 +256,21 @@ class Holder:
         os._exit(0)
 
 
+def rehearse() -> None:
+    """Go through the beginning of a session that never is: the memory this writes to is not copied while somebody waits for a start."""
+    command = RunCommand(seq=1, session_id="rehearsal", command="true", timeout_seconds=1.0)
+    decoded = decode_from_server.decode(encode(command))
+    session = InteractiveSession(decoded if isinstance(decoded, RunCommand) else command)
+    for message in (HolderHello(summary=session.summary()), session.started()):
+        encode(message)
+
+
 def hold(path: Path, report: Callable[[int], None], groups: Path | None = None) -> NoReturn:
     """Be the holder of the session in ``path`` until it is forgotten.
 
     ``groups`` is where control groups of sessions are made, if anywhere.
     ``report`` is called once, with 0 when daemons can connect, or with the errno of the reason why they never will.
-    The process must be a fresh fork with nothing to lose: this changes its directory, signals and parenthood.
+    The process must be a fresh fork with nothing to lose, and independent: this changes its directory and signals.
     """
     status = 1
     try:
@@ -271,7 +290,6 @@ def _settle_in(directory: SessionDirectory, report: Callable[[int], None], group
     """Everything up to the program's start; None after the report that there will be none."""
     try:
         os.chdir(directory.path)
-        _become_independent()
         lock = _lock_patiently(directory)
         start = directory.read_start()
         if lock is not None and start is not None and directory.read_done() is None:
@@ -289,10 +307,11 @@ def _lock_patiently(directory: SessionDirectory) -> int | None:
     return lock
 
 
-def _become_independent() -> None:
-    """Adopt what our program leaves behind; survive the hang-up of whatever terminal the daemon was started from."""
-    for number in HOLDER_IGNORES:
-        signal.signal(number, signal.SIG_IGN)
+def become_independent() -> None:
+    """For a holder to be: adopt what our program leaves behind; survive the hang-up of whatever terminal the daemon was started from."""
+    ignore_as_holder()
+    # What it knows of typed secrets stays in memory, and its program inherits that there is no core file.
+    resource_limits.forbid_core_files()
     if sys.platform.startswith("linux"):
         _libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
         _libc.prctl(_PR_SET_NAME, b"holdline-holder", 0, 0, 0)

@@ -5,14 +5,15 @@ It leads a session of its own without a terminal, so what it starts is found and
 
 import fcntl
 import os
+import subprocess
 from collections.abc import Mapping
 from contextlib import suppress
-from typing import Final, NoReturn
+from typing import Final
 
-from controller_client.child_setup import Launch, become_program, explain
+from controller_client.child_setup import Launch, explain, prepare
 from controller_client.process import Process
 from controller_client.protocol.messages import IoMode, Stream
-from controller_client.start_failure import from_os_error
+from controller_client.start_failure import StartFailed, from_os_error
 
 PIPE_BYTES: Final = 256 * 1024
 """Room in each output pipe where the kernel grants it: a program that writes much is stopped less often."""
@@ -22,8 +23,10 @@ _F_SETPIPE_SZ: Final = getattr(fcntl, "F_SETPIPE_SZ", None)
 class PipeProcess(Process):
     """The leader of a session on pipes."""
 
-    def __init__(self, pid: int, input_fd: int, outputs: Mapping[int, Stream]) -> None:
-        self.pid = pid
+    def __init__(self, child: "subprocess.Popen[bytes]", input_fd: int, outputs: Mapping[int, Stream]) -> None:
+        # Kept, and never asked how it ended: that is decided elsewhere.
+        self._child = child
+        self.pid = child.pid
         self.io_mode: IoMode = "pipe"
         self.input_fd = input_fd
         self._outputs = dict(outputs)
@@ -37,24 +40,17 @@ class PipeProcess(Process):
         pipes: list[tuple[int, int]] = []
         try:
             # One by one, so that those there are can be closed if there is no next one.
-            pipes.extend(os.pipe() for _ in range(4 if has_input else 3))
-            pid = os.fork()
-        except OSError as error:
+            pipes.extend(os.pipe() for _ in range(3 if has_input else 2))
+            (stdout, its_stdout), (stderr, its_stderr), *inputs = pipes
+            its_stdin, stdin = inputs[0] if has_input else (subprocess.DEVNULL, -1)
+            child = _run(launch, (its_stdin, its_stdout, its_stderr))
+        except (OSError, StartFailed) as error:
             _close(*(descriptor for pipe in pipes for descriptor in pipe))
-            raise from_os_error(error, "cannot start a process") from None
-        report, stdout, stderr = pipes[:3]
-        stdin = pipes[3] if has_input else None
-        if pid == 0:
-            _be_program(launch, (stdin[0] if stdin else -1, stdout[1], stderr[1]), report[1])
-        _close(stdout[1], stderr[1], report[1], *stdin[:1] if stdin else ())
-        refusal = _read_to_end(report[0])
-        if refusal:
-            _close(stdout[0], stderr[0], *stdin[1:] if stdin else ())
-            os.waitpid(pid, 0)
-            raise explain(refusal, launch)
-        for output in (stdout[0], stderr[0]):
+            raise error if isinstance(error, StartFailed) else from_os_error(error, "cannot start a process") from None
+        _close(its_stdout, its_stderr, *(pipe[0] for pipe in inputs))
+        for output in (stdout, stderr):
             _widen(output)
-        return cls(pid, stdin[1] if stdin else -1, {stdout[0]: "stdout", stderr[0]: "stderr"})
+        return cls(child, stdin, {stdout: "stdout", stderr: "stderr"})
 
     @property
     def output_fds(self) -> Mapping[int, Stream]:
@@ -101,30 +97,39 @@ class PipeProcess(Process):
         self._outputs = {}
 
 
-def _be_program(launch: Launch, standard: tuple[int, int, int], report: int) -> NoReturn:
-    """The child's half. Nothing it does may reach the parent's code, so it ends here whatever happens."""
+def _run(launch: Launch, standard: tuple[int, int, int]) -> "subprocess.Popen[bytes]":
+    """The program, whose memory is not copied from ours unless something has to be done first. Raises StartFailed or OSError."""
+    said, say = os.pipe()
+    stdin, stdout, stderr = standard
+
+    def preparation() -> None:
+        try:
+            prepare(launch)
+        except ChildProcessError as error:
+            os.write(say, str(error).encode())
+            raise
+
     try:
-        os.setsid()
-        stdin, stdout, stderr = standard
-        if stdin < 0:
-            stdin = os.open(os.devnull, os.O_RDONLY)
-        for target, descriptor in enumerate((stdin, stdout, stderr)):
-            os.dup2(descriptor, target)
-        become_program(launch)
-    except BaseException as error:  # noqa: BLE001 (reported to the parent, which raises it)
-        with suppress(OSError):
-            os.write(report, str(error).encode(errors="replace")[:256])
+        return subprocess.Popen(
+            launch.argv,
+            executable=launch.program,
+            env=launch.env,
+            cwd=launch.cwd if launch.is_plain else None,
+            stdin=stdin,
+            stdout=stdout,
+            stderr=stderr,
+            start_new_session=True,
+            umask=0o022,
+            preexec_fn=None if launch.is_plain else preparation,  # noqa: PLW1509 (a holder has no threads)
+        )
+    except OSError as error:
+        if error.filename is None:
+            raise
+        raise explain(f"{'exec' if error.filename == launch.program else 'chdir'} {error.errno}", launch) from None
+    except subprocess.SubprocessError:
+        raise explain(os.read(said, 512).decode(errors="replace"), launch) from None
     finally:
-        os._exit(127)
-
-
-def _read_to_end(descriptor: int) -> str:
-    """What the child has to say before its exec closes the pipe; nothing if all went well."""
-    parts = []
-    while part := os.read(descriptor, 512):
-        parts.append(part)
-    os.close(descriptor)
-    return b"".join(parts).decode(errors="replace")
+        _close(said, say)
 
 
 def _widen(descriptor: int) -> None:

@@ -23,9 +23,13 @@ def lowest(asked: ResourceLimits, allowed: ResourceLimits) -> ResourceLimits:
     return ResourceLimits(**{name: _lower(getattr(asked, name), getattr(allowed, name)) for name, _ in _KINDS})
 
 
-def apply(limits: ResourceLimits) -> None:
-    """Limit the calling process for good. A core file of a program that held a secret would outlive the session: there is none."""
+def forbid_core_files() -> None:
+    """For the calling process and what it starts: a core file of a program that held a secret would outlive the session."""
     _set(resource.RLIMIT_CORE, 0)
+
+
+def apply(limits: ResourceLimits) -> None:
+    """Limit the calling process for good."""
     for name, kind in _KINDS:
         limit: int | None = getattr(limits, name)
         if limit is not None:

@@ -28,6 +28,7 @@ from controller_client.protocol.messages import (
     InteractiveOutput,
     IoMode,
     Resize,
+    RunCommand,
     SendInput,
     SessionSummary,
     Started,
@@ -141,6 +142,11 @@ class InteractiveSession:
     def pid(self) -> int | None:
         """The program's process id, once it was started."""
         return self._process.pid if self._process is not None else None
+
+    @property
+    def is_one_shot(self) -> bool:
+        """Its caller waits for the end alone."""
+        return isinstance(self._command, RunCommand)
 
     @property
     def has_ended(self) -> bool:

@@ -69,6 +69,9 @@ MAX_QUEUED_FRAMES: Final = 2048
 MAX_BATCH_FRAMES: Final = 256
 # Nobody waits for an input to be acknowledged; if the connection dies meanwhile, the host acknowledges it again.
 INPUT_ACK_WAIT_SECONDS: Final = 0.02
+# Of the event loop, from one frame to the next that is there already: Channels has a queue and a task in between.
+ROUNDS_PER_FRAME: Final = 4
+VERIFY_AFTER_SECONDS: Final = 0.005
 PONG_INTERVAL_SECONDS: Final = 0.1
 STORAGE_RETRY_SECONDS: Final = 0.2
 STORAGE_RETRY_MAX_SECONDS: Final = 2.0
@@ -306,6 +309,9 @@ class ControllerConsumer(AsyncWebsocketConsumer):  # type: ignore[misc] # channe
     async def _next_frames(self) -> list[FromController]:
         """Everything that waits, at least one. An input's acknowledgement waits a moment for the output it caused: one commit, not two."""
         frames = [await self._frames.get()]
+        # What came in the same packet is on its way here.
+        for _ in range(ROUNDS_PER_FRAME):
+            await asyncio.sleep(0)
         self._drain_into(frames)
         if all(isinstance(frame, InputAck) and frame.failure is None for frame in frames):
             with suppress(TimeoutError):
@@ -422,18 +428,14 @@ class ControllerConsumer(AsyncWebsocketConsumer):  # type: ignore[misc] # channe
         """Digests take a while on long streams; the host is told to forget only once they were compared."""
         while True:
             done = await self._dones.get()
+            # Whoever waits for the end is answered first.
+            await asyncio.sleep(VERIFY_AFTER_SECONDS)
             try:
-                await self._verify(done)
+                for stream in await at_length(output_log.verify, UUID(done.session_id), done.streams):
+                    logger.error("the stored %s of session %s differs from what its host sent", stream, done.session_id)
             except StorageUnavailable:
                 logger.error("the digest of session %s could not be compared", done.session_id)
             await self._send(DoneAck(session_ids=[done.session_id]))
-
-    async def _verify(self, done: InteractiveCmdDone) -> None:
-        for final in done.streams:
-            session_id = UUID(done.session_id)
-            is_right = await at_length(output_log.verify, session_id, final.stream, final.next_offset, final.sha256)
-            if is_right is False:
-                logger.error("the stored %s of session %s differs from what its host sent", final.stream, done.session_id)
 
 
 def _end_of(session_id: str, stream: Stream, offset: int) -> StreamOffset:

@@ -15,7 +15,8 @@ from django.db.models import QuerySet
 from django.utils import timezone
 
 from controller_client.protocol.limits import MAX_CHUNK_BYTES
-from controller_client.protocol.messages import GapReason, Stream
+from controller_client.protocol.messages import GapReason, Stream, StreamFinal
+from projects.direct_rows import row_update
 from projects.dispatch import as_parameter
 from projects.models import CommandSession, OutputChunk, OutputGap
 
@@ -43,10 +44,6 @@ _IN_ORDER: Final = (
     ' AND ((stream = %s AND "offset" > %s AND "offset" < %s) OR (stream = %s AND "offset" > %s AND "offset" < %s)) ORDER BY seq DESC'
 )
 _ANY_GAP: Final = "SELECT 1 FROM projects_outputgap WHERE session_id = %s AND stream = %s LIMIT 1"
-_VERIFIED: Final[dict[Stream, str]] = {
-    "stdout": "UPDATE projects_commandsession SET stdout_sha256_ok = %s WHERE id = %s",
-    "stderr": "UPDATE projects_commandsession SET stderr_sha256_ok = %s WHERE id = %s",
-}
 
 
 class NewChunk(NamedTuple):
@@ -251,20 +248,27 @@ def _mark_gone(session_id: UUID, stream: Stream, cut: int) -> None:
     CommandSession.objects.filter(id=session_id).update(**{_OFFSET_COLUMNS[stream][0]: cut})
 
 
-def verify(session_id: UUID, stream: Stream, length: int, expected_sha256: str) -> bool | None:
-    """Compares a stored stream with the holder's digest and records the verdict; None where bytes are gone or it was not all stored."""
-    if _has_gaps(session_id, stream):
+def verify(session_id: UUID, finals: Iterable[StreamFinal]) -> list[Stream]:
+    """Compares stored streams with the holder's digests, records the verdicts, and returns those that differ.
+
+    There is no verdict where bytes are gone or not all was stored.
+    """
+    verdicts = {final.stream: verdict for final in finals if (verdict := _is_as_sent(session_id, final)) is not None}
+    if verdicts:
+        row_update(CommandSession, session_id, **{f"{stream}_sha256_ok": verdict for stream, verdict in verdicts.items()})
+    return [stream for stream, verdict in verdicts.items() if not verdict]
+
+
+def _is_as_sent(session_id: UUID, final: StreamFinal) -> bool | None:
+    if not final.next_offset:
+        return final.sha256 == sha256().hexdigest()
+    if _has_gaps(session_id, final.stream):
         return None
     digest, position = sha256(), 0
-    for data in _all_of(session_id, stream):
+    for data in _all_of(session_id, final.stream):
         digest.update(data)
         position += len(data)
-    if position != length:
-        return None
-    is_right = digest.hexdigest() == expected_sha256
-    with connection.cursor() as cursor:
-        cursor.execute(_VERIFIED[stream], [is_right, as_parameter(session_id)])
-    return is_right
+    return digest.hexdigest() == final.sha256 if position == final.next_offset else None
 
 
 def _all_of(session_id: UUID, stream: Stream) -> Iterable[bytes]:

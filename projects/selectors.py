@@ -13,7 +13,7 @@ from controller_client.protocol.messages import Stream
 from controller_client.protocol.session_state import ACTIVE_STATES, SessionState
 from projects.dispatch import as_parameter, as_time
 from projects.errors import ControllerAmbiguous, ControllerNotFound, NoControllerEnrolled, SessionNotFound
-from projects.models import AuditEvent, CommandSession, Controller, Project
+from projects.models import AuditEvent, CommandSession, Controller
 
 ACTIVE: Final = tuple(sorted(state.value for state in ACTIVE_STATES))
 RECEIPTS: Final = 20
@@ -169,16 +169,28 @@ def controllers_of(project_id: UUID) -> list[Controller]:
     return list(Controller.objects.filter(project_id=project_id, revoked_at__isnull=True))
 
 
+_WITH_SLOT: Final = f"""
+SELECT id, slot FROM projects_commandsession
+WHERE project_id = %s AND kind = %s AND slot IS NOT NULL AND state IN ({", ".join("%s" for _ in ACTIVE)})
+ORDER BY created_at
+"""  # noqa: S608 - placeholders only
+_SESSION_LIMIT: Final = "SELECT max_interactive_sessions FROM projects_project WHERE id = %s"
+
+
 def sessions_with_slot(project_id: UUID, kind: str) -> list[tuple[UUID, int | None]]:
     """(id, slot) of the sessions of this kind that take a place of their limit, oldest first."""
-    rows = CommandSession.objects.filter(project_id=project_id, kind=kind, state__in=ACTIVE, slot__isnull=False)
-    return list(rows.order_by("created_at").values_list("id", "slot"))
+    with connection.cursor() as cursor:
+        cursor.execute(_WITH_SLOT, [as_parameter(project_id), kind, *ACTIVE])
+        return [(UUID(str(session_id)), slot) for session_id, slot in cursor.fetchall()]
 
 
 def locked_session_limit_of(project_id: UUID) -> int:
     """How many interactive sessions the project may have at once; 0 if it is gone. Others who start one wait for us."""
-    projects = Project.objects.select_for_update(no_key=True).filter(id=project_id)
-    return projects.values_list("max_interactive_sessions", flat=True).first() or 0
+    lock = " FOR NO KEY UPDATE" if connection.features.has_select_for_update else ""
+    with connection.cursor() as cursor:
+        cursor.execute(_SESSION_LIMIT + lock, [as_parameter(project_id)])
+        row = cursor.fetchone()
+    return int(row[0]) if row is not None else 0
 
 
 def sessions_of(

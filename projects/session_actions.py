@@ -21,6 +21,7 @@ from projects import command_rules, dispatch, secret_store, selectors
 from projects.audit_log import audit
 from projects.authentication import Caller
 from projects.conf import conf
+from projects.direct_rows import row_insert
 from projects.errors import ControllerOffline, SessionEnded, SessionLimitReached, SessionNotFound, SessionTakenOver, StorageUnavailable
 from projects.idempotency import Done, Request
 from projects.models import CommandSession, ControllerCommand
@@ -104,8 +105,8 @@ def _start_once(project_id: UUID, caller: Caller | None, controller: str | None,
     session_id, now = uuid4(), timezone.now()
     seq, _, _ = dispatch.allocate_seq(host.id)
     start = new.build(seq=seq, session_id=str(session_id))
-    _session_row(new, start, id=session_id, project_id=project_id, controller_id=host.id, slot=slot, now=now, by=actor_of(caller)).save(
-        force_insert=True
+    row_insert(
+        _session_row(new, start, id=session_id, project_id=project_id, controller_id=host.id, slot=slot, now=now, by=actor_of(caller))
     )
     message = msgspec.structs.replace(checked, seq=seq, session_id=str(session_id))
     dispatch.enqueue(

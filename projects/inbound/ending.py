@@ -11,6 +11,7 @@ from django.utils import timezone
 
 from controller_client.protocol.session_state import SessionState, check_transition
 from projects.audit_log import audit
+from projects.direct_rows import row_update
 from projects.dispatch import as_parameter, as_time, time_as_parameter
 from projects.models import CommandSession
 
@@ -74,7 +75,7 @@ def end_session(session: Endable, state: SessionState, *, actor: str, duration_s
     check_transition(SessionState(session.state), state)
     now = timezone.now()
     fields = {"state": state.value, "ended_at": _ended_at(session.started_at, duration_seconds, now), **fields}
-    CommandSession.objects.filter(id=session.id).update(**fields)
+    row_update(CommandSession, session.id, **fields)
     settle_commands(session.id, now)
     detail = {
         "state": state.value,

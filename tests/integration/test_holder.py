@@ -2,8 +2,10 @@
 
 import asyncio
 import os
+import signal
 import stat
 from collections.abc import AsyncIterator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -19,7 +21,7 @@ from controller_client.protocol.messages import (
 )
 from controller_client.session_directory import create
 from tests.support.holders import HolderHost, holder_host
-from tests.support.processes import children_of, pids_with_environment, proportional_bytes
+from tests.support.processes import children_of, is_running, pids_with_environment, proportional_bytes
 from tests.support.waiting import await_until
 
 
@@ -200,7 +202,45 @@ async def test_a_holder_that_ended_leaves_no_zombie(host: HolderHost) -> None:
     talk = await host.run("true")
     await talk.done()
     talk.forget()
-    await await_until(lambda: not children_of(process.pid), 20, "the fork server to have no child, not even a dead one")
+    await await_until(lambda: len(children_of(process.pid)) <= 1, 20, "the fork server to have no child but the spare, not even a dead one")
+
+
+async def test_the_next_holder_is_ready_before_it_is_asked_for(host: HolderHost) -> None:
+    process = host.spawner._process
+    assert process is not None
+    await await_until(lambda: children_of(process.pid), 20, "a spare")
+    (spare,) = children_of(process.pid)
+    first = await host.run("cat")
+    assert host.holder_pid(first.session_id) == spare
+    await await_until(lambda: children_of(process.pid) - {spare}, 20, "the next spare")
+    await host.spawner.close()
+    await await_until(lambda: not children_of(process.pid) - {spare}, 20, "the spare to end with its fork server")
+    await first.type(b"unharmed\n")
+    await first.shows(b"unharmed\r\nunharmed")
+
+
+async def test_a_spare_that_was_killed_is_not_missed(host: HolderHost) -> None:
+    process = host.spawner._process
+    assert process is not None
+    await await_until(lambda: children_of(process.pid), 20, "a spare")
+    for spare in children_of(process.pid):
+        os.kill(spare, signal.SIGKILL)
+        await await_until(partial(_is_gone, spare), 20, "the spare to die")
+    talk = await host.run("echo without it")
+    await talk.done()
+    assert talk.output == b"without it\r\n"
+
+
+def _is_gone(pid: int) -> bool:
+    return not is_running(pid)
+
+
+async def test_many_starts_at_once_have_a_holder_each(host: HolderHost) -> None:
+    talks = await asyncio.gather(*(host.run(f"echo {number}") for number in range(12)))
+    for number, talk in enumerate(talks):
+        await talk.done()
+        assert talk.output == f"{number}\r\n".encode()
+    assert len({talk.session_id for talk in talks}) == 12
 
 
 async def test_a_spawner_that_was_killed_is_started_again(host: HolderHost) -> None:

@@ -10,6 +10,7 @@ import pytest
 from controller_client.protocol.messages import HolderHello, InteractiveCmdDone, Started, StartInteractiveCmd
 from controller_client.start_failure import StartFailed
 from tests.support.holders import HolderHost, holder_host
+from tests.support.processes import children_of
 from tests.support.waiting import await_until
 
 
@@ -98,13 +99,21 @@ async def test_no_process_left_is_a_lack_of_resources_and_the_next_start_works(h
 
     process = host.spawner._process
     assert process is not None
-    before = resource.prlimit(process.pid, resource.RLIMIT_NOFILE)
+    unlimited = resource.prlimit(process.pid, resource.RLIMIT_NOFILE)
+
+    async def limit(limits: tuple[int, int]) -> None:
+        """For the fork server, and for the holder that waits for the next start."""
+        resource.prlimit(process.pid, resource.RLIMIT_NOFILE, limits)
+        await await_until(lambda: children_of(process.pid), 20, "a spare")
+        for spare in children_of(process.pid):
+            resource.prlimit(spare, resource.RLIMIT_NOFILE, limits)
+
     # Room for the holder's own files, not for a terminal and the pipe of its start.
-    resource.prlimit(process.pid, resource.RLIMIT_NOFILE, (11, before[1]))
+    await limit((10, unlimited[1]))
     try:
         assert await _failure(host, command="true") == ("RESOURCE_EXHAUSTED", "EMFILE")
     finally:
-        resource.prlimit(process.pid, resource.RLIMIT_NOFILE, before)
+        await limit(unlimited)
     talk = await host.run("echo recovered")
     await talk.done()
     assert talk.output == b"recovered\r\n"

@@ -23,7 +23,6 @@ def test_each_limit_is_the_lower_one_and_none_is_no_limit() -> None:
         ("file_size_bytes=4096", "FSIZE", "(4096, 4096)"),
         ("processes=77", "NPROC", "(77, 77)"),
         ("memory_bytes=1 << 33", "AS", "(8589934592, 8589934592)"),
-        ("", "CORE", "(0, 0)"),
     ],
 )
 def test_a_process_is_limited_for_good(limits: str, kind: str, expected: str) -> None:
@@ -33,6 +32,14 @@ def test_a_process_is_limited_for_good(limits: str, kind: str, expected: str) ->
         f"apply(ResourceLimits({limits}))\nprint(resource.getrlimit(resource.RLIMIT_{kind}))"
     )
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip() == expected
+
+
+def test_no_core_files_for_good() -> None:
+    code = (
+        "import resource\nfrom controller_client.resource_limits import forbid_core_files\n"
+        "forbid_core_files()\nprint(resource.getrlimit(resource.RLIMIT_CORE))"
+    )
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip() == "(0, 0)"
 
 
 def test_a_limit_above_the_one_in_force_leaves_that() -> None:

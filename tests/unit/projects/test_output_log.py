@@ -8,6 +8,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from controller_client.protocol.limits import MAX_CHUNK_BYTES
+from controller_client.protocol.messages import StreamFinal
 from projects import output_log
 from projects.models import CommandSession, OutputChunk, OutputGap
 from projects.output_log import GapRange, NewChunk
@@ -111,12 +112,23 @@ def test_what_is_within_the_limit_is_not_trimmed(session: CommandSession) -> Non
     assert OutputChunk.objects.count() == 1
 
 
-def test_the_digest_of_a_finished_stream_is_compared(session: CommandSession) -> None:
-    _store(session, (0, b"abc"), (3, b"def"))
-    assert output_log.verify(session.id, "stdout", 6, sha256(b"abcdef").hexdigest()) is True
+def _final(next_offset: int, content: bytes) -> StreamFinal:
+    return StreamFinal(stream="stdout", next_offset=next_offset, sha256=sha256(content).hexdigest())
+
+
+def test_a_stream_that_stayed_empty_has_a_digest_too(session: CommandSession) -> None:
+    assert output_log.verify(session.id, [_final(0, b"")]) == []
     session.refresh_from_db()
     assert session.stdout_sha256_ok is True
-    assert output_log.verify(session.id, "stdout", 6, sha256(b"abcdeX").hexdigest()) is False
+    assert output_log.verify(session.id, [_final(0, b"x")]) == ["stdout"]
+
+
+def test_the_digest_of_a_finished_stream_is_compared(session: CommandSession) -> None:
+    _store(session, (0, b"abc"), (3, b"def"))
+    assert output_log.verify(session.id, [_final(6, b"abcdef")]) == []
+    session.refresh_from_db()
+    assert session.stdout_sha256_ok is True
+    assert output_log.verify(session.id, [_final(6, b"abcdeX")]) == ["stdout"]
     session.refresh_from_db()
     assert session.stdout_sha256_ok is False
 
@@ -124,7 +136,7 @@ def test_the_digest_of_a_finished_stream_is_compared(session: CommandSession) ->
 def test_a_digest_over_lost_bytes_says_nothing(session: CommandSession) -> None:
     _store(session, (3, b"def"))
     output_log.add_gap(session.id, "stdout", 0, 3, "ring_overflow")
-    assert output_log.verify(session.id, "stdout", 6, "") is None
+    assert output_log.verify(session.id, [_final(6, b"")]) == []
     session.refresh_from_db()
     assert session.stdout_sha256_ok is None
 
