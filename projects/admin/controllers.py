@@ -67,6 +67,8 @@ class ControllerAdmin(ReadOnlyAdmin[Controller]):
     )
     list_filter = (OnlineFilter, ("project", OfOwnProjects))
     list_select_related = ("project",)
+    # Counting them undoes the model's own order.
+    ordering = ("name",)
     search_fields = ("name", "hostname", "platform")
     actions = ("approve", "revoke", "dismiss")
     fields = (

@@ -14,6 +14,8 @@ class ProjectAdmin(TypedAdmin[Project]):
     """Name, members and limits."""
 
     list_display = ("name", "controllers_enrolled", "sessions_active", "max_interactive_sessions", "created_at")
+    # Counting them undoes the model's own order.
+    ordering = ("name",)
     search_fields = ("name",)
     filter_horizontal = ("members",)
     readonly_fields = ("id", "created_at")
