@@ -102,12 +102,14 @@ class ControllerConsumer(AsyncWebsocketConsumer):  # type: ignore[misc] # channe
     async def __call__(self, scope: dict[str, Any], receive: Callable[[], Awaitable[Any]], send: Callable[[Any], Awaitable[None]]) -> None:
         """Runs until the socket is closed. Daphne cancels this on shutdown and calls no ``disconnect``: nothing may outlive it."""
         self._life: asyncio.Task[None] | None = None
+        self._records: list[asyncio.Task[None]] = []
         try:
             await super().__call__(scope, receive, send)
         finally:
             if self._life is not None:
                 self._life.cancel()
                 await asyncio.gather(self._life, return_exceptions=True)
+            await asyncio.gather(*self._records)
 
     async def dispatch(self, message: dict[str, Any]) -> None:
         """As Channels does it, without its hop through the one thread-sensitive thread per message: no handler here uses a connection."""
@@ -223,11 +225,9 @@ class ControllerConsumer(AsyncWebsocketConsumer):  # type: ignore[misc] # channe
             return
         metrics.VIOLATIONS.inc()
         logger.warning("connection of controller %s closed: %s", self._controller_id, error)
+        # Whoever hangs up now ends this task, and not the record.
+        self._records.append(asyncio.create_task(greeting.violation_recorded(self._controller_id, error.code)))
         await self._shut(close_code, error.code, str(error))
-        try:
-            await in_database(greeting.record_violation, self._controller_id, error.code)
-        except StorageUnavailable:
-            logger.error("a protocol violation of controller %s could not be recorded", self._controller_id)
 
     # ---- living --------------------------------------------------------------------------------------------------------
 

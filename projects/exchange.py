@@ -73,7 +73,7 @@ class Exchange:
         return True
 
     async def _send(self) -> None:
-        while True:
+        while not _is_told_to_stop():
             await self._has_unsent.wait()
             names = [self._unsent.pop() for _ in range(min(len(self._unsent), RINGS_PER_MESSAGE))]
             if not self._unsent:
@@ -86,25 +86,37 @@ class Exchange:
                 logger.warning("doorbells not rung: %s", type(error).__name__)
 
     async def _receive(self) -> None:
-        while True:
+        while not _is_told_to_stop():
             layer: Any = get_channel_layer()
             try:
-                channel = await layer.new_channel()
-                await layer.group_add(GROUP, channel)
-                # What was rung before is not heard.
-                for name in self.listeners():
-                    self.ring_here(name)
-                while True:
-                    self._hear(await layer.receive(channel))
+                await self._hear_others(layer)
             except Exception as error:  # noqa: BLE001
                 logger.warning("doorbells of other processes are not heard: %s", type(error).__name__)
-            await asyncio.sleep(RETRY_SECONDS)
-            await _forget(layer)
+                await asyncio.sleep(RETRY_SECONDS)
+                await _forget(layer)
+
+    async def _hear_others(self, layer: Any) -> None:
+        channel = await layer.new_channel()
+        await layer.group_add(GROUP, channel)
+        # What was rung before is not heard.
+        for name in self.listeners():
+            self.ring_here(name)
+        while not _is_told_to_stop():
+            self._hear(await layer.receive(channel))
 
     def _hear(self, message: dict[str, Any]) -> None:
         if message.get("process") != self._process:
             for name in message.get("names", ()):
                 self.ring_here(name)
+
+
+def _is_told_to_stop() -> bool:
+    """Whether this task was cancelled, though nothing was raised: what waits in a library may end at that very moment, and hide it.
+
+    ``asyncio.wait_for`` of Python 3.11 does, which redis-py sends with; and a task that goes on keeps its loop from ever closing.
+    """
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0
 
 
 async def _sent(message: dict[str, Any]) -> None:

@@ -15,7 +15,9 @@ from controller_client.protocol.session_state import ACTIVE_STATES, SessionState
 from projects.audit_log import audit
 from projects.authentication import is_controller_credential_valid
 from projects.conf import conf
+from projects.database import in_database
 from projects.dispatch import START_TYPES, as_parameter, as_time, time_as_parameter
+from projects.errors import StorageUnavailable
 from projects.inbound.ending import end_session
 from projects.inbound.refusals import AwaitsApproval, Fenced, Revoked, SecondInstance, VersionUnsupported
 from projects.inbound.stored_text import stored_list, stored_text
@@ -104,8 +106,15 @@ def release_lease(controller_id: UUID, epoch: int) -> None:
     Controller.objects.filter(id=controller_id, epoch=epoch).update(lease_expires_at=timezone.now())
 
 
-def record_violation(controller_id: UUID, code: str) -> None:
-    """A connection was closed because its peer broke the protocol; that goes on record."""
+async def violation_recorded(controller_id: UUID, code: str) -> None:
+    """A connection is closed because its peer broke the protocol: puts that on record, or into the log if the database is away."""
+    try:
+        await in_database(_record_violation, controller_id, code)
+    except StorageUnavailable:
+        logger.error("a protocol violation of controller %s could not be recorded", controller_id)
+
+
+def _record_violation(controller_id: UUID, code: str) -> None:
     controller = Controller.objects.filter(id=controller_id).first()
     if controller is not None:
         _audit(controller, "controller.protocol_violation", {"code": code})

@@ -5,7 +5,8 @@ from collections.abc import Iterator
 import pytest
 
 from tests.support.chaos_proxy import ChaosProxy, chaos_proxy
-from tests.support.stack import Stack, free_port, running_stack
+from tests.support.ports import free_port
+from tests.support.stack import Stack, running_stack
 
 # Long enough not to be missed on a busy machine, short enough to wait for.
 IMPATIENT = {

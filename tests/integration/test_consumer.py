@@ -23,6 +23,7 @@ from controller_client.protocol.messages import (
     Ack,
     CommandAck,
     DoneAck,
+    Error,
     Failure,
     FileChunk,
     Gap,
@@ -43,9 +44,9 @@ from projects import dispatch, output_log
 from projects.authentication import controller_credential_create
 from projects.database import at_length, in_database
 from projects.models import AuditEvent, CommandSession, Controller, ControllerCommand, ControllerCredential
+from tests.support.ports import free_port
 from tests.support.rows import make_controller, make_hello, make_session, make_summary
 from tests.support.scripted_controller import ScriptedController, scripted_controller
-from tests.support.stack import free_port
 from tests.support.waiting import await_until, wait_until
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -353,11 +354,23 @@ async def test_output_of_another_controllers_session_closes_the_connection_and_t
         await host.send(_output(victim, 0, b"forged"))
         await _expect_close(host, 4400, "UNKNOWN_SESSION")
     assert await _stored(victim) == b""
+    await await_until(lambda: _are_on_record(1), 30, "the violation to be on record")
 
-    async def is_on_record() -> bool:
-        return await in_database(AuditEvent.objects.filter(action="controller.protocol_violation").count) == 1
 
-    await await_until(is_on_record, 10, "the violation to be on record")
+async def _are_on_record(violations: int) -> bool:
+    return await in_database(AuditEvent.objects.filter(action="controller.protocol_violation").count) == violations
+
+
+async def test_who_hangs_up_when_caught_is_on_record_all_the_same(server: int) -> None:
+    _, credential = await in_database(_enrolled)
+    victim = await in_database(lambda: make_session(make_controller("victim")))
+    for _ in range(10):
+        async with scripted_controller(server, credential) as host:
+            await host.hello()
+            await host.send(_output(victim, 0, b"forged"))
+            await host.receive(Error)
+            host.hang_up()
+    await await_until(lambda: _are_on_record(10), 30, "all violations to be on record")
 
 
 async def test_output_that_skips_bytes_is_refused_and_what_came_before_is_kept(server: int) -> None:

@@ -13,7 +13,8 @@ from pathlib import Path
 import pytest
 
 from tests.support.mcp_client import detached
-from tests.support.stack import PROJECT_ROOT, Stack, free_port, running_stack
+from tests.support.ports import free_port
+from tests.support.stack import PROJECT_ROOT, Stack, running_stack
 from tests.support.waiting import await_until, wait_until
 
 # A second or so where it is quiet; the deadline is for machines that are not.

@@ -16,7 +16,8 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from tests.support.mcp_client import Caller
-from tests.support.stack import Stack, free_port, running_stack
+from tests.support.ports import free_port
+from tests.support.stack import Stack, running_stack
 from tests.support.waiting import await_until
 from tests.support.wheels import build_wheel, install
 

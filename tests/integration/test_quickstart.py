@@ -17,8 +17,8 @@ from mcp import Client, StdioServerParameters
 from mcp.client.stdio import stdio_client
 
 from tests.support.mcp_client import connect
+from tests.support.ports import free_port
 from tests.support.processes import describe, pids_mentioning, pids_with_environment
-from tests.support.stack import free_port
 from tests.support.waiting import await_until, wait_until
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from tests.support.accounts import Account, ordinary_user, requires, requires_root
-from tests.support.stack import Stack, free_port
+from tests.support.ports import free_port
+from tests.support.stack import Stack
 from tests.support.waiting import wait_until
 
 _CONFIGURATION = """

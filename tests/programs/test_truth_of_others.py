@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 
 from tests.support.accounts import Account, ordinary_user, requires, requires_root
+from tests.support.apt_repository import INSTALLED_PACKAGES
+from tests.support.exclusion import alone_with
 from tests.support.truth import Ends, Scenario, Waits, Works, as_user
 
 ANY = "kernel|kernel+quiet|heuristic"
@@ -178,8 +180,9 @@ def asking_package() -> Iterator[tuple[str, Path]]:
     directory.chmod(0o755)
     package = directory / "asks.deb"
     subprocess.run(["dpkg-deb", "--build", "--root-owner-group", str(directory / "tree"), str(package)], check=True, capture_output=True)
-    yield name, package
-    subprocess.run(["dpkg", "--purge", name], check=False, capture_output=True)
+    with alone_with(INSTALLED_PACKAGES):
+        yield name, package
+        subprocess.run(["dpkg", "--purge", name], check=False, capture_output=True)
     shutil.rmtree(directory)
 
 
@@ -203,7 +206,7 @@ def far_host(account: Account) -> Iterator[str]:
     program = shutil.which("sshd", path="/usr/sbin:/sbin:/usr/bin")
     if program is None:
         pytest.skip("not installed: sshd")
-    from tests.support.stack import free_port
+    from tests.support.ports import free_port
 
     directory, port = Path(tempfile.mkdtemp(prefix="holdline-sshd-")), free_port()
     subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(directory / "key")], check=True)

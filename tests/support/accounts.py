@@ -15,6 +15,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.exclusion import alone_with
+
+_ACCOUNTS = Path("/etc")
+"""Where they are kept."""
 _HOST_PACKAGES = ("msgspec", "pexpect", "ptyprocess", "websockets")
 
 
@@ -69,18 +73,24 @@ def ordinary_user(suffix: str, *, may_sudo: bool = False) -> Iterator[Account]:
     requires("useradd", "userdel", "chpasswd", "setpriv")
     name, password = f"hlt{os.getpid()}{suffix}", f"Corr3ct-horse-{suffix}"
     sudoers = Path("/etc/sudoers.d") / name
-    _run("useradd", "--create-home", "--shell", "/bin/bash", name)
+    with alone_with(_ACCOUNTS):
+        _run("useradd", "--create-home", "--shell", "/bin/bash", name)
     try:
-        _run("chpasswd", stdin=f"{name}:{password}\n")
+        with alone_with(_ACCOUNTS):
+            _run("chpasswd", stdin=f"{name}:{password}\n")
         if may_sudo:
-            sudoers.write_text(f"{name} ALL=(ALL) ALL\n")
-            sudoers.chmod(0o440)
+            # sudo skips what ends in a tilde, and finds the file whole or not at all.
+            draft = sudoers.with_name(f"{name}~")
+            draft.write_text(f"{name} ALL=(ALL) ALL\n")
+            draft.chmod(0o440)
+            draft.rename(sudoers)
         uid, gid = (int(subprocess.check_output(["id", flag, name])) for flag in ("-u", "-g"))
         yield Account(name, password, uid, gid, Path("/home") / name)
     finally:
         sudoers.unlink(missing_ok=True)
         subprocess.run(["pkill", "-KILL", "-U", name], check=False)
-        subprocess.run(["userdel", "--remove", "--force", name], check=False, capture_output=True)
+        with alone_with(_ACCOUNTS):
+            subprocess.run(["userdel", "--remove", "--force", name], check=False, capture_output=True)
 
 
 @functools.cache

@@ -10,8 +10,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tests.support.accounts import requires, requires_root
+from tests.support.exclusion import alone_with
 
 _VERSION = "1.0"
+INSTALLED_PACKAGES = Path("/var/lib/dpkg")
+"""Where dpkg keeps its records; whoever changes them in a test is alone with it."""
 
 
 @dataclass(frozen=True)
@@ -70,10 +73,11 @@ def apt_repository() -> Iterator[Repository]:
         f'Dir::Etc::SourceList "{directory}/sources.list";\nDir::Etc::SourceParts "-";\n'
         f'Dir::State::Lists "{directory}/lists";\nDir::Cache "{directory}/cache";\nAPT::Sandbox::User "root";\nDPkg::Lock::Timeout "120";\n'
     )
-    subprocess.run(["apt-get", "-c", str(configuration), "update"], check=True, capture_output=True)
     repository = Repository(configuration, application, library)
-    try:
-        yield repository
-    finally:
-        repository.purge()
-        shutil.rmtree(directory, ignore_errors=True)
+    with alone_with(INSTALLED_PACKAGES):
+        subprocess.run(["apt-get", "-c", str(configuration), "update"], check=True, capture_output=True)
+        try:
+            yield repository
+        finally:
+            repository.purge()
+            shutil.rmtree(directory, ignore_errors=True)

@@ -14,10 +14,11 @@ from typing import Any, ClassVar, Self
 from tests.support.balancer import Balancer
 from tests.support.database import PostgresDatabase
 from tests.support.mcp_client import Caller, connect
+from tests.support.ports import free_port
 from tests.support.postgres import PROVISIONED, provisioned_postgres
 from tests.support.provisioning import Provisioned
 from tests.support.redis_server import Redis
-from tests.support.stack import LIVE, Stack, accepts, free_port
+from tests.support.stack import LIVE, Stack, accepts
 from tests.support.waiting import wait_until
 
 WORKERS = 2

@@ -13,9 +13,9 @@ from typing import Any
 
 import psycopg
 
+from tests.support.ports import free_port
 from tests.support.processes import children_of
 from tests.support.provisioning import Provisioned, fill
-from tests.support.stack import free_port
 from tests.support.waiting import wait_until
 
 _BINARIES = max(Path("/usr/lib/postgresql").glob("*/bin"), key=lambda path: float(path.parent.name), default=Path("/usr/bin"))

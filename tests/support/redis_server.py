@@ -7,7 +7,7 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-from tests.support.stack import free_port
+from tests.support.ports import free_port
 from tests.support.waiting import wait_until
 
 _START_SECONDS = 60.0

@@ -14,7 +14,7 @@ from tests.support.rows import make_hello
 
 M = TypeVar("M", bound=Message)
 
-DEADLINE_SECONDS = 10.0
+DEADLINE_SECONDS = 30.0
 
 
 class ScriptedController:
@@ -62,6 +62,10 @@ class ScriptedController:
                         self.errors.append(message)
             except ConnectionClosed:
                 return self._socket.close_code
+
+    def hang_up(self) -> None:
+        """At once, without a word."""
+        self._socket.transport.abort()
 
 
 @asynccontextmanager

@@ -15,6 +15,7 @@ from typing import ClassVar, Protocol, Self
 from tests.support.accounts import Account, host_libraries, interpreter_for
 from tests.support.database import Database
 from tests.support.mcp_client import Caller, connect
+from tests.support.ports import free_port
 from tests.support.processes import all_pids, children_of, is_running, open_descriptors, pids_with_environment, send_signal
 from tests.support.provisioning import Provisioned, provision
 from tests.support.waiting import wait_until
@@ -34,13 +35,6 @@ _UVICORN_OPTIONS = (
 )
 SERVERS = ("daphne", "uvicorn")
 _CREDENTIAL_SUFFIX = ".credential"
-
-
-def free_port() -> int:
-    """A TCP port of the loopback that nobody listens on at the moment."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def accepts(port: int) -> bool:

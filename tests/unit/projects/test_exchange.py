@@ -1,6 +1,7 @@
 """Rings reach who listens: here at once, in other processes through the layer, and a broken layer costs nothing but that."""
 
 import asyncio
+from contextlib import suppress
 from typing import Any
 from uuid import uuid4
 
@@ -109,6 +110,32 @@ async def test_a_layer_that_hangs_gathers_each_name_once(layer: _Layer) -> None:
         exchange.ring(f"session {number % 10}")
     await asyncio.sleep(0)
     assert len(exchange._unsent) <= 10
+
+
+async def _ended_although_hidden(exchange: Exchange) -> None:
+    for task in exchange._tasks:
+        task.cancel()
+    async with asyncio.timeout(DEADLINE_SECONDS):
+        await asyncio.gather(*exchange._tasks, return_exceptions=True)
+
+
+@pytest.mark.parametrize("hides", ["group_send", "new_channel", "group_add", "receive", "flush"])
+async def test_who_is_told_to_stop_stops_though_the_layer_hides_it(layer: _Layer, monkeypatch: pytest.MonkeyPatch, hides: str) -> None:
+    works, is_reached = getattr(layer, hides), asyncio.Event()
+
+    async def hiding(*arguments: Any) -> Any:
+        is_reached.set()
+        with suppress(asyncio.CancelledError):
+            await asyncio.Event().wait()
+        return {} if hides == "receive" else await works(*arguments)
+
+    if hides == "flush":
+        layer.mode = "broken"
+    monkeypatch.setattr(layer, hides, hiding)
+    exchange = Exchange()
+    exchange.ring("a")
+    await _heard(is_reached)
+    await _ended_although_hidden(exchange)
 
 
 async def test_without_a_layer_nothing_runs(monkeypatch: pytest.MonkeyPatch) -> None:
