@@ -46,6 +46,38 @@ while True:
 """
 
 
+LOOP = """
+import asyncio, os, random, sys, time
+async def main():
+    loop = asyncio.get_running_loop()
+    reader = asyncio.StreamReader()
+    await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
+    while line := await reader.readline():
+        way = random.random()
+        if way < 0.2:
+            await (await asyncio.create_subprocess_exec("true")).wait()
+        elif way < 0.6:
+            await loop.run_in_executor(None, time.sleep, random.random() * 0.002)
+        else:
+            await asyncio.sleep(random.random() * 0.002)
+        os.write(1, b"a" + line)
+asyncio.run(main())
+"""
+
+NODE_LOOP = """
+const fs = require('fs')
+const crypto = require('crypto')
+process.stdin.on('data', line => {
+    const answer = () => fs.writeSync(1, 'a' + line)
+    const way = Math.random()
+    if (way < 0.2) require('child_process').execFile('true', answer)
+    else if (way < 0.4) crypto.pbkdf2('a', 'b', 1000, 64, 'sha512', answer)
+    else if (way < 0.6) fs.readFile('/etc/services', answer)
+    else setTimeout(answer, Math.random() * 2)
+})
+"""
+
+
 @dataclass(frozen=True)
 class Program:
     """One kind of turn. ``answer`` is what the output must hold at the claim, ``ending`` how it must end."""
@@ -66,6 +98,8 @@ PROGRAMS = {
     "dash": Program(["dash", "-i"], "echo $(({0}+1000000))\n", "\n{1}\r\n", "$ "),
     "two writes": Program([PYTHON, "-c", WORKER], "line-{0}\n", "\naline-{0}\r\n", "\r\n", 0.2),
     "another thread": Program([PYTHON, "-c", HAND_OVER], "line-{0}\n", "\naline-{0}\r\n", "\r\n", 0.05),
+    "event loop": Program([PYTHON, "-c", LOOP], "line-{0}\n", "\naline-{0}\r\n", "\r\n", 0.05),
+    "loop of node": Program(["node", "-e", NODE_LOOP], "line-{0}\n", "\naline-{0}\r\n", "\r\n", 0.05),
     "behind a pipe": Program(["bash", "-c", f"cat | {PYTHON} -u -c '{WORKER}'"], "line-{0}\n", "\naline-{0}\r\n", "\r\n", 0.005),
     "behind script": Program(["script", "-qc", "cat", "/dev/null"], "line-{0}\n", "line-{0}\r\nline-{0}\r\n", "\r\n", 0.3),
     "behind sudo": Program(["sudo", "cat"], "line-{0}\n", "line-{0}\r\nline-{0}\r\n", "\r\n", 0.3),
@@ -85,7 +119,7 @@ class AblatedWatcher(TerminalWatcher):
         if self.omitted == "read":
             snapshot.has_unread = False
         if self.omitted == "rest":
-            snapshot.is_busy = False
+            snapshot.is_busy = snapshot.has_workers = False
         return snapshot
 
     def _confirm(self, snapshot: Snapshot, needed: Requirement, drain: Callable[[], bool], quiet: float):

@@ -46,6 +46,8 @@ class Context(NamedTuple):
 
     likeness: Callable[[], Likeness]
     is_after_escape: bool
+    is_editing: bool = False
+    """A line editor has asked for pasted text to be marked, and printed something since the last input."""
 
 
 def requirement(snapshot: Snapshot, context: Context) -> Requirement | None:
@@ -57,7 +59,7 @@ def requirement(snapshot: Snapshot, context: Context) -> Requirement | None:
         return _guess(snapshot, context) if snapshot.is_unreachable else None
     if snapshot.inner_device and not snapshot.is_asleep:
         return None
-    if waiter.how >= How.WOKEN:
+    if waiter.how >= How.WOKEN or (waiter.is_loop and snapshot.has_workers):
         return _shared(snapshot, context, waiter)
     return _own(snapshot, context, waiter)
 
@@ -86,9 +88,17 @@ def _shared(snapshot: Snapshot, context: Context, waiter: Waiter) -> Requirement
         return None
     is_prompt = likeness is Likeness.PROMPT
     settle = SHARED_SETTLE_SECONDS if is_prompt else TEXT_SETTLE_SECONDS
+    if is_prompt and _is_left_alone(snapshot, context, waiter):
+        settle = PATIENT_SETTLE_SECONDS
     if context.is_after_escape:
         settle = max(settle, ESCAPE_SETTLE_SECONDS)
     return Requirement(waiter, "kernel+quiet" if is_prompt else "heuristic", settle, by_silence=waiter.how is How.WOKEN)
+
+
+def _is_left_alone(snapshot: Snapshot, context: Context, waiter: Waiter) -> bool:
+    """Whether nothing but a timer can keep an event loop from its prompt: one that is far off, or that a line editor lives with."""
+    is_alone = waiter.is_loop and not waiter.is_shared and not snapshot.has_workers
+    return is_alone and (context.is_editing or (waiter.timeout_seconds or 0.0) >= PATIENT_SECONDS)
 
 
 def _guess(snapshot: Snapshot, context: Context) -> Requirement | None:

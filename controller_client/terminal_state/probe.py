@@ -43,6 +43,8 @@ class Snapshot:
     """No foreground task is runnable, the relays included."""
     is_busy: bool = False
     """Some other task of the tree runs, or some other task of the foreground sleeps for a while only."""
+    has_workers: bool = False
+    """Some other task of the tree runs or sleeps for a while only, in the foreground or not."""
     concerned: list[Task] = field(default_factory=list)
     """The tasks this answer is about: waiters, relays, blind ones."""
     is_settled: bool = False
@@ -255,7 +257,8 @@ class TerminalProbe:
                 occupation = occupation_of(task)
                 if occupation is Occupation.RUNNING or task.read_counter() != task.counter:
                     # One that moved since the walk may have forked since, too.
-                    snapshot.is_busy = True
+                    snapshot.is_busy = snapshot.has_workers = True
                     snapshot.is_settled = False
-                elif occupation is Occupation.WORKING and process.pgrp in pgrps:
-                    snapshot.is_busy = True
+                elif occupation is Occupation.WORKING:
+                    snapshot.has_workers = True
+                    snapshot.is_busy |= process.pgrp in pgrps

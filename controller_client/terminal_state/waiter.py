@@ -2,12 +2,12 @@
 
 import re
 import stat
-from collections import Counter
 from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Final
 
-from controller_client.terminal_state.proc_file import link_of, numbers_in, read_once, status_of
+from controller_client.terminal_state.descriptors import has_foreign_socket, speak_for_others
+from controller_client.terminal_state.proc_file import link_of, read_once, status_of
 from controller_client.terminal_state.process_table import Process, Task, TaskStatus
 from controller_client.terminal_state.relayed_terminal import InnerMaster
 from controller_client.terminal_state.terminal_device import PTY_MULTIPLEXER, Identity, is_this_terminal
@@ -28,7 +28,7 @@ class How(IntEnum):
     WOKEN = 3
     """Ran when the sleepers of the terminal were woken."""
     MIXED = 4
-    """Sleeps on the terminal and on sockets, pipes or terminals of others."""
+    """Sleeps on the terminal and on sockets, pipes or terminals of others, or in an event loop that goes on by itself."""
 
 
 @dataclass(slots=True)
@@ -41,6 +41,10 @@ class Waiter:
     task: Task | None = None
     timeout_seconds: float | None = None
     """When it goes on by itself; None: never. Zero where that is not known."""
+    is_loop: bool = False
+    """An event loop: what else it does goes on while it sleeps here."""
+    is_shared: bool = False
+    """It sleeps on something besides that may speak for others."""
 
     @property
     def is_timed(self) -> bool:
@@ -104,7 +108,17 @@ def occupation_of(task: Task) -> Occupation:
     number, arguments = call
     if is_passive(number, arguments) or (number in SYSCALLS.read and _link(task.pid, arguments[0]).startswith("pipe:")):
         return Occupation.RESTING
-    return Occupation.WORKING
+    return Occupation.RESTING if _waits_for_its_own(task.pid, number, arguments) else Occupation.WORKING
+
+
+def _waits_for_its_own(pid: int, number: int, arguments: list[int]) -> bool:
+    """Whether a task sleeps, for as long as it takes, until another thread of its process wakes it."""
+    try:
+        waiting = wait_set(pid, number, arguments)
+        is_endless = not waiting.is_read and bool(waiting.descriptors) and waiting.timeout_seconds is None
+        return is_endless and not speak_for_others(pid, waiting.descriptors) and not _has_timer(pid, waiting.descriptors)
+    except OSError:
+        return False
 
 
 def activity_of(process: Process) -> str:
@@ -159,33 +173,20 @@ def _waiter(process: Process, task: Task, status: TaskStatus, waiting: WaitSet, 
     others = [fd for fd in waiting.descriptors if fd not in mine]
     if waiting.is_read:
         # A reader thread next to a thread on a socket: the input is only half of what it waits for.
-        how = How.MIXED if len(process.tasks) > 1 and _has_socket(process.pid) else How.READ
-    elif (others and _is_foreign(process.pid, others)) or (waiting.is_epoll and waiting.timeout_seconds is not None):
-        how = How.MIXED
+        is_shared = len(process.tasks) > 1 and has_foreign_socket(process.pid)
     else:
-        how = How.POLL
-    timeout_seconds = 0.0 if any("timerfd" in _link(process.pid, fd) for fd in others) else waiting.timeout_seconds
-    return Waiter(how, status.comm, process.pid, task, timeout_seconds)
+        is_shared = bool(others) and speak_for_others(process.pid, others)
+    is_loop = waiting.is_epoll
+    how = How.READ if waiting.is_read else How.POLL
+    if is_shared or (is_loop and waiting.timeout_seconds is not None):
+        how = How.MIXED
+    timeout_seconds = 0.0 if _has_timer(process.pid, others) else waiting.timeout_seconds
+    return Waiter(how, status.comm, process.pid, task, timeout_seconds, is_loop, is_shared)
+
+
+def _has_timer(pid: int, fds: list[int]) -> bool:
+    return any("timerfd" in _link(pid, fd) for fd in fds)
 
 
 def _link(pid: int, fd: int) -> str:
     return link_of(f"/proc/{pid}/fd/{fd}")
-
-
-def _links(pid: int) -> dict[int, str]:
-    return {fd: _link(pid, fd) for fd in numbers_in(f"/proc/{pid}/fd")}
-
-
-def _has_socket(pid: int) -> bool:
-    return any(link.startswith("socket:") for link in _links(pid).values())
-
-
-def _is_foreign(pid: int, fds: list[int]) -> bool:
-    """Whether these may speak for somebody else: sockets, masters of terminals, pipes whose other end is another process."""
-    links = _links(pid)
-    ends = Counter(links.values())
-    return any(_speaks_for_others(links.get(fd, ""), ends) for fd in fds)
-
-
-def _speaks_for_others(link: str, ends: Counter[str]) -> bool:
-    return link.startswith("socket:") or link.endswith("ptmx") or (link.startswith("pipe:") and ends[link] < 2)

@@ -167,7 +167,8 @@ class TerminalWatcher:
 
     def _look(self, drain: Callable[[], bool], now: float, quiet: float) -> tuple[Verdict, float | None]:
         snapshot = self._current_snapshot(now, quiet)
-        needed = requirement(snapshot, Context(self._likeness, self._is_after_escape)) if self._has_run_since_input(snapshot, now) else None
+        context = Context(self._likeness, self._is_after_escape, self._is_editing())
+        needed = requirement(snapshot, context) if self._has_run_since_input(snapshot, now) else None
         ripens_in = self._ripens_in(needed, now, quiet)
         if needed is not None and self._is_claimed(needed):
             return self._standing, self._back_off.next_delay(quiet, is_waiting=True)
@@ -227,10 +228,15 @@ class TerminalWatcher:
             self._woken = self._probe.wake()
         return last
 
+    def _has_answer(self) -> bool:
+        return self._changed_at > self._input_at
+
+    def _is_editing(self) -> bool:
+        return self._has_answer() and self._modes.is_bracketed_paste and not self._modes.is_alternate_screen
+
     def _likeness(self) -> Likeness:
         modes = self._modes
-        has_answer = self._changed_at > self._input_at
-        return Likeness.PROMPT if has_answer and modes.is_input_screen else likeness(modes.line)
+        return Likeness.PROMPT if self._has_answer() and modes.is_input_screen else likeness(modes.line)
 
     def _has_run_since_input(self, snapshot: Snapshot, now: float) -> bool:
         """Whether the input has reached the waiter; without this a reader still asleep from before it would count."""

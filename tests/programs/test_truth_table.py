@@ -207,7 +207,32 @@ RELAYS = [
     ),
 ]
 
+NODE_QUESTIONS = """
+const rl = require('readline').createInterface({input: process.stdin, output: process.stdout})
+rl.question('name? ', () => setTimeout(() => rl.question('age? ', () => rl.close()), 600))
+"""
+
 EVENT_LOOPS = [
+    Scenario("an event loop of its own", fixture("loop_at_work.py", "nothing"), (Waits("name> $", "line", b"joe\n"), Ends())),
+    *(
+        Scenario(f"an event loop with a {work}", fixture("loop_at_work.py", work), (Waits("name> $", "line"),))
+        for work in ("child", "detached child", "thread", "connection", "timer")
+    ),
+    Scenario(
+        "input() in a thread of an event loop",
+        python("import asyncio\nasync def m(): await asyncio.get_running_loop().run_in_executor(None, input, 'age? ')\nasyncio.run(m())"),
+        (Waits(r"age\? $", "line", b"4\n"), Ends()),
+    ),
+    Scenario(
+        "readline of node",
+        ("node", "-e", NODE_QUESTIONS),
+        (
+            Waits(r"name\? [^\n]*$", "line", b"joe\n", "kernel|kernel+quiet"),
+            Waits(r"joe\r.*age\? [^\n]*$", "line", b"4\n", "kernel|kernel+quiet"),
+            Ends(),
+        ),
+        needs=("node",),
+    ),
     Scenario("asyncio", fixture("event_loop.py"), (Waits("name> $", "line", b"joe\n", "kernel+quiet"), Ends())),
     Scenario(
         "a thread that answers for the reader",

@@ -24,8 +24,10 @@ def found(*waiters: Waiter, **changes: Any) -> Snapshot:
     return Snapshot(**{"flags": LINES, "waiters": list(waiters), **changes})
 
 
-def needed(snapshot: Snapshot, likeness: Likeness = Likeness.NONE, *, after_escape: bool = False) -> tuple[str, float] | None:
-    result = requirement(snapshot, Context(lambda: likeness, after_escape))
+def needed(
+    snapshot: Snapshot, likeness: Likeness = Likeness.NONE, *, after_escape: bool = False, editing: bool = False
+) -> tuple[str, float] | None:
+    result = requirement(snapshot, Context(lambda: likeness, after_escape, editing))
     return result and (result.evidence, result.settle_seconds)
 
 
@@ -72,6 +74,28 @@ def test_the_best_waiter_counts() -> None:
 def test_a_shared_wait_is_decided_by_the_text(likeness: Likeness, expected: tuple[str, float] | None) -> None:
     assert needed(found(MIXED), likeness) == expected
     assert needed(found(Waiter(How.WOKEN, "bash", 12, TASK)), likeness) == expected
+
+
+def test_an_event_loop_on_its_own_things_waits_at_once() -> None:
+    assert needed(found(dataclasses.replace(POLLER, is_loop=True))) == ("kernel", 0.0)
+
+
+def test_an_event_loop_with_work_under_way_is_decided_by_the_text() -> None:
+    at_work = found(dataclasses.replace(POLLER, is_loop=True), has_workers=True)
+    assert needed(at_work) is None
+    assert needed(at_work, Likeness.PROMPT) == ("kernel+quiet", 0.25)
+    assert needed(at_work, Likeness.PROMPT, editing=True) == ("kernel+quiet", 0.25)
+
+
+def test_an_event_loop_with_a_far_timer_or_a_line_editor_needs_little_silence() -> None:
+    soon = dataclasses.replace(MIXED, is_loop=True, timeout_seconds=0.5)
+    far = dataclasses.replace(soon, timeout_seconds=8.0)
+    assert needed(found(far)) is None
+    assert needed(found(far), Likeness.PROMPT) == ("kernel+quiet", 0.02)
+    assert needed(found(soon), Likeness.PROMPT) == ("kernel+quiet", 0.25)
+    assert needed(found(soon), Likeness.PROMPT, editing=True) == ("kernel+quiet", 0.02)
+    shared = dataclasses.replace(far, is_shared=True)
+    assert needed(found(shared), Likeness.PROMPT, editing=True) == ("kernel+quiet", 0.25)
 
 
 def test_a_shared_wait_with_a_password_prompts_modes_is_a_prompt() -> None:
