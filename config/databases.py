@@ -19,11 +19,14 @@ SQLITE_PRAGMAS = (
 # others. A lock that is not had in time is tried for again. The rest finds out about a database that went without a word.
 POSTGRESQL_OPTIONS: dict[str, Any] = {
     "connect_timeout": 5,
-    "options": "-c statement_timeout=30s -c lock_timeout=5s -c idle_in_transaction_session_timeout=30s",
+    "options": "-c statement_timeout=30s -c lock_timeout=5s -c idle_in_transaction_session_timeout=30s -c jit=off",
     "keepalives_idle": 10,
     "keepalives_interval": 5,
     "keepalives_count": 3,
     "tcp_user_timeout": 20_000,
+    # Parsing and planning are half of what a turn costs PostgreSQL: a connection keeps the plans of what it has been asked this often.
+    "server_side_binding": True,
+    "prepare_threshold": 3,
 }
 
 
@@ -34,7 +37,7 @@ def database_settings(environment: Environment, data_dir: Path) -> dict[str, Any
         return sqlite(data_dir / "db.sqlite3")
     parts = urlsplit(url)
     if parts.scheme in {"postgres", "postgresql"}:
-        return _postgresql(url)
+        return _postgresql(environment, url)
     if parts.scheme == "sqlite":
         return sqlite(Path(unquote(parts.path)))
     environment.problem("DATABASE_URL must start with postgres:// or sqlite://")
@@ -51,8 +54,15 @@ def sqlite(path: Path) -> dict[str, Any]:
     }
 
 
-def _postgresql(url: str) -> dict[str, Any]:
+def _postgresql(environment: Environment, url: str) -> dict[str, Any]:
     parts = urlsplit(url)
+    options = {**POSTGRESQL_OPTIONS, **dict(parse_qsl(parts.query))}
+    # 0 prepares nothing, for poolers that do not know of prepared statements.
+    threshold = str(options["prepare_threshold"])
+    if not threshold.isdecimal():
+        environment.problem("prepare_threshold in DATABASE_URL must be a whole number")
+        threshold = "0"
+    options["prepare_threshold"] = int(threshold) or None
     return {
         "ENGINE": "django.db.backends.postgresql",
         "NAME": unquote(parts.path.lstrip("/")),
@@ -65,5 +75,5 @@ def _postgresql(url: str) -> dict[str, Any]:
         "CONN_MAX_AGE": 0,
         # Without it the first query after a restart of the database fails.
         "CONN_HEALTH_CHECKS": True,
-        "OPTIONS": {**POSTGRESQL_OPTIONS, **dict(parse_qsl(parts.query))},
+        "OPTIONS": options,
     }

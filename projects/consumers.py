@@ -50,14 +50,14 @@ from controller_client.protocol.messages import (
     StreamOffset,
 )
 from controller_client.protocol.resume import ReceiveWindow
-from projects import dispatch, draining, metrics, output_log, safety_net
+from projects import dispatch, draining, lease_keeper, metrics, output_log, safety_net
 from projects.account_errors import RateLimited
 from projects.admission import admit
 from projects.conf import conf
 from projects.database import at_length, in_database
 from projects.errors import Forbidden, StorageUnavailable, Unauthenticated
 from projects.file_asker import FileAsker
-from projects.inbound import batch, commands
+from projects.inbound import batch, commands, leases
 from projects.inbound import hello as greeting
 from projects.inbound.batch import BatchResult, SessionMessage
 from projects.inbound.refusals import AwaitsApproval, HelloExpected, TooManyFrames
@@ -277,6 +277,7 @@ class ControllerConsumer(AsyncWebsocketConsumer):  # type: ignore[misc] # channe
             raise HelloExpected
         welcome, lost = await in_database(greeting.hello, self._controller_id, message, self._credential_id)
         self._epoch = self._files.epoch = welcome.epoch
+        self._lease = leases.Lease(self._controller_id, self._epoch, self._credential_id)
         # The host was told to end or to forget them: what it still says about them is of no interest.
         self._dismissed = {directive.session_id for directive in welcome.sessions if not directive.expected}
         await self._send(welcome)
@@ -357,7 +358,7 @@ class ControllerConsumer(AsyncWebsocketConsumer):  # type: ignore[misc] # channe
     async def _answer(self, frame: FromController) -> None:
         """Frames that are about the connection, or about a session that was dismissed: acknowledged, so that the host gets done with it."""
         if isinstance(frame, Draining):
-            await in_database(greeting.release_lease, self._controller_id, self._epoch)
+            await in_database(leases.release, self._controller_id, self._epoch)
         elif isinstance(frame, Error):
             logger.warning("controller %s reports %s", self._controller_id, frame.code[:64])
         elif isinstance(frame, InteractiveOutput):
@@ -383,15 +384,19 @@ class ControllerConsumer(AsyncWebsocketConsumer):  # type: ignore[misc] # channe
     async def _send_commands(self) -> None:
         async with dispatch.controller_doorbell(self._controller_id) as bell:
             with safety_net.serving(self._controller_id, self._epoch):
+                is_rung = False
                 while True:
                     try:
-                        await self._send_waiting()
+                        if not await self._send_waiting() and is_rung:
+                            # Rung for something else: a revocation, or a newer connection of the same controller.
+                            await in_database(leases.check_standing, self._lease)
                     except StorageUnavailable:
-                        # The safety net rings again for what is still there then.
-                        logger.error("commands for controller %s cannot be read now", self._controller_id)
+                        logger.error("commands for controller %s cannot be read now: the safety net rings again", self._controller_id)
                     await bell.rung()
+                    is_rung = True
 
-    async def _send_waiting(self) -> None:
+    async def _send_waiting(self) -> int:
+        """Sends what the outbox has; how many commands that were."""
         taken = 0
         while True:
             messages, ended = await in_database(commands.take_commands, self._controller_id, self._epoch)
@@ -401,10 +406,7 @@ class ControllerConsumer(AsyncWebsocketConsumer):  # type: ignore[misc] # channe
                 await dispatch.ring_session(session_id)
             taken += len(messages) + len(ended)
             if len(messages) + len(ended) < commands.COMMANDS_PER_TAKE:
-                break
-        if not taken:
-            # Rung for something else: a revocation, or a newer connection of the same controller.
-            await in_database(greeting.check_standing, self._controller_id, self._epoch, self._credential_id)
+                return taken
 
     # ---- heartbeat and ends --------------------------------------------------------------------------------------------
 
@@ -415,7 +417,7 @@ class ControllerConsumer(AsyncWebsocketConsumer):  # type: ignore[misc] # channe
                 raise PeerSilent
             await self._send(Ping())
             try:
-                await in_database(greeting.heartbeat, self._controller_id, self._epoch, self._credential_id)
+                await lease_keeper.renew(self._lease)
             except StorageUnavailable:
                 logger.error("the lease of controller %s cannot be renewed now", self._controller_id)
 

@@ -28,6 +28,10 @@ FIRST_BACKOFF_SECONDS = 0.02
 _ROLLED_BACK_STATES = ("40001", "40P01", "55P03")
 _RESOURCE_CLASS = "53"
 
+# A prepared statement keeps its plan. One made while a table was small would read all of it for as long as it takes PostgreSQL to
+# notice that it grew; and whatever a short transaction looks for has an index.
+_PREFER_INDEXES = "SET enable_seqscan = off"
+
 LONG_THREADS = 2
 """Threads for what reads at length."""
 
@@ -45,7 +49,7 @@ async def in_database(function: Callable[P, T], *args: P.args, **kwargs: P.kwarg
     Raises StorageUnavailable when the database does not take it. A transaction whose fate is unknown (the connection died
     under it) is not repeated.
     """
-    return await _hop(_short_threads(), lambda: _run(function, args, kwargs))
+    return await _hop(_short_threads(), lambda: _run(function, args, kwargs, is_short=True))
 
 
 async def at_length(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
@@ -53,7 +57,7 @@ async def at_length(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs)
 
     It may write, though no more than a row at its end: then it is one of SQLite's other writers.
     """
-    return await _hop(_long_threads(), lambda: _run(function, args, kwargs))
+    return await _hop(_long_threads(), lambda: _run(function, args, kwargs, is_short=False))
 
 
 async def _hop(threads: DatabaseThreads, work: Callable[[], T]) -> T:
@@ -107,9 +111,9 @@ def _close_connection() -> None:
     connection.close()
 
 
-def _run(function: Callable[..., T], args: tuple[object, ...], kwargs: dict[str, object]) -> T:
+def _run(function: Callable[..., T], args: tuple[object, ...], kwargs: dict[str, object], *, is_short: bool) -> T:
     try:
-        _ensure_usable()
+        _ensure_usable(is_short=is_short)
     except (OperationalError, InterfaceError) as error:
         raise _NotConnectedError from error
     try:
@@ -119,12 +123,16 @@ def _run(function: Callable[..., T], args: tuple[object, ...], kwargs: dict[str,
         raise
 
 
-def _ensure_usable() -> None:
+def _ensure_usable(*, is_short: bool) -> None:
     connection.close_if_unusable_or_obsolete()
     if connection.vendor == "postgresql" and connection.connection is not None and not _has_something_to_read(connection.connection):
         # A server that ends or ended a connection says so on it: silence saves the question whether it still works.
         connection.health_check_done = True  # type: ignore[attr-defined] # not in the stubs
+    is_new = connection.connection is None
     connection.ensure_connection()
+    if is_new and is_short and connection.vendor == "postgresql":
+        with connection.cursor() as cursor:
+            cursor.execute(_PREFER_INDEXES)
     # The thread keeps it; those of Django's requests are closed with them, as each request has a thread of its own.
     connection.close_at = None
 

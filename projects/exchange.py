@@ -56,6 +56,13 @@ class Exchange:
             self._unsent.add(name)
             self._has_unsent.set()
 
+    def ring_one(self, name: str) -> None:
+        """Where one listener is enough: others are woken only if nobody listens here."""
+        if name not in self._listeners:
+            self.ring(name)
+        else:
+            self.ring_here(name)
+
     def ring_here(self, name: str) -> bool:
         """Wakes who listens in this process, and nobody else; whether anybody does."""
         events = self._listeners.get(name, ())

@@ -1,7 +1,7 @@
 """The stored output of sessions: append, read at an offset, trim, verify. Offsets are absolute bytes of one stream.
 
-A chunk never exceeds MAX_CHUNK_BYTES: the chunk that covers an offset starts within that distance before it, so a read is one
-range scan of the unique index wherever it starts. Statements are written out where they run several times in every turn: the
+A read is one range scan of the unique index, from the last chunk that starts at or before its offset on: it costs what it returns,
+wherever it starts. Statements are written out where they run several times in every turn: the
 ORM takes ten times as long to build and read them.
 """
 
@@ -34,9 +34,10 @@ _OFFSET_COLUMNS: Final[dict[Stream, tuple[str, str]]] = {
 _INSERT_CHUNK: Final = (
     'INSERT INTO projects_outputchunk (session_id, stream, "offset", size, seq, data, created_at) VALUES (%s, %s, %s, %s, %s, %s, %s)'
 )
+# From the chunk that covers the offset on. To look as far back as a chunk may be long would pass every small one on the way.
 _READ: Final = (
-    'SELECT "offset", data FROM projects_outputchunk'
-    ' WHERE session_id = %s AND stream = %s AND "offset" > %s AND "offset" < %s AND "offset" + size > %s ORDER BY "offset"'
+    'SELECT "offset", data FROM projects_outputchunk WHERE session_id = %s AND stream = %s AND "offset" < %s AND "offset" >= COALESCE('
+    '(SELECT MAX("offset") FROM projects_outputchunk WHERE session_id = %s AND stream = %s AND "offset" <= %s), %s) ORDER BY "offset"'
 )
 # A budget's worth of each stream: more than that of one cannot be among the newest of both.
 _IN_ORDER: Final = (
@@ -139,7 +140,8 @@ def _read_across_gaps(session_id: UUID, stream: Stream, offset: int, max_bytes: 
 def _contiguous(session_id: UUID, stream: Stream, offset: int, max_bytes: int) -> bytes:
     """Bytes from ``offset`` up to the first hole, or ``max_bytes``."""
     with connection.cursor() as cursor:
-        cursor.execute(_READ, [as_parameter(session_id), stream, offset - MAX_CHUNK_BYTES, offset + max_bytes, offset])
+        key = as_parameter(session_id)
+        cursor.execute(_READ, [key, stream, offset + max_bytes, key, stream, offset, offset])
         rows = cursor.fetchall()
     parts: list[bytes] = []
     position, end = offset, offset + max_bytes

@@ -25,7 +25,7 @@ from projects.direct_rows import row_insert
 from projects.errors import ControllerOffline, SessionEnded, SessionLimitReached, SessionNotFound, SessionTakenOver, StorageUnavailable
 from projects.idempotency import Done, Request
 from projects.models import CommandSession, ControllerCommand
-from projects.rate_limits import rate_take
+from projects.rate_limits import rate_take_ahead
 
 SYSTEM: Final = "system"
 _RACES: Final = 5
@@ -73,7 +73,7 @@ def _count(caller: Caller | None, kind: str, amount: int) -> None:
         own, general, what = caller.starts_per_minute, conf.starts_per_minute, "starts"
     else:
         own, general, what = caller.input_bytes_per_minute, conf.input_bytes_per_minute, "bytes of input"
-    rate_take(f"{kind} {caller.token_id}", amount, general if own is None else own, f"{what} with this API token")
+    rate_take_ahead(f"{kind} {caller.token_id}", amount, general if own is None else own, f"{what} with this API token")
 
 
 # ---- start -------------------------------------------------------------------------------------------------------------

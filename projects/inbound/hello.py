@@ -1,37 +1,61 @@
 """HELLO: accept or refuse a connection, fence the one before it, and bring both sides' view of every session together."""
 
+import json
 import logging
-from datetime import datetime, timedelta
-from typing import Any, Final
+from datetime import datetime
+from typing import Any, Final, NamedTuple
 from uuid import UUID
 
 from django.db import connection, transaction
-from django.db.models import F
 from django.utils import timezone
 
 from controller_client.protocol.limits import CONNECTION_WINDOW_BYTES, SESSION_WINDOW_BYTES, SUPPORTED_VERSIONS
 from controller_client.protocol.messages import Hello, SessionDirective, SessionSummary, StreamOffset, Welcome
 from controller_client.protocol.session_state import ACTIVE_STATES, SessionState
 from projects.audit_log import audit
-from projects.authentication import is_controller_credential_valid
 from projects.conf import conf
 from projects.database import in_database
 from projects.dispatch import START_TYPES, as_parameter, as_time, time_as_parameter
 from projects.errors import StorageUnavailable
-from projects.inbound.ending import end_session
-from projects.inbound.refusals import AwaitsApproval, Fenced, Revoked, SecondInstance, VersionUnsupported
+from projects.inbound.ending import end_session, ending_session
+from projects.inbound.leases import is_past, lease_end
+from projects.inbound.refusals import AwaitsApproval, Revoked, SecondInstance, VersionUnsupported
 from projects.inbound.stored_text import stored_list, stored_text
-from projects.models import CommandSession, Controller, ControllerCredential
+from projects.models import CommandSession, Controller, ControllerCommand
 
 logger = logging.getLogger(__name__)
 
 MAX_CAPABILITIES: Final = 64
-# Every few seconds for every controller: one statement, past the ORM.
-_RENEW: Final = """
-UPDATE projects_controller SET lease_expires_at = %s WHERE id = %s AND epoch = %s AND revoked_at IS NULL AND EXISTS (
-    SELECT 1 FROM projects_controllercredential WHERE id = %s AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > %s)
-)
+
+# After a restart of the server all its hosts say HELLO within a minute: what every one of them costs is written out, past the ORM.
+_FIND: Final = """
+SELECT project_id, name, epoch, instance_id, boot_id, previous_boot_id, lease_expires_at, awaits_approval_since
+FROM projects_controller WHERE id = %s AND revoked_at IS NULL
 """
+# Read once the controller is locked: a revocation that was waited for is seen.
+_CREDENTIAL: Final = "SELECT instance_id, revoked_at, expires_at FROM projects_controllercredential WHERE id = %s"
+_CLAIM: Final = "UPDATE projects_controllercredential SET instance_id = %s WHERE id = %s AND instance_id = ''"
+_TAKE_OVER: Final = """
+UPDATE projects_controller
+SET epoch = epoch + 1, instance_id = %s, boot_id = %s, previous_boot_id = %s, connected_credential_id = %s, lease_expires_at = %s,
+    client_version = %s, os = %s, platform = %s, hostname = %s, capabilities = %s
+WHERE id = %s RETURNING epoch
+"""
+_LIVE: Final = "SELECT id, state FROM projects_commandsession WHERE controller_id = %s AND state IN (%s, %s) ORDER BY id"
+
+
+class _Found(NamedTuple):
+    """A controller as it was before the HELLO; ``owner`` is the instance that showed its credential first."""
+
+    id: UUID
+    project_id: UUID
+    name: str
+    epoch: int
+    instance_id: str
+    boot_id: str
+    previous_boot_id: str
+    lease_expires_at: datetime | None
+    owner: str = ""
 
 
 def hello(controller_id: UUID, message: Hello, credential_id: UUID | None = None) -> tuple[Welcome, list[str]]:
@@ -43,18 +67,13 @@ def hello(controller_id: UUID, message: Hello, credential_id: UUID | None = None
     if not set(message.versions) & set(SUPPORTED_VERSIONS):
         raise VersionUnsupported(SUPPORTED_VERSIONS)
     with transaction.atomic():
-        controller = Controller.objects.select_for_update(no_key=True).filter(id=controller_id, revoked_at__isnull=True).first()
-        if controller is None or (credential_id is not None and not is_controller_credential_valid(credential_id)):
-            raise Revoked
-        if controller.awaits_approval_since is not None:
-            raise AwaitsApproval
-        alarm = _suspicion(controller, message, credential_id)
+        controller = _locked(controller_id, credential_id)
+        alarm = _suspicion(controller, message)
         if alarm:
             _raise_alarm(controller, message, alarm)
         else:
             epoch = _take_over(controller, message, credential_id)
-            lost = _end_missing(controller, message)
-            _adopt_started(controller, message.sessions)
+            lost = _reconcile(controller, message)
             directives = _directives(controller, message.sessions)
     # Outside: the refusal must not roll its audit row back.
     if alarm:
@@ -72,38 +91,29 @@ def hello(controller_id: UUID, message: Hello, credential_id: UUID | None = None
     )
 
 
-def heartbeat(controller_id: UUID, epoch: int, credential_id: UUID) -> None:
-    """Renews the lease of a connection that showed a sign of life. Raises Revoked, or Fenced when a newer one took over."""
-    keys, now = (as_parameter(controller_id), epoch, as_parameter(credential_id)), time_as_parameter(timezone.now())
+def _locked(controller_id: UUID, credential_id: UUID | None) -> _Found:
+    """The controller, its row locked where rows are. Raises Revoked or AwaitsApproval."""
     with connection.cursor() as cursor:
-        cursor.execute(_RENEW, [time_as_parameter(_lease_end()), *keys, now])
-        is_renewed = cursor.rowcount == 1
-    if not is_renewed:
-        check_standing(controller_id, epoch, credential_id)
-        raise Fenced
-
-
-_STANDING: Final = """
-SELECT c.epoch, c.revoked_at, k.revoked_at, k.expires_at
-FROM projects_controller c JOIN projects_controllercredential k ON k.controller_id = c.id AND k.id = %s WHERE c.id = %s
-"""
-
-
-def check_standing(controller_id: UUID, epoch: int, credential_id: UUID) -> None:
-    """Raises as ``heartbeat`` does, and writes nothing."""
-    with connection.cursor() as cursor:
-        cursor.execute(_STANDING, [as_parameter(credential_id), as_parameter(controller_id)])
+        cursor.execute(_FIND + _lock_clause(), [as_parameter(controller_id)])
         row = cursor.fetchone()
-    expires_at = None if row is None else as_time(row[3])
-    if row is None or row[1] is not None or row[2] is not None or (expires_at is not None and expires_at <= timezone.now()):
-        raise Revoked
-    if row[0] != epoch:
-        raise Fenced
+        if row is None:
+            raise Revoked
+        project_id, name, epoch, instance_id, boot_id, previous_boot_id, lease_expires_at, awaits_approval_since = row
+        ids = (controller_id, UUID(str(project_id)))
+        found = _Found(*ids, name, epoch, instance_id, boot_id, previous_boot_id, as_time(lease_expires_at))
+        if credential_id is not None:
+            cursor.execute(_CREDENTIAL, [as_parameter(credential_id)])
+            credential = cursor.fetchone()
+            if credential is None or credential[1] is not None or is_past(as_time(credential[2])):
+                raise Revoked
+            found = found._replace(owner=credential[0])
+    if awaits_approval_since is not None:
+        raise AwaitsApproval
+    return found
 
 
-def release_lease(controller_id: UUID, epoch: int) -> None:
-    """The daemon said that it goes: it is offline now, not when its lease runs out."""
-    Controller.objects.filter(id=controller_id, epoch=epoch).update(lease_expires_at=timezone.now())
+def _lock_clause() -> str:
+    return " FOR NO KEY UPDATE" if connection.features.has_select_for_update else ""
 
 
 async def violation_recorded(controller_id: UUID, code: str) -> None:
@@ -120,92 +130,99 @@ def _record_violation(controller_id: UUID, code: str) -> None:
         _audit(controller, "controller.protocol_violation", {"code": code})
 
 
-def _lease_end() -> datetime:
-    return timezone.now() + timedelta(seconds=conf.lease_seconds)
-
-
-def _suspicion(controller: Controller, message: Hello, credential_id: UUID | None) -> str:
+def _suspicion(controller: _Found, message: Hello) -> str:
     """Why this looks like a copy of the credential; empty if it does not. A daemon that comes back is the same instance."""
     instance_id, boot_id = stored_text(message.instance_id, 64), stored_text(message.boot_id, 64)
     is_live = controller.lease_expires_at is not None and controller.lease_expires_at > timezone.now()
     if is_live and controller.instance_id not in ("", instance_id):
         return "another daemon is connected as this controller; its lease must run out first"
-    if credential_id is not None and _owner_of(credential_id) not in ("", instance_id):
+    if controller.owner not in ("", instance_id):
         return "this credential belongs to another daemon, which showed it first; enrol this host on its own"
     if boot_id == controller.previous_boot_id and boot_id not in ("", controller.boot_id):
         return "a host does not return to a boot from before its last one: this is a copy of another machine, or that one is"
     return ""
 
 
-def _owner_of(credential_id: UUID) -> str:
-    """The instance that showed the credential first."""
-    return ControllerCredential.objects.values_list("instance_id", flat=True).get(id=credential_id)
-
-
-def _raise_alarm(controller: Controller, message: Hello, alarm: str) -> None:
+def _raise_alarm(controller: _Found, message: Hello, alarm: str) -> None:
     hostname = stored_text(message.hostname, 255)
     Controller.objects.filter(id=controller.id).update(alarmed_at=timezone.now(), alarm=f"{hostname}: {alarm}"[:512])
     _audit(controller, "controller.second_instance", {"hostname": hostname, "reason": alarm})
     logger.critical("ALARM: a daemon was refused as controller %s: %s", controller.id, alarm)
 
 
-def _take_over(controller: Controller, message: Hello, credential_id: UUID | None) -> int:
+def _take_over(controller: _Found, message: Hello, credential_id: UUID | None) -> int:
     instance_id, boot_id = stored_text(message.instance_id, 64), stored_text(message.boot_id, 64)
-    if credential_id is not None:
-        ControllerCredential.objects.filter(id=credential_id, instance_id="").update(instance_id=instance_id)
-    Controller.objects.filter(id=controller.id).update(
-        epoch=F("epoch") + 1,
-        instance_id=instance_id,
-        boot_id=boot_id,
-        previous_boot_id=controller.previous_boot_id if boot_id == controller.boot_id else controller.boot_id,
-        connected_credential_id=credential_id,
-        lease_expires_at=_lease_end(),
-        client_version=stored_text(message.client_version, 32),
-        os=stored_text(message.os, 32),
-        platform=stored_text(message.platform, 128),
-        hostname=stored_text(message.hostname, 255),
-        capabilities=stored_list(message.capabilities, MAX_CAPABILITIES, 64),
-    )
-    _audit(controller, "controller.connect", {"epoch": controller.epoch + 1})
-    return controller.epoch + 1
+    values = [
+        instance_id,
+        boot_id,
+        controller.previous_boot_id if boot_id == controller.boot_id else controller.boot_id,
+        None if credential_id is None else as_parameter(credential_id),
+        time_as_parameter(lease_end()),
+        stored_text(message.client_version, 32),
+        stored_text(message.os, 32),
+        stored_text(message.platform, 128),
+        stored_text(message.hostname, 255),
+        json.dumps(stored_list(message.capabilities, MAX_CAPABILITIES, 64)),
+        as_parameter(controller.id),
+    ]
+    with connection.cursor() as cursor:
+        if credential_id is not None and not controller.owner:
+            cursor.execute(_CLAIM, [instance_id, as_parameter(credential_id)])
+        cursor.execute(_TAKE_OVER, values)
+        epoch: int = cursor.fetchone()[0]
+    _audit(controller, "controller.connect", {"epoch": epoch})
+    return epoch
 
 
-def _end_missing(controller: Controller, message: Hello) -> list[str]:
-    """Programs that ran and are not on the host any more, or ran before it booted: they are lost. Returns their ids."""
+def _reconcile(controller: _Found, message: Hello) -> list[str]:
+    """Ends what ran and is not on the host any more, takes up what was begun there. Returns the ids of sessions that are lost."""
     is_rebooted = controller.boot_id not in ("", stored_text(message.boot_id, 64))
-    survivors = {s.session_id for s in message.sessions if s.state == "done" or not is_rebooted}
-    running = controller.sessions.select_for_update(no_key=True).filter(state=SessionState.RUNNING).order_by("id")
-    lost = [session for session in running if str(session.id) not in survivors]
-    for session in lost:
-        note = "the host was rebooted" if is_rebooted else "the host no longer knows the session"
-        end_session(
-            session,
-            SessionState.LOST,
-            actor=f"controller:{controller.name}",
-            end_reason="lost",
-            ended_by="host",
-            notes=[*session.notes, note],
-        )
-    return [str(session.id) for session in lost]
+    summary_of = {summary.session_id: summary for summary in message.sessions}
+    with connection.cursor() as cursor:
+        states = [SessionState.RUNNING.value, SessionState.SENT.value]
+        cursor.execute(_LIVE + _lock_clause(), [as_parameter(controller.id), *states])
+        live = [(UUID(str(row[0])), row[1]) for row in cursor.fetchall()]
+    lost = []
+    for session_id, state in live:
+        summary = summary_of.get(str(session_id))
+        if state == SessionState.SENT:
+            _adopt_started(session_id, summary)
+        elif summary is None or (is_rebooted and summary.state != "done"):
+            _end_lost(controller, session_id, is_rebooted=is_rebooted)
+            lost.append(str(session_id))
+    return lost
 
 
-def _adopt_started(controller: Controller, summaries: list[SessionSummary]) -> None:
-    """A host has sessions whose STARTED was lost with its connection: their START must neither expire nor be repeated."""
-    summary_of = {summary.session_id: summary for summary in summaries}
-    for session in controller.sessions.select_for_update(no_key=True).filter(state=SessionState.SENT).order_by("id"):
-        summary = summary_of.get(str(session.id))
-        if summary is None:
-            continue
-        now = timezone.now()
-        session.commands.filter(type__in=START_TYPES, settled_at__isnull=True).update(settled_at=now, body=None)
-        if summary.state == "running":
-            CommandSession.objects.filter(id=session.id).update(state=SessionState.RUNNING, pid=summary.pid, started_at=now)
+def _end_lost(controller: _Found, session_id: UUID, *, is_rebooted: bool) -> None:
+    """A program that ran and is not on the host any more, or ran before it booted."""
+    session = ending_session(session_id)
+    note = "the host was rebooted" if is_rebooted else "the host no longer knows the session"
+    end_session(
+        session,
+        SessionState.LOST,
+        actor=f"controller:{controller.name}",
+        end_reason="lost",
+        ended_by="host",
+        notes=[*session.notes, note],
+    )
 
 
-def _directives(controller: Controller, summaries: list[SessionSummary]) -> list[SessionDirective]:
+def _adopt_started(session_id: UUID, summary: SessionSummary | None) -> None:
+    """A host has a session whose STARTED was lost with its connection: its START must neither expire nor be repeated."""
+    if summary is None:
+        return
+    now = timezone.now()
+    starts = ControllerCommand.objects.filter(session_id=session_id, type__in=START_TYPES, settled_at__isnull=True)
+    starts.update(settled_at=now, body=None)
+    if summary.state == "running":
+        CommandSession.objects.filter(id=session_id).update(state=SessionState.RUNNING, pid=summary.pid, started_at=now)
+
+
+def _directives(controller: _Found, summaries: list[SessionSummary]) -> list[SessionDirective]:
     wanted = [session_id for summary in summaries if (session_id := _parsed(summary.session_id)) is not None]
-    known = {str(session.id): session for session in controller.sessions.filter(id__in=wanted)}
-    return [_directive(summary, known.get(summary.session_id)) for summary in summaries]
+    known = CommandSession.objects.filter(controller_id=controller.id, id__in=wanted) if wanted else ()
+    session_of = {str(session.id): session for session in known}
+    return [_directive(summary, session_of.get(summary.session_id)) for summary in summaries]
 
 
 def _directive(summary: SessionSummary, session: CommandSession | None) -> SessionDirective:
@@ -228,5 +245,5 @@ def _parsed(session_id: str) -> UUID | None:
         return None
 
 
-def _audit(controller: Controller, action: str, detail: dict[str, Any]) -> None:
+def _audit(controller: Controller | _Found, action: str, detail: dict[str, Any]) -> None:
     audit(f"controller:{controller.name}", action, (controller.project_id, controller.id, None), detail)

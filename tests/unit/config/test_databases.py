@@ -27,6 +27,21 @@ def test_a_postgresql_url_is_taken_apart() -> None:
     assert found["OPTIONS"]["sslmode"] == "require"
 
 
+def test_statements_are_prepared_unless_the_url_says_that_a_pooler_cannot() -> None:
+    found = database_settings(Environment({"DATABASE_URL": "postgres://u@db/name"}), DATA)["OPTIONS"]
+    assert found["server_side_binding"] is True
+    assert found["prepare_threshold"] > 0
+    found = database_settings(Environment({"DATABASE_URL": "postgres://u@db/name?prepare_threshold=0"}), DATA)["OPTIONS"]
+    assert found["prepare_threshold"] is None
+
+
+def test_a_threshold_that_is_no_number_is_reported() -> None:
+    environment = Environment({"DATABASE_URL": "postgres://u@db/name?prepare_threshold=soon"})
+    database_settings(environment, DATA)
+    with pytest.raises(ImproperlyConfigured, match="prepare_threshold"):
+        environment.finish()
+
+
 def test_another_scheme_is_reported_without_the_url() -> None:
     environment = Environment({"DATABASE_URL": "mysql://user:secret@host/db"})
     database_settings(environment, DATA)

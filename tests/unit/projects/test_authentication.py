@@ -17,12 +17,14 @@ from projects.authentication import (
     authenticate_controller,
     controller_create,
     controller_credential_create,
-    is_controller_credential_valid,
 )
 from projects.database import in_database
 from projects.errors import ScopeMissing, Unauthenticated
+from projects.inbound.hello import hello
+from projects.inbound.refusals import Revoked
 from projects.models import ApiToken, AuditEvent, ControllerCredential, Project
 from projects.revocation import api_token_revoke, controller_credential_revoke
+from tests.support.rows import make_hello
 
 transactional = pytest.mark.django_db(transaction=True)
 
@@ -106,19 +108,22 @@ async def test_a_revoked_or_expired_token_is_refused_from_the_next_call_on() -> 
 
 
 @pytest.mark.django_db
-def test_a_revoked_credential_or_controller_is_no_longer_valid_and_the_revocation_is_audited_once() -> None:
+def test_a_credential_or_its_controller_is_revoked_once_and_says_hello_no_more() -> None:
     controller = controller_create(project=_project(), name="host")
     first, _ = controller_credential_create(controller=controller)
     second, _ = controller_credential_create(controller=controller)
     for _ in range(2):
         controller_credential_revoke(credential=first, actor="admin:a")
-    assert not is_controller_credential_valid(first.id)
-    assert is_controller_credential_valid(second.id)
+    with pytest.raises(Revoked):
+        hello(controller.id, make_hello(), first.id)
+    with pytest.raises(Revoked):
+        hello(controller.id, make_hello(), uuid4())
+    assert hello(controller.id, make_hello(), second.id)[0].epoch == 1
     assert AuditEvent.objects.filter(action="controller_credential.revoke").count() == 1
     controller.revoked_at = timezone.now()
     controller.save()
-    assert not is_controller_credential_valid(second.id)
-    assert not is_controller_credential_valid(uuid4())
+    with pytest.raises(Revoked):
+        hello(controller.id, make_hello(), second.id)
 
 
 @pytest.mark.django_db

@@ -73,6 +73,19 @@ async def test_a_ring_is_heard_in_other_processes(layer: _Layer) -> None:
     assert not other.is_set()
 
 
+async def test_a_ring_for_one_leaves_the_process_only_where_nobody_hears_it(layer: _Layer) -> None:
+    there, here, event, mine = Exchange("there"), Exchange("here"), asyncio.Event(), asyncio.Event()
+    there.join("a", event)
+    await await_until(lambda: layer.groups.get(module.GROUP), DEADLINE_SECONDS, "the other process to listen")
+    event.clear()
+    here.ring_one("a")
+    await _heard(event)
+    here.join("a", mine)
+    here.ring_one("a")
+    assert mine.is_set()
+    assert here._unsent == set()
+
+
 async def test_what_a_stranger_puts_into_the_layer_makes_somebody_look_at_most(layer: _Layer) -> None:
     there, here, event = Exchange("there"), Exchange("here"), asyncio.Event()
     there.join("a", event)

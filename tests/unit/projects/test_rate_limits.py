@@ -5,12 +5,12 @@ from concurrent.futures import ThreadPoolExecutor
 from uuid import uuid4
 
 import pytest
-from django.db import connection
+from django.db import connection, transaction
 
 from projects import rate_limits
 from projects.account_errors import RateLimited
 from projects.models import RateMeter
-from projects.rate_limits import rate_check, rate_take
+from projects.rate_limits import rate_check, rate_take, rate_take_ahead
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -100,3 +100,31 @@ def test_many_at_once_get_no_more_than_the_rate() -> None:
         taken = sum(threads.map(take, range(8)))
     # However slow the machine: 20 at once, and one more for every three seconds it took.
     assert 20 <= taken <= 20 + (time.monotonic() - began) / 3 + 1
+
+
+def test_what_every_turn_uses_is_taken_ahead_and_no_more_of_it_than_there_is(clock: Clock) -> None:
+    for _ in range(100):
+        rate_take_ahead("ahead", 10, 6400, "bytes")
+    # A 64th of a minute's worth each time: ten of these inputs.
+    assert RateMeter.objects.get(key="ahead").free_at == pytest.approx(clock.now + 60 * 10 * 100 / 6400)
+    assert not all(_fits("ahead", 70, 6400) for _ in range(1000))
+    assert sum(_fits("ahead", 1, 6400) for _ in range(100)) < 70, "what was left is used to the last byte, and nothing beyond"
+    clock.now += 3600
+    assert sum(_fits("ahead", 100, 6400) for _ in range(100)) == 64
+
+
+def test_what_was_taken_ahead_is_not_kept_when_its_transaction_is_rolled_back(clock: Clock) -> None:
+    with transaction.atomic():
+        rate_take_ahead("undone", 1, 6400, "bytes")
+        transaction.set_rollback(True)
+    assert not RateMeter.objects.filter(key="undone").exists()
+    rate_take_ahead("undone", 1, 6400, "bytes")
+    assert RateMeter.objects.filter(key="undone").exists()
+
+
+def _fits(key: str, amount: int, per_minute: int) -> bool:
+    try:
+        rate_take_ahead(key, amount, per_minute, "x")
+    except RateLimited:
+        return False
+    return True

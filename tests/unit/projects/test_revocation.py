@@ -13,6 +13,7 @@ from projects.authentication import Caller, api_token_create, check_caller, cont
 from projects.errors import Unauthenticated
 from projects.inbound import hello as greeting
 from projects.inbound.commands import take_commands
+from projects.inbound.leases import Lease, check_standing
 from projects.inbound.refusals import Fenced, Revoked, SecondInstance
 from projects.models import ApiToken, AuditEvent, CommandSession, Controller, ControllerCommand, ControllerCredential
 from projects.revocation import api_token_revoke, controller_credential_revoke, controller_revoke
@@ -60,7 +61,7 @@ def test_the_connection_of_a_revoked_credential_is_fenced_and_its_outbox_dropped
     for _ in range(2):
         controller_credential_revoke(credential=credential, actor="admin:a")
     with pytest.raises(Revoked):
-        greeting.check_standing(controller.id, epoch, credential.id)
+        check_standing(Lease(controller.id, epoch, credential.id))
     assert take_commands(controller.id, epoch) == ([], [])
     controller.refresh_from_db()
     session.refresh_from_db()
@@ -80,19 +81,19 @@ def test_a_credential_that_is_not_in_use_goes_without_a_trace_on_the_connection(
     used = _connected(controller)
     session = _start(controller)
     controller_credential_revoke(credential=spare, actor="x")
-    greeting.check_standing(controller.id, controller.epoch, used.id)
+    check_standing(Lease(controller.id, controller.epoch, used.id))
     session.refresh_from_db()
     assert session.state == "PENDING"
 
 
 def test_an_expired_credential_stands_no_longer(controller: Controller) -> None:
     credential = _connected(controller)
-    greeting.check_standing(controller.id, controller.epoch, credential.id)
+    check_standing(Lease(controller.id, controller.epoch, credential.id))
     with pytest.raises(Fenced):
-        greeting.check_standing(controller.id, controller.epoch - 1, credential.id)
+        check_standing(Lease(controller.id, controller.epoch - 1, credential.id))
     ControllerCredential.objects.update(expires_at=timezone.now())
     with pytest.raises(Revoked):
-        greeting.check_standing(controller.id, controller.epoch, credential.id)
+        check_standing(Lease(controller.id, controller.epoch, credential.id))
     with pytest.raises(Revoked):
         greeting.hello(controller.id, make_hello(), credential.id)
 
@@ -101,7 +102,7 @@ def test_a_revoked_controller_is_out_with_all_its_credentials(controller: Contro
     credential = _connected(controller)
     controller_revoke(controller=controller, actor="x")
     with pytest.raises(Revoked):
-        greeting.check_standing(controller.id, controller.epoch, credential.id)
+        check_standing(Lease(controller.id, controller.epoch, credential.id))
     assert not ControllerCredential.objects.filter(revoked_at__isnull=True).exists()
 
 

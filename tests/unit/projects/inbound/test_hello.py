@@ -10,11 +10,9 @@ from django.utils import timezone
 from controller_client.protocol.messages import SessionSummary, StartInteractiveCmd, StreamPosition
 from controller_client.protocol.session_state import SessionState
 from projects import dispatch
-from projects.authentication import controller_credential_create
 from projects.inbound import hello as greeting
-from projects.inbound.refusals import Fenced, Revoked, SecondInstance, VersionUnsupported
+from projects.inbound.refusals import Revoked, SecondInstance, VersionUnsupported
 from projects.models import AuditEvent, CommandSession, Controller, ControllerCommand
-from projects.revocation import controller_credential_revoke
 from tests.support.rows import make_controller, make_hello, make_session, make_summary
 
 pytestmark = pytest.mark.django_db
@@ -132,27 +130,3 @@ def test_a_session_whose_started_was_lost_with_its_connection_runs(controller: C
     command = ControllerCommand.objects.get()
     assert command.settled_at is not None
     assert command.body is None
-
-
-def test_a_heartbeat_renews_the_lease_of_the_newest_connection_with_a_valid_credential(controller: Controller) -> None:
-    credential, _ = controller_credential_create(controller=controller)
-    greeting.heartbeat(controller.id, 4, credential.id)
-    controller.refresh_from_db()
-    assert controller.lease_expires_at is not None
-    with pytest.raises(Fenced):
-        greeting.heartbeat(controller.id, 3, credential.id)
-    with pytest.raises(Fenced):
-        greeting.check_standing(controller.id, 3, credential.id)
-    greeting.check_standing(controller.id, 4, credential.id)
-    controller_credential_revoke(credential=credential, actor="admin:a")
-    for ask in (greeting.heartbeat, greeting.check_standing):
-        with pytest.raises(Revoked):
-            ask(controller.id, 4, credential.id)
-
-
-def test_a_daemon_that_says_it_goes_is_offline_at_once(controller: Controller) -> None:
-    greeting.hello(controller.id, make_hello())
-    greeting.release_lease(controller.id, 5)
-    controller.refresh_from_db()
-    assert controller.lease_expires_at is not None
-    assert controller.lease_expires_at <= timezone.now()
