@@ -42,6 +42,7 @@ _ELSEWHERE: Final = {
     "tests/integration/test_mcp_inspector.py": "the face of the protocol",
     "tests/integration/test_mcp_typescript.py": "the face of the protocol",
     "tests/integration/test_secret_leaks.py": "brings its own databases of both kinds",
+    "tests/integration/test_tls.py": "the daemon's own side",
     "tests/faults/test_monitors.py": "files of a host; what the server stores of them is tested without faults",
 }
 """What is left out by default, and what it is about instead."""

@@ -108,7 +108,7 @@ def test_a_code_is_sent_to_a_trusted_server_only_and_no_redirect_is_followed(
                 enrol(server=server, code="enr_x", credential_file=file, is_replacing=False)
         assert list(tmp_path.iterdir()) == []
         monkeypatch.setenv("SSL_CERT_FILE", f"{certificate}.crt")
-        assert enrol(server=f"https://localhost:{port}", code="enr_x", credential_file=file, is_replacing=False) == "p/c"
+        assert enrol(server=f"https://localhost:{port}", code="enr_x", credential_file=file, is_replacing=False) == ("p/c", False)
     assert (file.read_text(), file.stat().st_mode & 0o777) == (CREDENTIAL + "\n", 0o600)
     with (
         _web_server(certificate, type("_Elsewhere", (_Answer,), {"is_elsewhere": True})) as port,
