@@ -15,7 +15,7 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings.base")
 django_application = get_asgi_application()
 
 from agent import worker as agent_worker  # noqa: E402
-from config import graceful_stop, probes  # noqa: E402
+from config import graceful_stop, probes, request_bodies  # noqa: E402
 from mcp_adapter.asgi import application as mcp_application  # noqa: E402
 from mcp_adapter.resource_metadata import MCP_PATH, METADATA_PATHS  # noqa: E402
 from projects import checkpoints, safety_net, sweeper  # noqa: E402
@@ -31,6 +31,7 @@ _REQUEST_ID = re.compile(rb"[A-Za-z0-9._-]{1,64}")
 # What is loaded by now stays: walking it again in every full collection would take up to two fifths of the server's time.
 gc.collect()
 gc.freeze()
+request_bodies.leave_to_application()
 
 
 async def application(scope: Scope, receive: Receive, send: Send) -> None:

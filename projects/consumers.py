@@ -4,8 +4,8 @@ One connection is these tasks, all ended together (docs/tasks.md):
 
 * ``receive`` (Channels calls it per frame) decodes, checks the window, queues. It waits for nothing, so that Daphne, which has no
   backpressure, cannot pile up frames behind it.
-* the writer commits everything queued in one transaction, then acknowledges, and hands ends to the finisher;
-* the ringer wakes who waits for a session that advanced;
+* the writer commits everything queued in one transaction, rings for the sessions that advanced, acknowledges, and hands ends to the
+  finisher;
 * the asker puts questions about files the same way, under a doorbell of their own; an answer nobody asked for is a violation;
 * the outbox sends commands when the controller's doorbell rings; the safety net of the process rings for what was missed;
 * the heartbeat pings, renews the lease, notices a dead peer and a revoked credential;
@@ -135,8 +135,6 @@ class ControllerConsumer(AsyncWebsocketConsumer):  # type: ignore[misc] # channe
         self._window = ReceiveWindow()
         _windows.add(self._window)
         self._frames: asyncio.Queue[FromController] = asyncio.Queue()
-        self._to_ring: set[str] = set()
-        self._has_rings = asyncio.Event()
         self._dones: asyncio.Queue[InteractiveCmdDone] = asyncio.Queue()
         self._heard_at = time.monotonic()
         self._ponged_at = 0.0
@@ -240,7 +238,7 @@ class ControllerConsumer(AsyncWebsocketConsumer):  # type: ignore[misc] # channe
         try:
             await self._greet()
             async with asyncio.TaskGroup() as loops:
-                for loop in (self._write, self._ring, self._send_commands, self._files.ask, self._beat, self._finish, self._leave):
+                for loop in (self._write, self._send_commands, self._files.ask, self._beat, self._finish, self._leave):
                     loops.create_task(loop(), name=f"{loop.__name__} {self._controller_id}")
         except ProtocolError as error:
             await self._refuse(error)
@@ -331,8 +329,8 @@ class ControllerConsumer(AsyncWebsocketConsumer):  # type: ignore[misc] # channe
 
     async def _report(self, result: BatchResult) -> None:
         # Waiting callers first: the host can wait for its ACK.
-        self._to_ring |= result.rings
-        self._has_rings.set()
+        for session_id in result.rings:
+            await dispatch.ring_session(session_id)
         if result.acks:
             await self._send(Ack(offsets=result.acks))
         if result.has_commands:
@@ -369,15 +367,6 @@ class ControllerConsumer(AsyncWebsocketConsumer):  # type: ignore[misc] # channe
             await self._send(DoneAck(session_ids=[frame.session_id]))
         elif isinstance(frame, FileChunk | FileDeleted):
             await self._files.hand_over(frame)
-
-    async def _ring(self) -> None:
-        """Its own loop: a channel layer that hangs delays doorbells, and neither a commit nor an ACK."""
-        while True:
-            await self._has_rings.wait()
-            self._has_rings.clear()
-            sessions, self._to_ring = self._to_ring, set()
-            for session_id in sessions:
-                await dispatch.ring_session(session_id)
 
     # ---- outbox --------------------------------------------------------------------------------------------------------
 
