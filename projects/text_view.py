@@ -124,8 +124,29 @@ class TextView:
         elif final == "X":
             end = min(self._column + count, len(self._line))
             self._line[self._column : end] = " " * (end - self._column)
+        elif final == "A" and not "".join(self._line).strip():
+            self._go_up(count)
         elif final in _ROW_MOVES and self._line:
             self._end_line()
+
+    def _go_up(self, rows: int) -> None:
+        """Take back the blank lines that a line editor made room with, and go on in the line it goes back to if that is the next one up."""
+        self._line.clear()
+        while rows and (line := self._last_line()) is not None and (rows == 1 or not line.strip()):
+            self._finished.pop()
+            rows -= 1
+            if not rows:
+                self._line.extend(line)
+
+    def _last_line(self) -> str | None:
+        """The last finished line, which is then the last item of ``_finished``; None if there is none."""
+        while self._finished and "\n" not in self._finished[-1]:
+            self._finished.pop()
+        if not self._finished:
+            return None
+        if self._finished[-1].count("\n", 0, -1):
+            self._finished.extend(self._finished.pop().splitlines(keepends=True))
+        return self._finished[-1][:-1]
 
     def _erase_in_line(self, mode: int) -> None:
         if mode == 0:

@@ -22,6 +22,11 @@ _ESCAPES: Final = re.compile(
 )
 _MARGIN: Final = re.compile(rb"\r|\x1b\[1?G")
 _MOVES_IN_LINE: Final = re.compile(rb"\x1b\[\d*[CG]")
+_GOES_UP: Final = re.compile(rb"\x1b\[\d*A")
+_DRAWN: Final = re.compile(
+    rb"\x1b\[(?P<count>\d{0,3})(?P<move>[ABCDGJK])|(?P<control>[\n\r\x08])|(?P<text>[^\x00-\x1f\x7f]+)|" + _ESCAPES.pattern
+)
+_MAX_COLUMNS: Final = 1000
 _ERASED: Final = re.compile(r"[^\x08]?\x08")
 _ALTERNATE: Final = frozenset({b"47", b"1047", b"1049"})
 
@@ -50,6 +55,8 @@ class OutputModes:
     def __init__(self) -> None:
         self.is_alternate_screen = False
         self.is_bracketed_paste = False
+        self.knows_bracketed_paste = False
+        """It was on at some time: who reads a line without it does so in another way."""
         self.is_cursor_hidden = False
         self.is_application_cursor = False
         self.is_at_shell_mark = False
@@ -118,6 +125,7 @@ class OutputModes:
     def _set_mode(self, mode: bytes, *, is_on: bool) -> None:
         if mode == b"2004":
             self.is_bracketed_paste = is_on
+            self.knows_bracketed_paste = True
         elif mode == b"25":
             self.is_cursor_hidden = not is_on
         elif mode == b"1":
@@ -131,6 +139,8 @@ class OutputModes:
 
 
 def _text_left_of_cursor(tail: bytes) -> str:
+    if _GOES_UP.search(tail):
+        return _text_where_it_was_drawn(tail)
     stretches = _MARGIN.split(tail.rsplit(b"\n", 1)[-1])
     text = _plain(stretches[-1])
     if not text.strip() and _MOVES_IN_LINE.search(stretches[-1]):
@@ -139,6 +149,36 @@ def _text_left_of_cursor(tail: bytes) -> str:
     while "\b" in text:
         text = _ERASED.sub("", text, count=1)
     return text
+
+
+def _text_where_it_was_drawn(tail: bytes) -> str:
+    """The same for line editors that print below their line, a menu or room for one, and go up to it again."""
+    rows: dict[int, str] = {}
+    row = column = 0
+    for token in _DRAWN.finditer(tail):
+        count = int(token["count"] or 1) if token["move"] else 1
+        match token["move"] or token["control"]:
+            case b"A":
+                row -= count
+            case b"B" | b"\n":
+                row += count
+            case b"C":
+                column = min(column + count, _MAX_COLUMNS)
+            case b"D" | b"\b":
+                column = max(0, column - count)
+            case b"G":
+                column = count - 1
+            case b"\r":
+                column = 0
+            case b"J" | b"K" as erased:
+                kept = "" if token["count"] in {b"1", b"2"} else rows.get(row, "")[:column]
+                rows = {other: text for other, text in rows.items() if erased == b"K" or other < row} | {row: kept}
+            case _ if token["text"]:
+                text, line = token["text"].decode("utf-8", "replace"), rows.get(row, "").ljust(column)
+                rows[row] = line[:column] + text + line[column + len(text) :]
+                column += len(text)
+    line = rows.get(row, "")[:column]
+    return line.ljust(column) if line else ""
 
 
 def _plain(raw: bytes) -> str:

@@ -8,7 +8,8 @@ from controller_client.terminal_state.proc_file import read_once
 from controller_client.terminal_state.prompt_text import Likeness, asks_for_one_key, asks_for_secret, likeness, reads_like_shell
 from controller_client.terminal_state.terminal_device import Flags
 
-SHELLS: Final = frozenset({"bash", "zsh", "fish", "dash", "sh", "ksh", "tcsh", "csh", "ash", "nu", "xonsh", "elvish", "pwsh"})
+_SHELLS: Final = "bash rbash zsh rzsh fish dash sh ksh ksh93 rksh mksh rmksh lksh yash tcsh csh ash rc es nu xonsh elvish pwsh"
+SHELLS: Final = frozenset(_SHELLS.split())
 PAGERS: Final = frozenset({"less", "more", "most", "pager", "lv"})
 """Each key is a command, whatever stands at the end of the page."""
 
@@ -24,10 +25,19 @@ def prompt_kind(flags: Flags | None, modes: OutputModes, comm: str, pid: int) ->
     if flags.is_canonical:
         return "shell" if is_shell and reads_like_shell(modes.line) else "line"
     if is_shell:
-        return "shell"
+        return _shell_kind(flags, modes)
     if modes.is_alternate_screen:
         return "screen"
     return "key" if comm in PAGERS else _raw_kind(flags, modes)
+
+
+def _shell_kind(flags: Flags, modes: OutputModes) -> PromptKind:
+    """A shell's own read, of a key or a hidden line, is told by what it does not do: edit a line, or look like a prompt."""
+    if reads_like_shell(modes.line):
+        return "shell"
+    if asks_for_secret(modes.line) and not flags.is_echoing:
+        return "secret"
+    return _raw_kind(flags, modes) if modes.knows_bracketed_paste and not modes.is_bracketed_paste else "shell"
 
 
 def _raw_kind(flags: Flags, modes: OutputModes) -> PromptKind:
@@ -35,8 +45,8 @@ def _raw_kind(flags: Flags, modes: OutputModes) -> PromptKind:
         return "secret"
     if modes.is_drawn and not modes.is_bracketed_paste and not asks_for_one_key(modes.line):
         return "screen"
-    is_line = modes.is_bracketed_paste or (likeness(modes.line) is Likeness.PROMPT and not _reads_like_key(modes.line))
-    return "line" if is_line else "key"
+    is_line = modes.is_bracketed_paste or likeness(modes.line) is Likeness.PROMPT
+    return "line" if is_line and not _reads_like_key(modes.line) else "key"
 
 
 def _reads_like_key(line: str) -> bool:

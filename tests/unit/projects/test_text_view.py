@@ -27,6 +27,8 @@ PIECES = [
     b"\x1b[2P",
     b"\x1b[4@",
     b"\x1b[2;3H",
+    b"\x1b[A",
+    b"\x1b[3A",
     b"\x1b[?2004h",
     b"\x1b]0;title\x07",
     b"\x1b]8;;http://x\x1b\\",
@@ -67,6 +69,11 @@ terminal_bytes = st.one_of(st.binary(max_size=60), st.lists(st.sampled_from(PIEC
         (b"cut \x1b[12", "cut "),
         (b"\x1b[H\x1b[2Jtop", "top"),
         (b"a\x1b[?25lb", "ab"),
+        (b"one\r\nName:\r\r\n\r\r\n\r\r\n \b\x1b[3A\x1b[6Cada", "one\nName: ada"),
+        (b"? Pick\r\n > a\r\n\r\n\r\n\x1b[4A\x1b[6C", "? Pick\n > a\n"),
+        (b"10%\n\x1b[1A\x1b[2K20%\n\x1b[1A\x1b[2K30%\n", "30%\n"),
+        (b"\n\n\x1b[9Aa", "a"),
+        (b"a\x1b[Ab", "a\nb"),
         (b"a\x1b[>4;1mb", "ab"),
     ],
 )
@@ -119,6 +126,11 @@ def test_a_few_bytes_cannot_become_a_huge_line() -> None:
 def test_a_long_line_written_in_small_pieces_stays_linear() -> None:
     data = b"\x1b[0mx" * 60_000
     assert text_of(data) == "x" * 60_000
+
+
+def test_lines_that_are_redrawn_one_by_one_stay_linear() -> None:
+    data = b"line\n" * 60_000 + b"\x1b[A\x1b[Kover\n" * 60_000 + b"\n" * 60_000 + b"\x1b[A" * 60_000
+    assert text_of(data) == "line\n" * 59_999 + "over\n"
 
 
 def test_boxes_are_drawn_as_boxes() -> None:
