@@ -18,6 +18,7 @@ from agent.runner import AgentRunner, client_for
 from projects import draining
 from projects.database import in_database
 from projects.errors import StorageUnavailable
+from projects.process_task import ProcessTask
 
 logger = logging.getLogger(__name__)
 
@@ -25,14 +26,11 @@ BEATS_PER_LEASE: Final = 4
 MOST_BEAT_SECONDS: Final = 2.0
 """Whoever asks a run to stop is heard within this."""
 
-_task: asyncio.Task[None] | None = None
-
 
 def ensure_running() -> None:
     """Starts the worker on the running loop unless it runs there already, or runs are carried out elsewhere."""
-    global _task  # noqa: PLW0603 - one per process, and a task needs a reference that lasts
-    if conf.is_working_here and (_task is None or _task.done() or _task.get_loop() is not asyncio.get_running_loop()):
-        _task = asyncio.create_task(work(), name="agent worker")
+    if conf.is_working_here:
+        _WORKING.ensure_running()
 
 
 async def work() -> None:
@@ -110,3 +108,6 @@ async def _verdict(run_id: UUID, lease: UUID, worked_seconds: float) -> Literal[
         return "end"
     # A process that is being stopped gives its runs to others: calls made again there do nothing twice.
     return "leave" if draining.has_begun() else "go on"
+
+
+_WORKING: Final = ProcessTask("agent worker", work)

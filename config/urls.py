@@ -1,4 +1,4 @@
-"""HTTP routes of Django. ``/mcp``, the probes and the WebSocket are mounted beside them, in ``config.asgi``."""
+"""HTTP routes of Django. ``/mcp``, the probes and the WebSocket are mounted beside them, in ``config.serving``."""
 
 from django.contrib import admin
 from django.templatetags.static import static

@@ -4,40 +4,20 @@ A commit that finds the log long moves all of it, and waits for the disk twice: 
 Here a thread for long work does it every second; readers and writers go on meanwhile. PostgreSQL needs nothing of this.
 """
 
-import asyncio
-import logging
 from typing import Final
 
 from django.db import connection
 
 from projects.database import at_length
-from projects.errors import StorageUnavailable
-
-logger = logging.getLogger(__name__)
+from projects.process_task import Rounds
 
 INTERVAL_SECONDS: Final = 1.0
-
-_task: asyncio.Task[None] | None = None
 
 
 def ensure_running() -> None:
     """Starts the task on the running loop unless it runs there already or the database is not SQLite."""
-    global _task  # noqa: PLW0603 - one per process, and a task needs a reference that lasts
-    if _task is not None and not _task.done() and _task.get_loop() is asyncio.get_running_loop():
-        return
     if connection.vendor == "sqlite":
-        _task = asyncio.create_task(_run(), name="checkpoints")
-
-
-async def _run() -> None:
-    while True:
-        try:
-            await at_length(checkpoint)
-        except StorageUnavailable:
-            logger.error("the database is away: its log was not moved")
-        except Exception:
-            logger.exception("the database's log could not be moved")
-        await asyncio.sleep(INTERVAL_SECONDS)
+        _ROUNDS.ensure_running()
 
 
 def checkpoint() -> int:
@@ -46,3 +26,6 @@ def checkpoint() -> int:
         cursor.execute("PRAGMA wal_checkpoint(PASSIVE)")
         _, in_log, moved = cursor.fetchone()
     return int(in_log - moved)
+
+
+_ROUNDS: Final = Rounds("checkpoints", lambda: at_length(checkpoint), lambda: INTERVAL_SECONDS)

@@ -3,7 +3,6 @@
 Each connection looking for itself would be a query per second and controller, whether it has anything to do or not.
 """
 
-import asyncio
 import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -18,8 +17,8 @@ from projects import metrics
 from projects.conf import conf
 from projects.database import in_database
 from projects.dispatch import as_parameter, controller_group, files_group, time_as_parameter
-from projects.errors import StorageUnavailable
 from projects.exchange import exchange
+from projects.process_task import Rounds
 
 logger = logging.getLogger(__name__)
 
@@ -40,7 +39,6 @@ WHERE f.answer IS NULL AND f.expires_at > %s AND f.sent_epoch < k.epoch
 _IDS_AT_ONCE: Final = 500
 
 _served: set[tuple[UUID, int]] = set()
-_task: asyncio.Task[None] | None = None
 
 
 @contextmanager
@@ -51,25 +49,6 @@ def serving(controller_id: UUID, epoch: int) -> Iterator[None]:
         yield
     finally:
         _served.discard((controller_id, epoch))
-
-
-def ensure_running() -> None:
-    """Starts the task on the running loop unless it runs there already."""
-    global _task  # noqa: PLW0603 - one per process, and a task needs a reference that lasts
-    if _task is None or _task.done() or _task.get_loop() is not asyncio.get_running_loop():
-        _task = asyncio.create_task(_run(), name="safety net")
-
-
-async def _run() -> None:
-    while True:
-        await asyncio.sleep(conf.safety_net_seconds)
-        try:
-            await look()
-        except StorageUnavailable:
-            logger.error("the database is away: work that nobody rang for is not found")
-        except Exception:
-            # A border: without it lost doorbells would stay lost until the process ends.
-            logger.exception("the safety net failed")
 
 
 async def look() -> None:
@@ -108,3 +87,6 @@ def _find() -> tuple[list[tuple[UUID, bool]], list[UUID]]:
         cursor.execute(_QUESTIONS, [time_as_parameter(now)])
         questions = [UUID(str(row[0])) for row in cursor.fetchall()]
     return commands, questions
+
+
+ROUNDS: Final = Rounds("safety net", look, lambda: conf.safety_net_seconds, is_eager=False)

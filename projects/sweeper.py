@@ -22,9 +22,9 @@ from projects import dispatch, duty, file_questions, monitor_log, output_log, ra
 from projects.audit_proof import heads_sign
 from projects.conf import conf
 from projects.database import at_length, in_database
-from projects.errors import StorageUnavailable
 from projects.inbound.ending import end_session
 from projects.models import CommandSession
+from projects.process_task import Rounds
 from projects.retention import ACTOR
 from projects.session_actions import terminate_session
 
@@ -40,29 +40,10 @@ SHORTEST_DUTY_SECONDS: Final = 2.0
 RECENTLY: Final = timedelta(hours=1)
 _STREAMS: Final[tuple[Stream, ...]] = ("stdout", "stderr")
 
-_task: asyncio.Task[None] | None = None
 
-
-def ensure_running() -> None:
-    """Starts the sweeper on the running loop unless it runs there already."""
-    global _task  # noqa: PLW0603 - one per process, and a task needs a reference that lasts
-    if _task is None or _task.done() or _task.get_loop() is not asyncio.get_running_loop():
-        _task = asyncio.create_task(_run(), name="sweeper")
-
-
-async def _run() -> None:
-    while True:
-        try:
-            await _sweep_on_duty(max(SHORTEST_DUTY_SECONDS, DUTY_SWEEPS * conf.sweep_seconds))
-        except StorageUnavailable:
-            logger.error("the database is away: nothing was swept")
-        except Exception:
-            logger.exception("a sweep failed")
-        await asyncio.sleep(conf.sweep_seconds)
-
-
-async def _sweep_on_duty(seconds: float) -> None:
+async def _sweep_on_duty() -> None:
     """One round if it is ours to do, kept ours until its end. Raises StorageUnavailable."""
+    seconds = max(SHORTEST_DUTY_SECONDS, DUTY_SWEEPS * conf.sweep_seconds)
     if not await in_database(duty.take, DUTY, seconds):
         return
     sweeping = asyncio.create_task(sweep(), name="sweep")
@@ -163,3 +144,6 @@ def oversized_sessions() -> list[tuple[UUID, int]]:
     )
     slack = Least(Value(output_log.TRIM_SLACK_BYTES), Greatest(Value(MAX_CHUNK_BYTES), F("retained")), output_field=BigIntegerField())
     return list(rows.filter(excess__gt=slack).values_list("id", "retained")[:SESSIONS_PER_SWEEP])
+
+
+ROUNDS: Final = Rounds("sweeper", _sweep_on_duty, lambda: conf.sweep_seconds)

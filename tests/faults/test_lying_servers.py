@@ -3,6 +3,7 @@
 import json
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import Any
 from uuid import uuid4
 
 import pytest
@@ -84,7 +85,7 @@ async def test_what_the_hosts_policy_does_not_allow_is_not_done_however_it_is_as
     victim = await _victim(server, host)
     work = str(host.state_dir.parent / "work")
     forged = Admission(program="/usr/bin/id", roots=[], takes_lines=False)
-    asked = [
+    asked: list[dict[str, Any]] = [
         {"argv": ["id"]},
         {"argv": ["id"], "admission": forged, "rules": ProjectRules(commands=["*"], directories=None)},
         {"argv": ["/bin/bash", "-c", "id"]},
@@ -99,8 +100,7 @@ async def test_what_the_hosts_policy_does_not_allow_is_not_done_however_it_is_as
         {"argv": ["id"], "limits": ResourceLimits(processes=10**9)},
     ]
     starts = [
-        StartInteractiveCmd(seq=10 + number, session_id=str(uuid4()), **{"cwd": work, **fields})  # type: ignore[arg-type]
-        for number, fields in enumerate(asked)
+        StartInteractiveCmd(seq=10 + number, session_id=str(uuid4()), **{"cwd": work, **fields}) for number, fields in enumerate(asked)
     ]
     for start in starts:
         assert (await _started(server, start)).failure is not None, start

@@ -10,6 +10,7 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from hashlib import sha256
 from pathlib import Path
+from typing import Any
 from uuid import uuid4
 
 import pytest
@@ -113,8 +114,8 @@ def _enqueue_input(session: CommandSession, input_seq: int) -> int:
     return seq
 
 
-def _output(session: CommandSession, offset: int, data: bytes, **fields: object) -> InteractiveOutput:
-    return InteractiveOutput(session_id=str(session.id), stream="stdout", offset=offset, seq=1, data=data, **fields)  # type: ignore[arg-type]
+def _output(session: CommandSession, offset: int, data: bytes, **fields: Any) -> InteractiveOutput:
+    return InteractiveOutput(session_id=str(session.id), stream="stdout", offset=offset, seq=1, data=data, **fields)
 
 
 async def _stored(session: CommandSession) -> bytes:

@@ -4,6 +4,7 @@ import os
 from collections.abc import AsyncIterator
 from hashlib import sha256
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -19,8 +20,8 @@ async def host(tmp_path: Path) -> AsyncIterator[HolderHost]:
         yield started
 
 
-async def _at_hidden_prompt(host: HolderHost, after: str, **more: object) -> Conversation:
-    talk = await host.run(f"""bash -c 'read -r -s -p "Password: " s; echo; {after}'""", **more)  # type: ignore[arg-type]
+async def _at_hidden_prompt(host: HolderHost, after: str, **more: Any) -> Conversation:
+    talk = await host.run(f"""bash -c 'read -r -s -p "Password: " s; echo; {after}'""", **more)
     assert (await talk.prompt()).kind == "secret"
     return talk
 

@@ -4,6 +4,7 @@ import os
 import pwd
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -33,8 +34,8 @@ def files(tmp_path: Path) -> Path:
     return tmp_path
 
 
-async def _failure(host: HolderHost, **start: object) -> tuple[str, str | None]:
-    talk = await host.run(**start)  # type: ignore[arg-type]
+async def _failure(host: HolderHost, **start: Any) -> tuple[str, str | None]:
+    talk = await host.run(**start)
     failure = talk.all_of(Started)[0].failure
     assert failure is not None
     assert talk.all_of(Started)[0].pid is None

@@ -4,6 +4,7 @@ import base64
 import json
 import os
 import shutil
+import signal
 import subprocess
 import tempfile
 from collections.abc import Iterator
@@ -138,5 +139,5 @@ def _end(process: subprocess.Popen[bytes]) -> None:
         process.wait(10)
     for pid in helpers:
         if is_running(pid):
-            send_signal(pid, 9)  # type: ignore[arg-type]
+            send_signal(pid, signal.SIGKILL)
     wait_until(lambda: not any(is_running(pid) for pid in helpers), 10, "Chromium's helpers to end")

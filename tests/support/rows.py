@@ -1,6 +1,6 @@
 """Rows for tests of the server: a project with a controller, and sessions in the state a test needs."""
 
-from typing import Any
+from typing import Any, Literal
 
 from controller_client.protocol.messages import Hello, SessionSummary, StreamPosition
 from controller_client.protocol.session_state import SessionState
@@ -39,7 +39,7 @@ def make_hello(*sessions: SessionSummary, **fields: Any) -> Hello:
     )
 
 
-def make_summary(session: CommandSession, state: str = "running", next_offset: int = 0) -> SessionSummary:
+def make_summary(session: CommandSession, state: Literal["running", "done", "lost"] = "running", next_offset: int = 0) -> SessionSummary:
     """A session as its host lists it in HELLO."""
     position = StreamPosition(stream="stdout", first_offset=0, next_offset=next_offset)
-    return SessionSummary(session_id=str(session.id), state=state, streams=[position], input_seq=0, pid=123)  # type: ignore[arg-type]
+    return SessionSummary(session_id=str(session.id), state=state, streams=[position], input_seq=0, pid=123)

@@ -10,7 +10,7 @@ import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager, contextmanager
 from pathlib import Path
-from typing import ClassVar, Protocol, Self
+from typing import Any, ClassVar, Protocol, Self
 
 from tests.support.accounts import Account, host_libraries, interpreter_for
 from tests.support.database import Database
@@ -292,9 +292,9 @@ def deploy(kind: type[Stack]) -> None:
 
 
 @contextmanager
-def running_stack(**options: object) -> Iterator[Stack]:
+def running_stack(**options: Any) -> Iterator[Stack]:
     """A started stack that is stopped at the end, whatever happens; its logs are printed if the body failed."""
-    stack = deployed()(**options)  # type: ignore[arg-type]
+    stack = deployed()(**options)
     try:
         yield stack.start()
     except BaseException:

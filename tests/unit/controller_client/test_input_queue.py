@@ -1,5 +1,7 @@
 """The queue of inputs in front of a kernel that takes as much as it likes."""
 
+from typing import Any
+
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
@@ -38,8 +40,8 @@ class Kernel:
         return self.can_interrupt
 
 
-def _input(number: int, data: bytes = b"", seq: int = 0, **more: object) -> SendInput:
-    return SendInput(seq=seq or number, session_id="s", input_seq=number, data=data, **more)  # type: ignore[arg-type]
+def _input(number: int, data: bytes = b"", seq: int = 0, **more: Any) -> SendInput:
+    return SendInput(seq=seq or number, session_id="s", input_seq=number, data=data, **more)
 
 
 def _told(acks: list[InputAck]) -> list[tuple[int, int, str | None]]:

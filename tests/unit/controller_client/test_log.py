@@ -3,14 +3,15 @@
 import json
 import logging
 import sys
+from typing import Any
 
 import pytest
 
 from controller_client.log import LineFormatter, configure, redact
 
 
-def _line(message: str, *arguments: object, exc_info: object = None) -> str:
-    record = logging.LogRecord("name", logging.INFO, "path", 1, message, arguments, exc_info)  # type: ignore[arg-type]
+def _line(message: str, *arguments: object, exc_info: Any = None) -> str:
+    record = logging.LogRecord("name", logging.INFO, "path", 1, message, arguments, exc_info)
     return LineFormatter().format(record)
 
 

@@ -4,6 +4,7 @@ import os
 import termios
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -23,8 +24,8 @@ from controller_client.terminal_input import (
 CANONICAL = TerminalModes(is_canonical=True, has_signals=True, end_of_file=b"\x04", interrupt=b"\x03", breaks=b"\n\r\x04\x15\x03\x1c\x1a")
 
 
-def _input(**fields: object) -> SendInput:
-    return SendInput(seq=1, session_id="s", input_seq=1, **fields)  # type: ignore[arg-type]
+def _input(**fields: Any) -> SendInput:
+    return SendInput(seq=1, session_id="s", input_seq=1, **fields)
 
 
 def _encode(

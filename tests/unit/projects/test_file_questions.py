@@ -19,9 +19,9 @@ from tests.support.waiting import await_until
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-def online(**fields: object) -> Controller:
-    values = {"lease_expires_at": timezone.now() + timedelta(seconds=60), "capabilities": ["files"], "epoch": 3}
-    return make_controller(**{**values, **fields})  # type: ignore[arg-type]
+def online(**fields: Any) -> Controller:
+    values: dict[str, Any] = {"lease_expires_at": timezone.now() + timedelta(seconds=60), "capabilities": ["files"], "epoch": 3}
+    return make_controller(**{**values, **fields})
 
 
 async def taken(controller: Controller, epoch: int = 3) -> list[ReadFile | DeleteFile]:

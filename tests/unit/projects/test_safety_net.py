@@ -98,12 +98,12 @@ async def test_a_connection_that_was_fenced_is_told_to_look(controller: Controll
 
 async def test_a_connection_hears_it_within_the_safety_nets_time(controller: Controller, settings: Any) -> None:
     settings.SAFETY_NET_SECONDS = 0.02
-    safety_net.ensure_running()
+    safety_net.ROUNDS.ensure_running()
     async with dispatch.controller_doorbell(controller.id) as bell:
         await in_database(_command, controller)
         async with asyncio.timeout(DEADLINE_SECONDS):
             await bell.rung()
-    running = safety_net._task
-    assert running is not None
-    running.cancel()
-    await asyncio.gather(running, return_exceptions=True)
+    running = [task for task in asyncio.all_tasks() if task.get_name() == "safety net"]
+    assert len(running) == 1
+    running[0].cancel()
+    await asyncio.gather(*running, return_exceptions=True)

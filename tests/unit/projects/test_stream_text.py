@@ -19,8 +19,8 @@ def session() -> CommandSession:
     return make_session(make_controller())
 
 
-def _store(session: CommandSession, *chunks: tuple[int, bytes], stream: str = "stdout") -> None:
-    output_log.append([NewChunk(session.id, stream, offset, seq, data) for seq, (offset, data) in enumerate(chunks)])  # type: ignore[arg-type]
+def _store(session: CommandSession, *chunks: tuple[int, bytes], stream: Stream = "stdout") -> None:
+    output_log.append([NewChunk(session.id, stream, offset, seq, data) for seq, (offset, data) in enumerate(chunks)])
 
 
 def test_bytes_come_as_they_are_with_control_characters_and_invalid_ones_replaced(session: CommandSession) -> None:

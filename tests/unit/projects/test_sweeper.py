@@ -88,7 +88,7 @@ async def test_it_runs_once_however_often_it_is_asked_for(settings: Any) -> None
     session = await in_database(_session, SessionState.PENDING, lease=None, start_expired_ago=1)
     before = {task.get_name() for task in asyncio.all_tasks()}
     for _ in range(5):
-        sweeper.ensure_running()
+        sweeper.ROUNDS.ensure_running()
     running = [task for task in asyncio.all_tasks() if task.get_name() == "sweeper"]
     assert (before & {"sweeper"}, len(running)) == (set(), 1)
 

@@ -21,6 +21,7 @@ from controller_client.protocol.messages import (
     SendInput,
     Started,
     StartInteractiveCmd,
+    Stream,
     StreamFinal,
     TerminalReport,
 )
@@ -266,9 +267,9 @@ def test_the_result_of_a_one_shot_ends_its_session_with_both_streams_checked(con
 
 def test_output_on_two_streams_keeps_the_order_it_was_produced_in(controller: Controller) -> None:
     session = make_session(controller, io_mode="pipe")
-    written = [("stdout", 0, b"1"), ("stderr", 0, b"2"), ("stdout", 1, b"3"), ("stderr", 1, b"4")]
+    written: list[tuple[Stream, int, bytes]] = [("stdout", 0, b"1"), ("stderr", 0, b"2"), ("stdout", 1, b"3"), ("stderr", 1, b"4")]
     for stream, offset, data in written:
-        _commit(controller, InteractiveOutput(session_id=str(session.id), stream=stream, offset=offset, seq=9, data=data))  # type: ignore[arg-type]
+        _commit(controller, InteractiveOutput(session_id=str(session.id), stream=stream, offset=offset, seq=9, data=data))
     stored = OutputChunk.objects.order_by("seq").values_list("stream", "offset", "data")
     assert [(stream, offset, bytes(data)) for stream, offset, data in stored] == written
 

@@ -40,8 +40,9 @@ def test_nothing_is_sent_before_an_attach() -> None:
 
 def test_streams_are_sent_in_the_order_of_their_production() -> None:
     sender = _sender()
-    for stream, data in (("stdout", b"a"), ("stdout", b"b"), ("stderr", b"!"), ("stdout", b"c")):
-        sender.produce(stream, data)  # type: ignore[arg-type]
+    written: list[tuple[Stream, bytes]] = [("stdout", b"a"), ("stdout", b"b"), ("stderr", b"!"), ("stdout", b"c")]
+    for stream, data in written:
+        sender.produce(stream, data)
     sender.attach({}, 100)
     assert _pieces(sender) == [("stdout", 0, b"ab"), ("stderr", 0, b"!"), ("stdout", 2, b"c")]
     assert sender.is_drained

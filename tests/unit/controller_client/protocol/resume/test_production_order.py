@@ -18,15 +18,17 @@ def _runs(order: ProductionOrder) -> list[tuple[Stream, int]]:
 
 def test_neighbouring_writes_of_a_stream_are_one_run() -> None:
     order = ProductionOrder()
-    for stream, end in (("stdout", 3), ("stdout", 5), ("stderr", 2), ("stdout", 9)):
-        order.add(stream, end)  # type: ignore[arg-type]
+    written: list[tuple[Stream, int]] = [("stdout", 3), ("stdout", 5), ("stderr", 2), ("stdout", 9)]
+    for stream, end in written:
+        order.add(stream, end)
     assert _runs(order) == [("stdout", 5), ("stderr", 2), ("stdout", 9)]
 
 
 def test_runs_below_the_floors_are_dropped_from_the_front_only() -> None:
     order = ProductionOrder()
-    for stream, end in (("stdout", 3), ("stderr", 2), ("stdout", 6), ("stderr", 4)):
-        order.add(stream, end)  # type: ignore[arg-type]
+    written: list[tuple[Stream, int]] = [("stdout", 3), ("stderr", 2), ("stdout", 6), ("stderr", 4)]
+    for stream, end in written:
+        order.add(stream, end)
     order.drop_before({"stdout": 3, "stderr": 4})
     assert _runs(order) == [("stdout", 6), ("stderr", 4)]
 
