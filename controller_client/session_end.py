@@ -15,7 +15,8 @@ from controller_client.control_group import SessionGroup
 from controller_client.process_tree import ProcessInfo, own_children, read_process, session_members
 from controller_client.protocol.limits import DONE_DRAIN_SECONDS, TERMINATE_GRACE_SECONDS
 from controller_client.protocol.messages import EndReason, Failure, InteractiveCmdDone, IoMode, StreamFinal, TerminateCmd
-from controller_client.termination import HANG_UP_AFTER_SECONDS, Termination, send_signal, signal_number
+from controller_client.protocol.signal_names import name_of_signal, number_of_signal
+from controller_client.termination import HANG_UP_AFTER_SECONDS, Termination, send_signal
 
 NOTE_TTY_HELD: Final = "tty_held"
 """A child outlived the program and kept its terminal open; it was terminated."""
@@ -87,11 +88,11 @@ class SessionEnd:
 
     def terminate(self, command: TerminateCmd, now: float) -> Failure | None:
         """Signal every process of the session; with ``escalate`` see to it that none remains."""
-        number = signal_number(command.signal)
+        number = number_of_signal(command.signal)
         if number is None:
             return _UNKNOWN_SIGNAL
         if not self.has_exited and self._reason == "exited":
-            self._asked_with = int(number)
+            self._asked_with = number
             if command.escalate:
                 self._reason = "terminated"
         if not command.escalate:
@@ -157,12 +158,12 @@ class SessionEnd:
     def done(self, streams: list[StreamFinal], now: float) -> InteractiveCmdDone:
         """The whole story, once ``is_over``."""
         self._note_what_is_left()
-        exit_code, signal_name = self._exit()
+        exit_code, ended_by = self._exit()
         return InteractiveCmdDone(
             session_id=self._session_id,
             end_reason=self._end_reason(),
             exit_code=exit_code,
-            signal=signal_name,
+            signal=ended_by,
             streams=streams,
             survivors=self._survivors,
             notes=self._notes,
@@ -225,16 +226,9 @@ class SessionEnd:
             return None, "SIGKILL"
         if self._status.si_code == os.CLD_EXITED:
             return self._status.si_status, None
-        return None, _signal_name(self._status.si_status)
+        return None, name_of_signal(self._status.si_status)
 
     def _end_reason(self) -> EndReason:
-        if self._reason == "exited" and self._asked_with is not None and self._exit()[1] == _signal_name(self._asked_with):
+        if self._reason == "exited" and self._asked_with is not None and self._exit()[1] == name_of_signal(self._asked_with):
             return "terminated"
         return self._reason
-
-
-def _signal_name(number: int) -> str:
-    try:
-        return signal.Signals(number).name
-    except ValueError:
-        return f"SIG{number}"

@@ -23,12 +23,6 @@ MAX_SURVIVORS: Final = 32
 Step = Literal["asked", "hung_up", "killing", "finished"]
 
 
-def signal_number(name: str) -> signal.Signals | None:
-    """The signal called ``SIGTERM`` or ``TERM``; None if there is none of that name."""
-    name = name.upper()
-    return signal.Signals.__members__.get(name if name.startswith("SIG") else f"SIG{name}")
-
-
 def send_signal(processes: Iterable[ProcessInfo], number: int) -> list[ProcessInfo]:
     """Signal each process that is still the same one; returns those that we are not permitted to signal."""
     return [process for process in processes if not _signal_one(process, number)]

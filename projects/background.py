@@ -4,7 +4,6 @@ A read never takes anything away from the store, so callers do not take output f
 for in a while is ended (``sweeper``).
 """
 
-import signal
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -13,6 +12,7 @@ from uuid import UUID
 
 from controller_client.protocol.limits import START_TTL_SECONDS
 from controller_client.protocol.messages import SendInput, StartInteractiveCmd, Stream
+from controller_client.protocol.signal_names import SIGNAL_NAMES, name_of_signal, number_of_signal
 from projects import dispatch, policy, read_cursor, session_actions
 from projects.authentication import Caller
 from projects.command_snapshot import CommandSnapshot, command_snapshot
@@ -33,7 +33,6 @@ INPUT_WAIT_SECONDS: Final = 12.0
 """A host gives an input up after 10 s."""
 STOP_WAIT_SECONDS: Final = 8.0
 """The grace before SIGKILL, and time to report."""
-SIGNAL_NAMES: Final = tuple(sorted(name for name in signal.Signals.__members__ if not name.startswith("SIGRT")))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -186,13 +185,10 @@ async def background_stop(
 
 def known_signal(name: str) -> str:
     """``SIGINT`` for ``SIGINT``, ``int`` or ``2``. Raises UnknownSignal."""
-    wanted = name.strip().upper()
-    if wanted.isascii() and wanted.isdigit() and int(wanted) in {number.value for number in signal.Signals}:
-        return signal.Signals(int(wanted)).name
-    wanted = wanted if wanted.startswith("SIG") else f"SIG{wanted}"
-    if wanted not in SIGNAL_NAMES:
+    number = number_of_signal(name)
+    if number is None:
         raise UnknownSignal(name, SIGNAL_NAMES)
-    return wanted
+    return name_of_signal(number)
 
 
 _UNCONFIRMED: Final = "The host has not confirmed it yet. Do not send it again: read_output shows what the program makes of it."

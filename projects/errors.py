@@ -206,7 +206,7 @@ class CwdNotAllowed(Forbidden):
     code = "CWD_NOT_ALLOWED"
 
     def __init__(self, allowed: Sequence[str]) -> None:
-        self.hint = "Give a directory in one of these, or leave cwd out: " + _some(allowed)
+        self.hint = "Give a directory in one of these, or none: " + _some(allowed)
         super().__init__("programs may not be started in this directory")
 
 
@@ -373,8 +373,8 @@ class StartFailed(ControllerActionError):
         "PROGRAM_NOT_FOUND": "Check the spelling, give an absolute path, or install the program first.",
         "PROGRAM_NOT_EXECUTABLE": "Give it execute permission or name its interpreter.",
         "COMMAND_NOT_ALLOWED": "The host's policy has the last word. Use plain commands (words, quotes, |, &&, ||, ;) that it allows.",
-        "CWD_NOT_ALLOWED": "The host's policy says where programs may be started; give another directory, or leave cwd out.",
-        "CWD_NOT_FOUND": "Give an existing directory the daemon's user may enter, or leave cwd out.",
+        "CWD_NOT_ALLOWED": "The host's policy says where programs may be started; give another directory, or none.",
+        "CWD_NOT_FOUND": "Give an existing directory the daemon's user may enter, or none.",
         "RESOURCE_EXHAUSTED": "The host has no room for another program (processes, memory, terminals or files); end some first.",
         "ENV_NOT_ALLOWED": "Leave this variable out: it would make programs load or run other code. Set it inside the command if you must.",
         "START_FAILED": "The message says what the host reported; correct the command and start it again.",

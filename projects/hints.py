@@ -25,7 +25,8 @@ _ENDED: Final = {
     "expired": "The host did not take the command in time; it was not started and never will be.",
 }
 _WAIT_ON: Final = (
-    "Still running; wait on with send_command_input(input_text='', wait_seconds=30). To stop it: keys=['ctrl-c'] or terminate=true."
+    "Still running; wait on with send_command_input(input_text='', wait_seconds=30). If activity says that it takes input (telnet, nc),"
+    " you may type. To stop it: keys=['ctrl-c'] or terminate=true."
 )
 _WAIT_ON_ELSEWHERE: Final = {
     "background": "Still running; wait on with read_output(timeout=30000). To stop it: stop_command.",

@@ -16,7 +16,9 @@ class Likeness(IntEnum):
     """It reads like a prompt."""
 
 
-_SECRET: Final = re.compile(r"(?:pass(?:word|wd|phrase|code)|\bpin\b|secret|token|otp|verification code)[^\n]*$", re.IGNORECASE)
+_SECRET: Final = re.compile(
+    r"(?:pass(?:word|wd|phrase|code)|\bpin\b|\bpw\b|secret|token|otp|api[ _-]?key|verification code)[^\n]*$", re.IGNORECASE
+)
 _ONE_KEY: Final = re.compile(r"any key|--more--|\(end\)|\(q\)uit|\bpress |\barrow keys|\btype '.'", re.IGNORECASE)
 _PROMPT: Final = re.compile(
     r"(?:[?:>$#%»\u203a\u276f\])]|^\.\.\.|y/n|yes/no[^\n]*|continue\.*|any key[^\n]*|--more--[^\n]*|\(end\)"

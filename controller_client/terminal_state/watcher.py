@@ -279,4 +279,6 @@ class TerminalWatcher:
         activities = [activity_of(process) for process in foreground[:4]]
         if snapshot.has_unread:
             activities.insert(0, "input not read yet")
+        elif any(waiter.is_shared for waiter in snapshot.waiters):
+            activities.append("takes input, but listens elsewhere too")
         return Verdict("running", detail="; ".join(activities)[:MAX_DETAIL_CHARS])

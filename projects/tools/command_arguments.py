@@ -2,14 +2,19 @@
 
 from typing import Annotated, Final
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
 from projects import errors
 from projects.errors import ControllerActionError
 
 Command = Annotated[str, Field(description="The command line, such as 'git status' or 'make -j2 2>&1 | tail -50'.")]
 ControllerName = Annotated[str | None, Field(description="Name or id of the host; may be left out when the project has only one.")]
-Directory = Annotated[str | None, Field(description="Directory to start in; default: the home directory of the daemon's user.")]
+Directory = Annotated[
+    str | None,
+    Field(description="Directory to start in; default: the home directory of the daemon's user."),
+    # What a model gives that wants to leave it out.
+    AfterValidator(lambda directory: directory or None),
+]
 Variables = Annotated[dict[str, str] | None, Field(description="Variables to add to the program's environment.")]
 
 START_ERRORS: Final[tuple[type[ControllerActionError], ...]] = (

@@ -10,6 +10,7 @@ from projects.policy import START_SCOPES, start_scopes
 from projects.results import InteractiveCommandResult
 from projects.tools import guidance
 from projects.tools.base import Tool, ToolInput
+from projects.tools.command_arguments import ControllerName, Directory, Variables
 from projects.tools.terminal_output import Columns, OutputBudget, RequestId, Rows, TurnOutput, WaitFor, WaitSeconds
 from projects.turns import DEFAULT_OUTPUT_BYTES, DEFAULT_WAIT_SECONDS
 
@@ -18,9 +19,9 @@ class StartInput(ToolInput):
     """Arguments of start_interactive_command."""
 
     command: Annotated[str, Field(description="The command line, such as 'sudo apt-get install nginx' or 'python3 -q'.")]
-    controller: Annotated[str | None, Field(description="Name or id of the host; may be left out when the project has only one.")] = None
-    cwd: Annotated[str | None, Field(description="Directory to start in; default: the home directory of the daemon's user.")] = None
-    env: Annotated[dict[str, str] | None, Field(description="Variables to add to the program's environment.")] = None
+    controller: ControllerName = None
+    cwd: Directory = None
+    env: Variables = None
     rows: Rows = 24
     cols: Columns = 120
     lifetime_seconds: Annotated[

@@ -127,6 +127,13 @@ async def test_a_single_signal_reaches_the_tree_and_leaves_the_decision_to_the_p
     assert (done.end_reason, done.signal) == ("terminated", "SIGHUP")
 
 
+async def test_a_real_time_signal_is_sent_and_named(host: HolderHost) -> None:
+    talk = await host.run("cat")
+    await talk.prompt()
+    assert (await talk.terminate(signal="SIGRTMIN+3", escalate=False)).failure is None
+    assert (await talk.done()).signal == "SIGRTMIN+3"
+
+
 async def test_an_unknown_signal_is_refused(host: HolderHost) -> None:
     talk = await host.run("cat")
     failure = (await talk.terminate(signal="SIGWHATEVER")).failure

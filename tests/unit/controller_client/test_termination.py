@@ -2,17 +2,10 @@
 
 import signal
 
-import pytest
-
 from controller_client.process_tree import ProcessInfo
-from controller_client.termination import KILL_SECONDS, Termination, kill_leftovers, send_signal, signal_number
+from controller_client.termination import KILL_SECONDS, Termination, kill_leftovers, send_signal
 
 NOBODY = ProcessInfo(pid=2**22 + 1, parent_pid=1, session=0, state="S", started=1, name="nobody")
-
-
-@pytest.mark.parametrize(("name", "number"), [("SIGTERM", 15), ("term", 15), ("Int", 2), ("KILL", 9), ("SIGNOPE", None), ("", None)])
-def test_signals_are_known_by_name(name: str, number: int | None) -> None:
-    assert signal_number(name) == number
 
 
 def test_nothing_left_is_the_end() -> None:

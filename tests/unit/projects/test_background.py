@@ -209,7 +209,9 @@ async def test_a_signal_only_the_host_does_not_know_is_named(project_id: UUID, h
     assert "SIGSTKFLT" not in unknown.value.hint
 
 
-@pytest.mark.parametrize(("name", "expected"), [("SIGINT", "SIGINT"), ("int", "SIGINT"), ("9", "SIGKILL"), (" usr1 ", "SIGUSR1")])
+@pytest.mark.parametrize(
+    ("name", "expected"), [("SIGINT", "SIGINT"), ("int", "SIGINT"), ("9", "SIGKILL"), (" usr1 ", "SIGUSR1"), ("rtmin+3", "SIGRTMIN+3")]
+)
 def test_signals_go_by_any_of_their_names(name: str, expected: str) -> None:
     assert known_signal(name) == expected
 
