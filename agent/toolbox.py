@@ -68,9 +68,9 @@ class Toolbox:
         if (refusal := self._bind(tool, arguments)) is not None:
             return refusal
         for name in _REQUEST_IDS:
-            if name in tool.input_model.model_fields:
+            if name in tool.argument_names:
                 arguments[name] = str(uuid5(self.run_id, f"{step_number}.{index}"))
-        if "max_output_bytes" in tool.input_model.model_fields:
+        if "max_output_bytes" in tool.argument_names:
             arguments["max_output_bytes"] = _at_most(arguments.get("max_output_bytes"), self.output_bytes)
         outcome = await tool.call(arguments, self.caller)
         self.remember(outcome.body)
@@ -84,7 +84,7 @@ class Toolbox:
         """Keeps the call within the run's controllers."""
         if not self.controllers:
             return None
-        if "controller" in tool.input_model.model_fields:
+        if "controller" in tool.argument_names:
             if len(self.controllers) == 1:
                 arguments.setdefault("controller", self.controllers[0])
             if arguments.get("controller") not in self.controllers:

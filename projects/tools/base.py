@@ -91,15 +91,15 @@ class Tool(Generic[InputT]):
     async def _outcome(self, arguments: Mapping[str, Any] | None, caller: Caller) -> ToolOutcome:
         try:
             model = self._validated(arguments or {})
-            # Both spellings that tools have. Ids of monitors are whatever their callers chose, and stay out of the log.
-            session_id = getattr(model, "session_id", None) or getattr(model, "sessionId", None)
+            # Ids of monitors are whatever their callers chose, and stay out of the log.
+            session_id = getattr(model, "session_id", None)
             if isinstance(session_id, UUID):
                 bind_contextvars(session_id=str(session_id))
             for scope in self.scopes if self.scopes_for is None else self.scopes_for(model):
                 caller.require(scope)
             with calling(caller):
                 result = await self.handler(model, caller)
-            return ToolOutcome(self.output_model.model_validate(result).model_dump(mode="json"))
+            return ToolOutcome(self.output_model.model_validate(result).model_dump(mode="json", by_alias=True))
         except ControllerActionError as error:
             return ToolOutcome(dict(error.body()), is_error=True)
         except Exception:
@@ -118,6 +118,11 @@ class Tool(Generic[InputT]):
     def input_schema(self) -> dict[str, Any]:
         """JSON Schema of the arguments."""
         return _plain_schema(self.input_model.model_json_schema())
+
+    @cached_property
+    def argument_names(self) -> tuple[str, ...]:
+        """As callers write them."""
+        return tuple(self.input_schema["properties"])
 
     @cached_property
     def output_schema(self) -> dict[str, Any]:
@@ -141,7 +146,7 @@ class Tool(Generic[InputT]):
             problems = invalid.errors(include_url=False, include_context=False, include_input=False)
             unknown = [str(problem["loc"][0]) for problem in problems if problem["type"] == "extra_forbidden"]
             if unknown:
-                raise UnknownArgument(self.name, [name[:64] for name in unknown], tuple(self.input_model.model_fields)) from None
+                raise UnknownArgument(self.name, [name[:64] for name in unknown], self.argument_names) from None
             raise InvalidArgument([_problem(dict(problem)) for problem in problems[:8]]) from None
 
 

@@ -6,16 +6,16 @@ from pydantic import Field
 
 from projects import background, errors
 from projects.authentication import Caller
-from projects.tools.background_output import BackgroundId, DeliveryOutput, RequestUuid
-from projects.tools.base import Tool, ToolInput
+from projects.tools.background_output import BackgroundId, CamelInput, DeliveryOutput, RequestUuid
+from projects.tools.base import Tool
 
 DEFAULT_SIGNAL = "SIGTERM"
 
 
-class StopCommandInput(ToolInput):
+class StopCommandInput(CamelInput):
     """Arguments of stop_command."""
 
-    sessionId: BackgroundId  # noqa: N815
+    session_id: BackgroundId
     signal: Annotated[
         str,
         Field(
@@ -24,16 +24,16 @@ class StopCommandInput(ToolInput):
             )
         ),
     ] = DEFAULT_SIGNAL
-    requestId: RequestUuid = None  # noqa: N815
+    request_id: RequestUuid = None
 
 
 async def _handle(arguments: StopCommandInput, caller: Caller) -> background.Delivery:
     return await background.background_stop(
         caller.project_id,
-        arguments.sessionId,
+        arguments.session_id,
         caller=caller,
         signal_name=arguments.signal if "signal" in arguments.model_fields_set else None,
-        request_id=arguments.requestId,
+        request_id=arguments.request_id,
     )
 
 

@@ -6,27 +6,27 @@ from pydantic import Field
 
 from projects import background, errors
 from projects.authentication import Caller
-from projects.tools.background_output import BackgroundId, DeliveryOutput, RequestUuid
-from projects.tools.base import Tool, ToolInput
+from projects.tools.background_output import BackgroundId, CamelInput, DeliveryOutput, RequestUuid
+from projects.tools.base import Tool
 
 
-class WriteInputInput(ToolInput):
+class WriteInputInput(CamelInput):
     """Arguments of write_input."""
 
-    sessionId: BackgroundId  # noqa: N815
+    session_id: BackgroundId
     input: Annotated[str, Field(description="Written exactly as given: end a line with \\n, as in 'data\\n'.")]
     eof: Annotated[bool, Field(description="Close the standard input after it, for programs that read to the end.")] = False
-    requestId: RequestUuid = None  # noqa: N815
+    request_id: RequestUuid = None
 
 
 async def _handle(arguments: WriteInputInput, caller: Caller) -> background.Delivery:
     return await background.background_write(
         caller.project_id,
-        arguments.sessionId,
+        arguments.session_id,
         arguments.input,
         caller=caller,
         eof=arguments.eof,
-        request_id=arguments.requestId,
+        request_id=arguments.request_id,
     )
 
 
