@@ -61,4 +61,4 @@ def translated(wire: Wire) -> Iterator[None]:
 
 def _said(error: Exception) -> str:
     """For people: what went wrong, without the request."""
-    return f"{type(error).__name__.lstrip('_')}: {error}"[:_MOST_CHARS]
+    return f"{type(error).__name__.lstrip('_')}: {error}"[:_MOST_CHARS].rstrip(".")

@@ -89,12 +89,22 @@ def end_line(run: AgentRun) -> Line:
     return Line("end", f"{run.state} ({run.stop_reason}), {took}\n{visible(run.report, keep=chr(10))}".rstrip())
 
 
+def used_line(run: AgentRun, *, steps: int) -> str:
+    """What the run has used of its budget so far."""
+    return f"{steps} steps, {run.input_tokens + run.output_tokens} tokens, {run.cost_cents / 100:.2f} USD, {run.worked_seconds:.0f} s"
+
+
 def listed_line(run: AgentRun, *, steps: int) -> str:
     """The run in a list."""
     how = f"{run.state} ({run.stop_reason})" if run.stop_reason else run.state
-    used = f"{steps} steps, {run.input_tokens + run.output_tokens} tokens, {run.cost_cents / 100:.2f} USD"
     about = f"{run.project.name}  {shortened(run.model)}  {shortened(run.task)}"
-    return f"{run.id}  {run.created_at:%Y-%m-%d %H:%M}  {how:<26}  {used}  {about}"
+    return f"{run.id}  {run.created_at:%Y-%m-%d %H:%M}  {how:<26}  {used_line(run, steps=steps)}  {about}"
+
+
+def sessions_of(steps: Sequence[AgentStep]) -> list[str]:
+    """Interactive sessions that results of the run are about, in order."""
+    found = [str(result["body"]["session_id"]) for step in steps for result in step.results if result["body"].get("session_id")]
+    return list(dict.fromkeys(found))
 
 
 def whole_run(run: AgentRun, steps: Sequence[AgentStep], approvals: Sequence[AgentApproval]) -> Iterator[Line]:

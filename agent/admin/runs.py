@@ -1,5 +1,6 @@
 """Runs: how they go, live, and the buttons to start and to stop one and to answer what one asks."""
 
+from hashlib import sha256
 from typing import Any
 
 from django import forms
@@ -12,7 +13,7 @@ from django.urls import URLPattern, path, reverse
 
 from agent import services
 from agent.models import AgentApproval, AgentRun, Approvals
-from agent.rendering import approval_line, whole_run
+from agent.rendering import approval_line, sessions_of, used_line, whole_run
 from projects.admin.access import OfOwnProjects, ReadOnlyAdmin, actor_of, projects_of
 from projects.admin.display import duration, shortened, visible
 from projects.audit_log import audit
@@ -26,7 +27,16 @@ class NewRunForm(forms.Form):
     project = forms.ModelChoiceField(queryset=Project.objects.none())
     task = forms.CharField(widget=forms.Textarea(attrs={"rows": 4, "cols": 100}), max_length=services.MOST_TASK_CHARS)
     model = forms.CharField(required=False, help_text="openai:NAME, anthropic:NAME or scripted:demo; empty: the server's default")
+    controllers = forms.CharField(required=False, help_text="names, with spaces between them; empty: all of the project")
     approvals = forms.ChoiceField(required=False, choices=[("", "the project's policy"), *Approvals.choices])
+    max_steps = forms.IntegerField(required=False, help_text="answers of the model; empty, here and below: the server's default")
+    max_tokens = forms.IntegerField(required=False)
+    max_cost_cents = forms.IntegerField(required=False, help_text="0: no limit")
+    max_run_seconds = forms.FloatField(required=False)
+
+    def clean_controllers(self) -> list[str]:
+        """As a list."""
+        return str(self.cleaned_data["controllers"]).split()
 
 
 @admin.register(AgentRun)
@@ -41,17 +51,8 @@ class AgentRunAdmin(ReadOnlyAdmin[AgentRun]):
     search_fields = ("task", "model", "submitted_by")
     search_help_text = "Task, model, who submitted it, or a whole run id"
     fieldsets = (
-        (None, {"fields": ("whole_task", "state", "stop_reason", "whole_report", "model", "project", "controllers", "approvals")}),
-        ("Life", {"fields": ("submitted_by", "created_at", "started_at", "ended_at", "worked_seconds", "interruptions")}),
-        (
-            "Budget",
-            {
-                "fields": (
-                    *("input_tokens", "output_tokens", "cost_cents"),
-                    *("max_steps", "max_tokens", "max_cost_cents", "max_run_seconds", "output_bytes"),
-                )
-            },
-        ),
+        (None, {"fields": ("whole_task", "model", "project", "controllers", "approvals", "submitted_by", "created_at")}),
+        ("Budget", {"fields": ("max_steps", "max_tokens", "max_cost_cents", "max_run_seconds", "output_bytes")}),
     )
 
     def get_urls(self) -> list[URLPattern]:
@@ -60,6 +61,7 @@ class AgentRunAdmin(ReadOnlyAdmin[AgentRun]):
             ("new/", self.new_run, "new"),
             ("<uuid:run_id>/live/", self.live, "live"),
             ("<uuid:run_id>/stop/", self.stop, "stop"),
+            ("<uuid:run_id>/resume/", self.resume, "resume"),
             ("<uuid:run_id>/answer/<int:approval_id>/", self.answer, "answer"),
         )
         ours = [path(route, self.admin_site.admin_view(view), name=f"agent_agentrun_{name}") for route, view, name in pages]
@@ -82,9 +84,11 @@ class AgentRunAdmin(ReadOnlyAdmin[AgentRun]):
         return super().change_view(request, object_id, form_url, context)
 
     def live(self, request: HttpRequest, run_id: Any) -> HttpResponse:
-        """The part of the page that changes."""
-        run = self._run(request, run_id)
-        return TemplateResponse(request, "admin/agent/agentrun/live.html", self._shown(request, run))
+        """The part of the page that changes; 204 if it is what the page has."""
+        shown = self._shown(request, self._run(request, run_id))
+        if request.GET.get("have") == shown["version"]:
+            return HttpResponse(status=204)
+        return TemplateResponse(request, "admin/agent/agentrun/live.html", shown)
 
     def new_run(self, request: HttpRequest) -> HttpResponse:
         """The form that starts a run."""
@@ -97,13 +101,21 @@ class AgentRunAdmin(ReadOnlyAdmin[AgentRun]):
                 run = services.run_submit(actor=actor_of(request), **form.cleaned_data)
                 return redirect("admin:agent_agentrun_change", run.pk)
             except ControllerActionError as error:
-                form.add_error(None, str(error))
+                form.add_error(None, f"{error} ({error.code}). {error.hint}")
         context = {**self.admin_site.each_context(request), "title": "Start a run", "form": form, "opts": self.opts}
         return TemplateResponse(request, "admin/agent/agentrun/new.html", context)
 
     def stop(self, request: HttpRequest, run_id: Any) -> HttpResponse:
         """Stops the run."""
         return self._acted(request, run_id, lambda run: services.run_stop(run_id=run.pk, actor=actor_of(request)), "It is being stopped.")
+
+    def resume(self, request: HttpRequest, run_id: Any) -> HttpResponse:
+        """Lets a run that is over go on, with what the form says to the model."""
+
+        def act(run: AgentRun) -> None:
+            services.run_resume(run_id=run.pk, actor=actor_of(request), said=request.POST.get("said", ""))
+
+        return self._acted(request, run_id, act, "It goes on.")
 
     def answer(self, request: HttpRequest, run_id: Any, approval_id: int) -> HttpResponse:
         """Says yes or no to one thing the run asks."""
@@ -130,7 +142,7 @@ class AgentRunAdmin(ReadOnlyAdmin[AgentRun]):
             act(run)
             self.message_user(request, done, messages.SUCCESS)
         except ControllerActionError as error:
-            self.message_user(request, str(error), messages.ERROR)
+            self.message_user(request, f"{error} ({error.code}). {error.hint}", messages.ERROR)
         return redirect(reverse("admin:agent_agentrun_change", args=[run.pk]))
 
     def _run(self, request: HttpRequest, run_id: Any) -> AgentRun:
@@ -143,13 +155,21 @@ class AgentRunAdmin(ReadOnlyAdmin[AgentRun]):
         approvals = list(run.approval_requests.order_by("id"))
         pending = [one for one in approvals if one.answer == AgentApproval.Answer.PENDING and run.ended_at is None]
         may_read = self._may_read(request)
+        steps = list(run.steps.order_by("number"))
+        lines = list(whole_run(run, steps, approvals)) if may_read else []
+        sessions = sessions_of(steps)
+        used = used_line(run, steps=len(steps))
+        state = repr((run.state, used, [one.pk for one in pending], sessions, lines))
         return {
             "run": run,
+            "used": used,
             "may_read": may_read,
             "may_control": self._may_control(request),
             "is_over": run.state in services.OVER,
-            "lines": list(whole_run(run, list(run.steps.order_by("number")), approvals)) if may_read else [],
+            "lines": lines,
+            "sessions": sessions,
             "pending": [(one, approval_line(one).text) for one in pending],
+            "version": sha256(state.encode()).hexdigest()[:16],
         }
 
     def _may_control(self, request: HttpRequest) -> bool:
@@ -167,11 +187,6 @@ class AgentRunAdmin(ReadOnlyAdmin[AgentRun]):
     def whole_task(self, run: AgentRun) -> str:
         """All of it."""
         return visible(run.task, keep="\n")
-
-    @admin.display(description="report")
-    def whole_report(self, run: AgentRun) -> str:
-        """How it ended, in words."""
-        return visible(run.report, keep="\n") or "-"
 
     @admin.display(description="duration")
     def lasted(self, run: AgentRun) -> str:

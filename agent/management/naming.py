@@ -1,14 +1,30 @@
 """What people name on a command line: a project, a run, themselves."""
 
 import getpass
+from collections.abc import Iterator
+from contextlib import contextmanager
 from uuid import UUID
 
 from django.core.management.base import CommandError
+from django.db import OperationalError, ProgrammingError
 
 from agent.errors import RunNotFound
 from agent.models import AgentRun
+from projects.errors import ControllerActionError
 from projects.management.refusals import EXIT_REFUSED, refusal
 from projects.models import Project
+
+
+@contextmanager
+def refusals() -> Iterator[None]:
+    """What is refused inside ends the command by code and hint; also where no server has been set up yet."""
+    try:
+        yield
+    except ControllerActionError as error:
+        raise refusal(error) from None
+    except (OperationalError, ProgrammingError) as error:
+        said = f"the database cannot be used: {error} (STORAGE_UNAVAILABLE). Start a server first: bin/quickstart, or manage.py migrate"
+        raise CommandError(said, returncode=EXIT_REFUSED) from None
 
 
 def actor() -> str:
@@ -28,8 +44,8 @@ def project_named(name: str | None) -> Project:
 
 
 def run_named(text: str) -> UUID:
-    """The run with this id, or the only one whose id begins like that. Raises CommandError."""
+    """The run with this id, or the only one whose id begins like that. Raises RunNotFound."""
     found = list(AgentRun.objects.filter(id__startswith=text.lower()).values_list("id", flat=True)[:2]) if text.strip() else []
     if len(found) == 1:
         return found[0]
-    raise refusal(RunNotFound(text))
+    raise RunNotFound(text)

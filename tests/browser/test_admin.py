@@ -1,19 +1,14 @@
 """The admin as an operator meets it in a browser: log in, see hosts and sessions, read a hostile transcript, terminate."""
 
-import json
-import os
 import shlex
-import subprocess
-import sys
 import uuid
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
-from tests.support.browser import Page, browser
+from tests.support.browser import Page
 from tests.support.mcp_client import connect
-from tests.support.stack import PROJECT_ROOT, Stack, running_stack
+from tests.support.stack import Stack, running_stack
 
 HOSTILE = "<script>document.title='owned'</script><img src=x onerror=\"document.title='owned'\">"
 BIDI = "\u202egnp.exe"
@@ -25,32 +20,6 @@ def own_stack() -> Iterator[Stack]:
         yield stack
 
 
-@pytest.fixture(scope="module")
-def password(own_stack: Stack) -> str:
-    environment = {**own_stack.server_environment(), "DJANGO_SETTINGS_MODULE": "config.settings.base"}
-    command = [sys.executable, "manage.py", "bootstrap", "--url", f"http://127.0.0.1:{own_stack.port}"]
-    made = subprocess.run(command, cwd=PROJECT_ROOT, env=environment, capture_output=True, text=True, check=True)
-    return str(json.loads(made.stdout)["admin_password"])
-
-
-@pytest.fixture
-def page(own_stack: Stack, password: str) -> Iterator[Page]:
-    """A tab that is logged in."""
-    with browser() as tab:
-        tab.open(f"http://127.0.0.1:{own_stack.port}/admin/")
-        tab.fill("#id_username", "admin")
-        tab.fill("#id_password", password)
-        tab.click("input[type=submit]")
-        assert "Site administration" in tab.text()
-        yield tab
-
-
-def keep_picture(page: Page, name: str) -> None:
-    """Where HOLDLINE_PICTURES says so, for people to look at."""
-    if folder := os.environ.get("HOLDLINE_PICTURES"):
-        page.screenshot(Path(folder) / f"{name}.png")
-
-
 async def test_a_hostile_transcript_is_shown_as_text_and_a_session_is_terminated_by_two_clicks(own_stack: Stack, page: Page) -> None:
     sessions = f"http://127.0.0.1:{own_stack.port}/admin/projects/commandsession/"
     async with connect(own_stack.url, own_stack.provisioned.token) as caller:
@@ -60,14 +29,14 @@ async def test_a_hostile_transcript_is_shown_as_text_and_a_session_is_terminated
         async with caller.terminal(f"bash {script} {shlex.quote(HOSTILE)} {BIDI}") as terminal:
             assert terminal.kind == "line"
             page.open(sessions)
-            keep_picture(page, "sessions")
+            page.keep_picture("sessions")
             listed = page.text("#result_list")
             assert "<script>" in listed
             assert "RUNNING: waits for input (line, kernel)" in listed
             assert "\u202e" not in listed
 
             page.open(f"{sessions}{terminal.session_id}/change/")
-            keep_picture(page, "session")
+            page.keep_picture("session")
             shown = page.text(".holdline-transcript pre")
             assert HOSTILE in shown
             assert "red Go on? " in shown
@@ -76,10 +45,10 @@ async def test_a_hostile_transcript_is_shown_as_text_and_a_session_is_terminated
             assert page.errors == []
 
             page.click(".holdline-terminate button")
-            keep_picture(page, "terminate")
+            page.keep_picture("terminate")
             assert "killed with its whole process tree" in page.text("#content")
             page.click("input[type=submit][value='Yes, terminate']")
-            keep_picture(page, "terminated")
+            page.keep_picture("terminated")
             assert "Terminated: bash" in page.text(".messagelist")
             result = await terminal.until("exited")
             assert result["end_reason"] == "terminated"
@@ -101,7 +70,7 @@ async def test_a_hostile_transcript_is_shown_as_text_and_a_session_is_terminated
 )
 def test_every_list_shows_its_rows(own_stack: Stack, page: Page, place: str, expected: str) -> None:
     page.open(f"http://127.0.0.1:{own_stack.port}/admin/projects/{place}/")
-    keep_picture(page, place)
+    page.keep_picture(place)
     assert expected in page.text("#result_list")
     assert page.errors == []
 
@@ -115,13 +84,13 @@ async def test_a_monitor_is_shown_with_what_it_read_and_is_stopped_without_its_l
         await caller.call("start_session_monitor", **new)
         await caller.call("get_session_updates", session_id=new["session_id"])
         page.open(f"{monitors}?q={new['session_id']}")
-        keep_picture(page, "monitors")
+        page.keep_picture("monitors")
         listed = page.text("#result_list")
         assert "Active" in listed
         assert "\\u202egnp.exe" in listed
 
         page.click("#result_list tbody th a")
-        keep_picture(page, "monitor")
+        page.keep_picture("monitor")
         shown = page.text("#content")
         assert "first line" in shown
         assert HOSTILE in shown
@@ -133,7 +102,7 @@ async def test_a_monitor_is_shown_with_what_it_read_and_is_stopped_without_its_l
         page.evaluate("document.querySelector('input.action-select').click()")
         page.evaluate("document.querySelector('select[name=action]').value = 'stop'")
         page.click("button[name=index]")
-        keep_picture(page, "monitor-stopped")
+        page.keep_picture("monitor-stopped")
         assert "Monitors stopped: 1." in page.text(".messagelist")
         assert (await caller.refusal("get_session_updates", session_id=new["session_id"]))["code"] == "SESSION_NOT_FOUND"
     assert log.exists()

@@ -1,6 +1,7 @@
 """Whole runs on the real stack: submitted by the command, carried out by the server, kept in rows."""
 
 import json
+import re
 
 from tests.support.agent_commands import RunRows, manage, submitted
 from tests.support.stack import Stack
@@ -36,6 +37,21 @@ def test_what_is_typed_at_a_hidden_prompt_is_in_no_row_of_the_run(stack: Stack) 
 def test_the_command_carries_a_run_out_itself_if_it_is_told_to(stack: Stack) -> None:
     followed = manage(stack, "run_agent", "--project", "first", "--here", "show me", environment={"HOLDLINE_AGENT_MODEL": "scripted:demo"})
     assert followed.returncode == 0, followed.stdout + followed.stderr
+
+
+def test_runs_are_listed_and_shown_for_people_and_for_programs(stack: Stack) -> None:
+    run_id = submitted(stack, "list me", "--model", "scripted:demo", "--max-steps", "9")
+    run = RunRows(stack, run_id)
+    wait_until(lambda: run.is_over, RUN_SECONDS, "the run to end")
+    listed = manage(stack, "agent_runs", "--project", "first", "--state", "finished")
+    assert re.search(rf"{run_id} .*finished \(done\).*6 steps.*list me", listed.stdout)
+    found = json.loads(manage(stack, "agent_runs", "--json").stdout)
+    (mine,) = [one for one in found if one["id"] == run_id]
+    assert (mine["project"], mine["state"], mine["steps"], mine["max_steps"]) == ("first", "finished", 6, 9)
+    assert "> execute_command uname" in manage(stack, "agent_runs", run_id[:13]).stdout
+    whole = json.loads(manage(stack, "agent_runs", run_id, "--json").stdout)
+    assert [step["number"] for step in whole["steps"]] == [1, 2, 3, 4, 5, 6]
+    assert "correct horse" not in json.dumps(whole)
 
 
 def test_a_model_nobody_knows_ends_the_run_by_name(stack: Stack) -> None:

@@ -75,6 +75,15 @@ class Page:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(base64.b64decode(picture["data"]))
 
+    def keep_picture(self, name: str) -> None:
+        """A screenshot where HOLDLINE_PICTURES says so, for people to look at."""
+        if folder := os.environ.get("HOLDLINE_PICTURES"):
+            self.screenshot(Path(folder) / f"{name}.png")
+
+    def await_text(self, expected: str, selector: str = "body") -> None:
+        """Returns when a reader sees it there, without a new page."""
+        wait_until(lambda: expected in self.text(selector), _PAGE_SECONDS, f"{expected!r} on the page")
+
     def _wait_loaded(self) -> None:
         is_loaded = "document.readyState === 'complete' && location.href !== 'about:blank'"
         wait_until(lambda: self.evaluate(is_loaded), _PAGE_SECONDS, "the page to load")

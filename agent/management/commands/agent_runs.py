@@ -9,7 +9,7 @@ from django.core.management.base import BaseCommand
 from django.db.models import Count
 
 from agent.console import Console
-from agent.management.naming import project_named, run_named
+from agent.management.naming import project_named, refusals, run_named
 from agent.models import AgentRun
 from agent.rendering import listed_line, whole_run
 from agent.run_data import run_data, transcript_data
@@ -30,9 +30,13 @@ class Command(BaseCommand):
 
     def handle(self, *, run: str | None, **options: Any) -> None:
         """Shows or lists."""
-        if run is not None:
-            self._show(run, is_json=options["json"])
-            return
+        with refusals():
+            if run is not None:
+                self._show(run, is_json=options["json"])
+            else:
+                self._list(**options)
+
+    def _list(self, **options: Any) -> None:
         runs = AgentRun.objects.select_related("project").annotate(steps_so_far=Count("steps")).order_by("-created_at")
         if options["project"]:
             runs = runs.filter(project=project_named(options["project"]))

@@ -7,12 +7,11 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 
 from agent import services
-from agent.management.naming import actor
+from agent.management.naming import actor, refusals
 from agent.models import AgentApproval
 from agent.rendering import approval_line
 from agent.run_data import approval_data
-from projects.errors import ControllerActionError
-from projects.management.refusals import EXIT_REFUSED, refusal
+from projects.management.refusals import EXIT_REFUSED
 
 
 class Command(BaseCommand):
@@ -36,12 +35,10 @@ class Command(BaseCommand):
             return
         if not (options["approve"] or options["deny"]):
             raise CommandError("say --approve or --deny", returncode=EXIT_REFUSED)
-        try:
+        with refusals():
             is_first = services.approval_answer(
                 approval_id=options["id"], is_approved=options["approve"], actor=actor(), reason=options["reason"]
             )
-        except ControllerActionError as error:
-            raise refusal(error) from None
         self.stdout.write("answered" if is_first else "somebody answered before")
 
     def _list(self, *, is_json: bool) -> None:

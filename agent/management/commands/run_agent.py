@@ -1,23 +1,22 @@
 """``manage.py run_agent``: gives a model a task and follows it live."""
 
 import asyncio
+import logging
 import sys
 from argparse import ArgumentParser
 from typing import Any
 from uuid import UUID
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import BaseCommand
 
 from agent import services
 from agent.conf import conf
 from agent.console import Console, JsonLines
 from agent.management.live import Live, can_ask
-from agent.management.naming import actor, project_named, run_named
+from agent.management.naming import actor, project_named, refusals, run_named
 from agent.models import AgentRun, Approvals
 from agent.rendering import Line
 from agent.run_data import run_data
-from projects.errors import ControllerActionError
-from projects.management.refusals import EXIT_REFUSED, refusal
 
 
 class Command(BaseCommand):
@@ -51,14 +50,15 @@ class Command(BaseCommand):
 
     def handle(self, *_args: Any, **options: Any) -> None:
         """Submits or finds the run, and follows it."""
-        try:
+        with refusals():
             run_id = self._run(options)
-        except ControllerActionError as error:
-            raise refusal(error) from None
         is_json = options["json"]
         if options["detach"]:
             self.stdout.write(str(run_id))
             return
+        if options["here"]:
+            # The reader is told of whatever the worker would log.
+            logging.disable(logging.WARNING)
         sink = JsonLines(sys.stdout) if is_json else Console(sys.stdout)
         sink.write(Line("note", f"run {run_id}"))
         live = Live(run_id, sink, is_here=options["here"], can_ask=can_ask() and not is_json)
@@ -81,11 +81,9 @@ class Command(BaseCommand):
             if is_here:
                 services.run_reserve(run_id=run_id, is_reserved=True)
             return run_id
-        if not options["task"]:
-            raise CommandError("say what is to be done, or which run to --follow, --stop or --resume", returncode=EXIT_REFUSED)
         run = services.run_submit(
             project=project_named(options["project"]),
-            task=options["task"],
+            task=options["task"] or "",
             actor=actor(),
             is_reserved=is_here,
             **{name: options[name] for name in ("model", "controllers", "approvals")},

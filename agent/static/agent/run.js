@@ -1,14 +1,15 @@
 "use strict";
-// Shows a run as it goes: asks for the changing part every second until the run is over, but never while somebody types a reason.
+// Shows a run as it goes: asks every second for what changed until the run is over, but never while somebody types a reason.
 (() => {
   const place = document.getElementById("holdline-run");
-  const isOver = () => place.querySelector("[data-over='yes']") !== null;
+  const shown = () => place.querySelector(".holdline-run").dataset;
+  const isOver = () => shown().over === "yes";
   const isTyping = () => Array.from(place.querySelectorAll("input[type=text]")).some((field) => field === document.activeElement || field.value);
   const look = async () => {
     if (!isTyping()) {
       try {
-        const answer = await fetch(place.dataset.live, { credentials: "same-origin" });
-        if (answer.ok && !answer.redirected && !isTyping()) {
+        const answer = await fetch(`${place.dataset.live}?have=${shown().version}`, { credentials: "same-origin" });
+        if (answer.status === 200 && !answer.redirected && !isTyping()) {
           const old = place.querySelector(".holdline-lines");
           const atEnd = !old || old.scrollTop + old.clientHeight >= old.scrollHeight - 40;
           place.innerHTML = await answer.text();

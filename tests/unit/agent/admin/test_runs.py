@@ -2,6 +2,7 @@
 
 from datetime import timedelta
 from typing import Any
+from uuid import uuid4
 
 import pytest
 from django.contrib.auth import get_user_model
@@ -83,6 +84,51 @@ def test_an_approval_is_answered_on_the_page_and_the_run_goes_on(admin_client: C
     run.refresh_from_db()
     assert (approval.answer, approval.reason, approval.answered_by) == ("denied", "not today", "admin:admin")
     assert run.state == "queued"
+
+
+def test_the_live_part_is_sent_only_when_it_has_changed(admin_client: Client, project: Project) -> None:
+    run = run_of(project)
+    have = admin_client.get(url("live", run.pk)).context["version"]
+    assert admin_client.get(url("live", run.pk), {"have": have}).status_code == 204
+    asked(run)
+    assert admin_client.get(url("live", run.pk), {"have": have}).status_code == 200
+
+
+def test_a_run_that_is_over_goes_on_with_what_the_model_is_told(admin_client: Client, project: Project) -> None:
+    run = run_of(project)
+    for _ in range(2):
+        refused = admin_client.post(url("resume", run.pk), follow=True)
+        assert ("RUN_ACTIVE" in refused.content.decode()) == (run.state == "queued")
+        AgentRun.objects.filter(id=run.id).update(state="failed", stop_reason="max_steps", ended_at=timezone.now())
+        run.refresh_from_db()
+    assert run.state == "failed"
+    admin_client.post(url("resume", run.pk), {"said": "take your time"})
+    run.refresh_from_db()
+    assert (run.state, run.stop_reason, run.ended_at, run.said_next) == ("queued", "", None, ["take your time"])
+
+
+def test_limits_and_controllers_are_the_runs_own(admin_client: Client, project: Project) -> None:
+    form = {"project": project.pk, "task": "x", "controllers": "host", "max_steps": "7", "max_cost_cents": "0"}
+    admin_client.post(url("new"), form)
+    run = AgentRun.objects.get()
+    assert (run.controllers, run.max_steps, run.max_cost_cents, run.max_tokens) == (["host"], 7, 0, 2_000_000)
+    for wrong in ({"controllers": "nix"}, {"max_steps": "0"}, {"max_run_seconds": "-1"}):
+        assert b"INVALID_ARGUMENT" in admin_client.post(url("new"), form | wrong).content
+
+
+def test_a_run_without_a_host_that_is_there_is_refused(admin_client: Client, project: Project) -> None:
+    Controller.objects.update(lease_expires_at=timezone.now())
+    assert b"CONTROLLER_OFFLINE" in admin_client.post(url("new"), {"project": project.pk, "task": "x"}).content
+    Controller.objects.update(revoked_at=timezone.now())
+    assert b"NO_CONTROLLER" in admin_client.post(url("new"), {"project": project.pk, "task": "x"}).content
+    assert not AgentRun.objects.exists()
+
+
+def test_a_run_whose_worker_is_gone_is_stopped_at_once(admin_client: Client, project: Project) -> None:
+    run = run_of(project, state="running", lease=uuid4(), lease_expires_at=timezone.now() - timedelta(seconds=1), is_reserved=True)
+    admin_client.post(url("stop", run.pk))
+    run.refresh_from_db()
+    assert run.state == "stopped"
 
 
 def test_a_run_nobody_works_on_is_stopped_at_once(admin_client: Client, project: Project) -> None:
