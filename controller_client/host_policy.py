@@ -21,6 +21,7 @@ from controller_client.command_policy.shell_grammar import CommandPlan, Pipeline
 from controller_client.command_policy.typed_lines import check_input, check_script, is_builtin_like_program
 from controller_client.policy_file import PolicyFile
 from controller_client.program_files import is_same_program, real_file
+from controller_client.protocol.limits import MAX_RING_BYTES, MAX_TERMINAL_SIZE
 from controller_client.protocol.messages import Admission, Failure, ProjectRules, RunCommand, SendInput, StartInteractiveCmd
 from controller_client.resource_limits import lowest
 from controller_client.start_failure import StartFailed
@@ -53,9 +54,10 @@ class HostPolicy:
         return _STOPPED if any(map(os.path.lexists, self._stops)) else None
 
     def admit(self, start: Start) -> Start:
-        """The start as its holder does it. Raises StartFailed, COMMAND_NOT_ALLOWED, ENV_NOT_ALLOWED, PROGRAM_NOT_FOUND, HOST_STOPPED."""
+        """The start as its holder does it. Raises StartFailed with the code of whatever forbids it."""
         if (failure := self.stopped) is not None:
             raise StartFailed(failure.code, failure.message)
+        _check_size(start)
         keeps_user = any(file.keeps_user for file in self._files)
         start = msgspec.structs.replace(start, limits=reduce(lowest, (file.limits for file in self._files), start.limits))
         roots = [list(roots) for roots in (*(file.directories for file in self._files), start.rules.directories) if roots is not None]
@@ -151,6 +153,13 @@ def _plan_of(start: StartInteractiveCmd | RunCommand) -> CommandPlan:
 
 def _input_of(start: StartInteractiveCmd | RunCommand) -> bytes:
     return start.input if isinstance(start, RunCommand) else start.stdin_data
+
+
+def _check_size(start: StartInteractiveCmd | RunCommand) -> None:
+    """A holder that died of its numbers, or kept more than there is memory for, would be a server's doing."""
+    sizes = (start.rows, start.cols) if isinstance(start, StartInteractiveCmd) else ()
+    if not (1 <= start.ring_bytes <= MAX_RING_BYTES and all(1 <= size <= MAX_TERMINAL_SIZE for size in sizes)):
+        raise StartFailed("START_FAILED", "the terminal or what is to be kept of the output is not of a possible size")
 
 
 def _check_environment(additions: dict[str, str]) -> None:

@@ -19,6 +19,7 @@ from controller_client.output_pump import OutputPump
 from controller_client.pipe_target import STDIN_CLOSED, PipeTarget
 from controller_client.process import Process
 from controller_client.program_start import start_program
+from controller_client.protocol.limits import MAX_TERMINAL_SIZE
 from controller_client.protocol.messages import (
     CommandAck,
     Failure,
@@ -240,8 +241,8 @@ class InteractiveSession:
             failure = _ENDED
         elif self._process.io_mode == "pipe":
             failure = _NO_TERMINAL
-        elif not (0 < command.rows < 1 << 16 and 0 < command.cols < 1 << 16):
-            failure = Failure(code="BAD_SIZE", message="rows and columns are from 1 to 65535")
+        elif not (0 < command.rows <= MAX_TERMINAL_SIZE and 0 < command.cols <= MAX_TERMINAL_SIZE):
+            failure = Failure(code="BAD_SIZE", message=f"rows and columns are from 1 to {MAX_TERMINAL_SIZE}")
         else:
             if self._watcher is not None:
                 self._watcher.before_resize()

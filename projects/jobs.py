@@ -12,7 +12,7 @@ from uuid import UUID
 
 from django.utils import timezone
 
-from controller_client.protocol.limits import RING_BYTES, START_TTL_SECONDS
+from controller_client.protocol.limits import MAX_RING_BYTES, RING_BYTES, START_TTL_SECONDS
 from controller_client.protocol.messages import StartInteractiveCmd, Stream
 from projects import dispatch, output_log, policy, session_actions
 from projects.audit_log import audit
@@ -34,7 +34,7 @@ DEFAULT_TIMEOUT_SECONDS: Final = 30.0
 MAX_TIMEOUT_SECONDS: Final = 3600.0
 DEFAULT_BUFFER_BYTES: Final = 10 * 1024 * 1024
 MIN_BUFFER_BYTES: Final = 1024
-MAX_BUFFER_BYTES: Final = 100 * 1024 * 1024
+MAX_BUFFER_BYTES: Final = MAX_RING_BYTES
 _KIND = CommandSession.Kind
 # An interactive session's transcript is not taken away by time.
 

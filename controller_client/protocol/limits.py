@@ -24,6 +24,8 @@ SESSION_WINDOW_BYTES: Final = 256 * 1024
 CONNECTION_WINDOW_BYTES: Final = 512 * 1024
 # Output a session keeps on the host until the server has committed it.
 RING_BYTES: Final = 10 * 1024 * 1024
+MAX_RING_BYTES: Final = 100 * 1024 * 1024
+MAX_TERMINAL_SIZE: Final = 65535
 # How long output may wait in the holder to travel with its neighbours.
 COALESCE_SECONDS: Final = 0.020
 

@@ -98,6 +98,11 @@ async def test_what_the_hosts_policy_does_not_allow_is_not_done_however_it_is_as
         {"argv": ["cat\0id"]},
         {"argv": []},
         {"argv": ["id"], "limits": ResourceLimits(processes=10**9)},
+        {"argv": ["cat"], "rows": 10**8},
+        {"argv": ["cat"], "cols": 0},
+        {"argv": ["cat"], "ring_bytes": 10**15},
+        {"argv": ["cat"], "ring_bytes": -5},
+        {"argv": ["cat"], "env": {"LANGUAGE": "../../../tmp/x"}},
     ]
     starts = [
         StartInteractiveCmd(seq=10 + number, session_id=str(uuid4()), **{"cwd": work, **fields}) for number, fields in enumerate(asked)

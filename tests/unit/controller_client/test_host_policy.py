@@ -9,6 +9,7 @@ import pytest
 from controller_client.command_policy.allowlist import Allowlist
 from controller_client.host_policy import RUNNER, HostPolicy
 from controller_client.policy_file import PolicyFile
+from controller_client.protocol.limits import MAX_RING_BYTES
 from controller_client.protocol.messages import (
     Admission,
     Failure,
@@ -83,6 +84,11 @@ def test_words_without_a_shell_are_held_to_the_list_as_well(programs: Path) -> N
         assert _refusal(policy, _start(argv=argv)).code == "COMMAND_NOT_ALLOWED"
     assert _refusal(policy, RunCommand(seq=1, session_id="s", argv=["id"])).code == "COMMAND_NOT_ALLOWED"
     assert _refusal(policy, _start()).code == "COMMAND_NOT_ALLOWED"
+
+
+@pytest.mark.parametrize("numbers", [{"rows": 0}, {"cols": 65536}, {"ring_bytes": 0}, {"ring_bytes": MAX_RING_BYTES + 1}])
+def test_a_start_of_impossible_size_is_refused_before_anything_runs(numbers: dict[str, int]) -> None:
+    assert _refusal(HostPolicy(), _start("cat", **numbers)).code == "START_FAILED"
 
 
 def test_what_a_server_says_the_host_decided_does_not_count(programs: Path) -> None:
