@@ -22,6 +22,7 @@ from controller_client.log_paths import make_managed_directory
 from controller_client.policy_file import load_policy_files, stop_files
 from controller_client.protocol.limits import SUPPORTED_VERSIONS, CloseCode
 from controller_client.protocol.messages import Draining, FromServer, Hello, Ping, SessionSummary
+from controller_client.resource_limits import forbid_core_files
 from controller_client.router import InteractiveSessionManager
 from controller_client.spawner_client import Spawner
 
@@ -34,6 +35,8 @@ CAPABILITIES = ["pty", "pipe", "run_command", "limits", "files"]
 async def run_daemon(config: DaemonConfig) -> None:
     """Run until SIGTERM or SIGINT. Raises ConfigurationError before anything is started."""
     policy = HostPolicy(load_policy_files(config.policy_file, config.state_dir), stop_files(config.state_dir))
+    # Secrets pass through here.
+    forbid_core_files()
     # Held by the open descriptor; the kernel lets go of it however this process ends.
     lock_state_dir(config.state_dir)
     identity = host_identity(config.state_dir)

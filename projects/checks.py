@@ -7,6 +7,8 @@ from django.core import checks
 
 from projects.conf import conf
 
+REVOCATION_LOOK_SECONDS = 2.0
+
 
 @checks.register()
 def check_encryption_keys(**_kwargs: Any) -> list[checks.CheckMessage]:
@@ -35,3 +37,12 @@ def check_waits(**_kwargs: Any) -> list[checks.CheckMessage]:
     if conf.max_wait_seconds <= 55:
         return []
     return [checks.Warning("Calls may wait longer than clients do.", hint="Set HOLDLINE_MAX_WAIT_SECONDS to 30.", id="holdline.W001")]
+
+
+@checks.register()
+def check_revocations(**_kwargs: Any) -> list[checks.CheckMessage]:
+    """A revocation closes connections within 5 s without any doorbell: a look, what it takes, and a close that nobody answers."""
+    if conf.safety_net_seconds <= REVOCATION_LOOK_SECONDS:
+        return []
+    hint = f"Keep HOLDLINE_SAFETY_NET_SECONDS at {REVOCATION_LOOK_SECONDS:g} or below."
+    return [checks.Warning("Connections of what was revoked may stay open for more than 5 s.", hint=hint, id="holdline.W002")]

@@ -152,6 +152,11 @@ class Conf:
         return tuple(settings.ENCRYPTION_KEYS)
 
     @property
+    def max_calls_per_token(self) -> int:
+        """MAX_CALLS_PER_TOKEN: calls of one API token that a process answers at the same time, those that wait among them."""
+        return int(settings.MAX_CALLS_PER_TOKEN)
+
+    @property
     def enrolment_approval(self) -> bool:
         """ENROLMENT_APPROVAL: whether a host that enrols itself is served only after an operator has let it in."""
         return bool(settings.ENROLMENT_APPROVAL)

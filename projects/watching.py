@@ -4,6 +4,7 @@ Whoever set ``REPORT`` is told once a second how far the session is. Only then d
 """
 
 import asyncio
+from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -14,6 +15,7 @@ from uuid import UUID
 from django.db import connection
 
 from projects import draining, metrics
+from projects.account_errors import RateLimited
 from projects.authentication import Caller, check_caller
 from projects.conf import conf
 from projects.database import at_length, in_database
@@ -40,17 +42,25 @@ class Progress:
 
 REPORT: ContextVar[Callable[[Progress], Awaitable[None]] | None] = ContextVar("REPORT", default=None)
 """Set by a face whose caller asked for progress; for the calls made in its context."""
+# Calls that are being answered by this process, by token.
+_calls: Counter[UUID | None] = Counter()
 _CALLER: ContextVar[Caller | None] = ContextVar("_CALLER", default=None)
 
 
 @contextmanager
 def calling(caller: Caller) -> Iterator[None]:
-    """Waits in the block are those of ``caller``, and end with its token."""
+    """Waits in the block are those of ``caller``, and end with its token. Raises RateLimited if too many of its calls are here already."""
+    if _calls[caller.token_id] >= conf.max_calls_per_token and caller.token_id is not None:
+        raise RateLimited("calls at the same time", 1.0)
+    _calls[caller.token_id] += 1
     token = _CALLER.set(caller)
     try:
         yield
     finally:
         _CALLER.reset(token)
+        _calls[caller.token_id] -= 1
+        if not _calls[caller.token_id]:
+            del _calls[caller.token_id]
 
 
 async def watch(bell: Doorbell, look: Callable[[bool], T | None], wait_seconds: float, *, look_first: bool, is_long: bool = False) -> T:

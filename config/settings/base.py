@@ -59,6 +59,8 @@ AUDIT_RETENTION_SECONDS = environment.seconds("HOLDLINE_AUDIT_RETENTION_SECONDS"
 STARTS_PER_MINUTE = environment.number("HOLDLINE_STARTS_PER_MINUTE", 6000)
 INPUT_BYTES_PER_MINUTE = environment.number("HOLDLINE_INPUT_BYTES_PER_MINUTE", 64 * 1024 * 1024)
 LOGIN_FAILURES_PER_MINUTE = environment.number("HOLDLINE_LOGIN_FAILURES_PER_MINUTE", 30)
+# Calls of one API token that a process answers at the same time, those that wait among them.
+MAX_CALLS_PER_TOKEN = environment.number("HOLDLINE_MAX_CALLS_PER_TOKEN", 2000, at_least=1)
 # Whether a host that enrols itself is served only after an operator has let it in.
 ENROLMENT_APPROVAL = environment.flag("HOLDLINE_ENROLMENT_APPROVAL", default=False)
 # One-shots of one project that may run at the same time.

@@ -225,8 +225,8 @@ class _Batch:
             duration_seconds=message.duration_seconds,
             duration_ms=round(min(max(0.0, message.duration_seconds * 1000), MAX_DURATION_MS)),
             end_reason=message.end_reason,
-            # A caller who sent a signal that the program survived did not end it.
-            ended_by=_ENDED_BY.get(message.end_reason) or session.ended_by,
+            # A caller who sent a signal that the program survived did not end it. Whom no caller ended, its host did (strict recording).
+            ended_by=_ENDED_BY.get(message.end_reason) or session.ended_by or "host",
             exit_code=message.exit_code,
             signal=stored_text(message.signal or "", 16),
             survivors=stored_list(message.survivors, MAX_NOTES, MAX_NOTE_CHARS),

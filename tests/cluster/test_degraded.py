@@ -2,6 +2,8 @@
 
 import asyncio
 import json
+import subprocess
+import sys
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
@@ -10,8 +12,12 @@ from typing import Any
 import httpx2
 import pytest
 
+from controller_client.protocol.limits import CloseCode
+from projects.errors import StorageUnavailable
 from tests.support.cluster import Backends, Cluster
 from tests.support.mcp_requests import modern
+from tests.support.scripted_controller import scripted_controller
+from tests.support.stack import PROJECT_ROOT
 from tests.support.waiting import await_until
 
 pytestmark = pytest.mark.fault
@@ -91,3 +97,60 @@ async def test_servers_find_their_database_and_redis_whenever_these_come_and_go(
     await _await_readiness(alone, _WHOLE)
     await _turns(alone)
     assert all(process.poll() is None for process in alone.server_processes()), "the same processes all the time"
+
+
+async def _status(cluster: Cluster, path: str, *, number: int = 0, **request: Any) -> int:
+    async with httpx2.AsyncClient(timeout=90) as http:
+        return (await http.request("POST", f"http://127.0.0.1:{cluster.worker_ports[number]}{path}", **request)).status_code
+
+
+async def _call_status(cluster: Cluster, token: str, tool: str = "list_controllers", arguments: dict[str, Any] | None = None) -> int:
+    body, headers = modern(tool, arguments)
+    shown = {**headers, "accept": "application/json, text/event-stream", "authorization": f"Bearer {token}"}
+    return await _status(cluster, "/mcp", json=body, headers=shown)
+
+
+async def _how_a_socket_ends(cluster: Cluster) -> tuple[int | None, list[str]]:
+    """Close code and errors that a daemon with the right credential is told."""
+    async with scripted_controller(cluster.worker_ports[0], cluster.provisioned.credential) as daemon:
+        return await daemon.closed(), [error.code for error in daemon.errors]
+
+
+def _manage(cluster: Cluster, *arguments: str) -> str:
+    environment = cluster.server_environment(DJANGO_SETTINGS_MODULE="config.settings.base")
+    command = [sys.executable, "manage.py", *arguments]
+    return subprocess.run(command, cwd=PROJECT_ROOT, env=environment, capture_output=True, text=True, check=True).stdout.strip()
+
+
+@pytest.mark.timeout(600)
+async def test_without_a_database_nobody_is_let_in_and_without_redis_nobody_more_than_before(cluster: Cluster) -> None:
+    """What cannot be checked is refused; what was refused with both stays refused with one."""
+    good, backends = cluster.provisioned.token, cluster.backends
+    code, gone = _manage(cluster, "create_enrolment_code", "first", "late"), _manage(cluster, "create_api_token", "first", "--name", "gone")
+    _manage(cluster, "revoke", gone.split("_")[1])
+    sessions = "SELECT count(*) FROM projects_commandsession"
+    start = ("start_interactive_command", {"command": "true", "controller": cluster.provisioned.controller, "wait_seconds": 0})
+    before = cluster.database.rows(sessions)
+    enrol = {"json": {"code": code}, "headers": {"content-type": "application/json"}}
+    await asyncio.to_thread(backends.postgres.stop)
+    try:
+        for token in (good, gone, f"hl_{'0' * 16}_{'A' * 43}"):
+            assert await _call_status(cluster, token) == 503
+        assert await _call_status(cluster, good, *start) == 503
+        assert await _status(cluster, "/controllers/enrol", **enrol) == 503
+        assert await _how_a_socket_ends(cluster) == (CloseCode.GOING_AWAY, [StorageUnavailable.code])
+        login = {"data": {"username": "admin", "password": "x"}, "headers": {"cookie": "sessionid=" + "a" * 32}}
+        assert await _status(cluster, "/admin/login/", **login) >= 400
+    finally:
+        await asyncio.to_thread(backends.postgres.start)
+    await _await_readiness(cluster, _WHOLE)
+    assert cluster.database.rows(sessions) == before
+    await asyncio.to_thread(backends.redis.kill)
+    try:
+        await _await_readiness(cluster, _NO_REDIS)
+        assert [await _call_status(cluster, token) for token in (good, gone)] == [200, 401]
+        assert await _status(cluster, "/controllers/enrol", **enrol) == 200, "the code was not used up by what was refused"
+        assert await _status(cluster, "/controllers/enrol", **enrol) == 403
+    finally:
+        await asyncio.to_thread(backends.redis.start)
+    await _await_readiness(cluster, _WHOLE)

@@ -48,3 +48,28 @@ async def test_output_that_cannot_be_stored_is_logged_and_stored_later(
     assert (answer["exit_code"], answer["stdout_truncated"]) == (0, False)
     await own_stack.database.await_verified(token)
     assert "the connection is dead" not in (own_stack.root / "daemon.log").read_text(), "a failed connection is closed, not left behind"
+
+
+@pytest.mark.sqlite
+async def test_under_strict_recording_a_program_whose_output_cannot_be_stored_is_ended_and_one_that_says_nothing_is_not(
+    own_stack: Stack, tmp_path: Path
+) -> None:
+    own_stack.database.execute("UPDATE projects_project SET strict_seconds = 3 WHERE name = 'first'")
+    steps, stop = tmp_path / "steps", tmp_path / "stop"
+    stop.touch()
+    speaking = f"i=0; while [ -e {stop} ]; do i=$((i+1)); echo line $i; echo $i > {steps}; sleep 0.1; done"
+    async with own_stack.caller() as caller:
+        silent = (await caller.call("run_command", command="sleep 600", timeout=600))["token"]
+        token = (await caller.call("run_command", command=speaking, timeout=600))["token"]
+        await await_until(lambda: int(own_stack.database.session(token, "stdout_next_offset")[0]) > 0, 60, "output to be stored")
+        own_stack.database.execute(_AWAY[0])
+        await await_until(lambda: not own_stack.program_pids(token), 60, "the program to be ended by its host")
+        own_stack.database.execute(_AWAY[1])
+        await await_until(lambda: own_stack.database.state(token) == "TERMINATED", 60, "the end to be stored")
+        answer = await caller.call("query_command_status", token=token)
+        assert own_stack.program_pids(silent)
+    notes, ended_by = own_stack.database.session(token, "notes", "ended_by")
+    assert ("unrecorded" in notes, ended_by) == (True, "host")
+    last = int(steps.read_text())
+    assert answer["stdout"].splitlines()[:last] == [f"line {number}" for number in range(1, last + 1)]
+    await own_stack.database.await_verified(token)

@@ -3,12 +3,13 @@
 Each search has a positive control: a word that was typed where everybody may see it is found by it.
 """
 
+import asyncio
 import json
 import re
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,15 +19,21 @@ import pytest
 
 from controller_client.output_mask import forms_of
 from tests.support.accounts import Account, requires
+from tests.support.agent_commands import RunRows, submitter
+from tests.support.agent_fixtures import RUN_SECONDS
 from tests.support.cluster import running_backends, running_cluster
 from tests.support.mcp_client import Caller, Terminal
+from tests.support.model_server import ModelServer, Says, Seen, call, done, in_turn
+from tests.support.processes import descendants_of
 from tests.support.redis_monitor import Traffic, monitored
 from tests.support.redis_server import Redis
 from tests.support.stack import PROJECT_ROOT, Stack, running_stack
+from tests.support.waiting import wait_until
 
 CANARY = "canary-4711-in-the-open"
 # Reads a hidden line and shows it in every way it should not.
-LEAKY = """bash -c 'read -p "Say: " word; read -r -s -p "Password: " s; echo; echo "<$s>"; printf %s "$s" | base64; read -p "Done? " x'"""
+_SHOWS = """read -p "Say: " word; read -r -s -p "Password: " s; echo; echo "<$s>"; printf %s "$s" | base64; read -p "Done? " x"""
+LEAKY = f"bash -c '{_SHOWS}' {CANARY}"
 
 
 @dataclass
@@ -37,24 +44,32 @@ class Ground:
     folders: list[Path]
     redis: Redis
     traffic: Traffic
+    models: ModelServer
+
+    def processes(self, *sessions: Terminal) -> set[int]:
+        """Everything of ours that runs: servers, daemon, holders, programs, and what they started."""
+        holders = {pid for session in sessions if (pid := self.stack.holder_pid(session.session_id)) is not None}
+        ours = holders | {*self.stack.process_ids(), *self.stack.daemon_pids()}
+        return ours | {below for pid in ours for below in descendants_of(pid)}
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
-def ground(request: pytest.FixtureRequest, sudoer: Account) -> Iterator[Ground]:
+def ground(request: pytest.FixtureRequest, sudoer: Account, models: ModelServer) -> Iterator[Ground]:
     """A stack on either database, with Redis, whose daemon runs as somebody who has to give sudo a password."""
     requires("sudo", "redis-server")
+    environment = {**models.environment, "HOLDLINE_AGENT_APPROVALS": "auto", "HOLDLINE_AGENT_POLL_SECONDS": "0.1"}
     with ExitStack() as on_exit:
         if request.param == "sqlite":
             redis = Redis().start()
             on_exit.callback(redis.remove)
             traffic = on_exit.enter_context(monitored(redis))
-            stack = on_exit.enter_context(running_stack(account=sudoer, server_environment={"REDIS_URL": redis.url}))
-            yield Ground(stack, [stack.root, redis.root], redis, traffic)
+            stack = on_exit.enter_context(running_stack(account=sudoer, server_environment={**environment, "REDIS_URL": redis.url}))
+            yield Ground(stack, [stack.root, redis.root], redis, traffic, models)
         else:
             backends = on_exit.enter_context(running_backends())
             traffic = on_exit.enter_context(monitored(backends.redis))
-            stack = on_exit.enter_context(running_cluster(account=sudoer, backends=backends))
-            yield Ground(stack, [stack.root, backends.redis.root, backends.postgres.root], backends.redis, traffic)
+            stack = on_exit.enter_context(running_cluster(account=sudoer, backends=backends, server_environment=environment))
+            yield Ground(stack, [stack.root, backends.redis.root, backends.postgres.root], backends.redis, traffic, models)
 
 
 def _manage(stack: Stack, *arguments: str, value: str = "") -> str:
@@ -109,6 +124,33 @@ async def _sudo_turn(caller: Caller) -> Terminal:
     return session
 
 
+def _agent_turn(ground: Ground) -> RunRows:
+    """A model that answers sudo by the secret's name; the run is over."""
+
+    def answers_sudo(seen: Seen) -> Says:
+        if run.results[0]["prompt"]["kind"] != "secret":
+            return done("sudo did not ask", success=False)
+        return call("send_command_input", session_id=run.results[0]["session_id"], secret="sudo", wait_seconds=30)
+
+    begins = call("start_interactive_command", command="sudo -k id", wait_seconds=30)
+    ground.models.scripts["sudo"] = in_turn(begins, answers_sudo, lambda seen: done(success="uid=0" in seen.last))
+    with submitter(ground.stack) as runs:
+        run = runs.submit("openai:sudo", task=f"become root, {CANARY}")
+        wait_until(lambda: run.is_over, RUN_SECONDS, "the run to end")
+    assert (run.end, bool(run.run["is_successful"])) == (("finished", "done"), True)
+    return run
+
+
+def _told_of_processes(pids: set[int]) -> str:
+    """What the kernel tells everybody of the same user about them."""
+    told = []
+    for pid in pids:
+        for name in ("cmdline", "environ", "comm", "stat", "limits"):
+            with suppress(OSError):
+                told.append(Path(f"/proc/{pid}/{name}").read_bytes().decode(errors="replace"))
+    return "\n".join(told)
+
+
 async def _everything_tools_say(caller: Caller, *sessions: Terminal) -> str:
     answers: list[Any] = [await caller.call("list_sessions"), await caller.call("list_controllers")]
     for session in sessions:
@@ -143,6 +185,7 @@ def _every_page(stack: Stack, limit: int = 80) -> dict[str, str]:
     return pages
 
 
+@pytest.mark.timeout(600)
 async def test_a_password_given_by_name_is_kept_and_shown_nowhere(ground: Ground, sudoer: Account) -> None:
     stack, password = ground.stack, sudoer.password
     said = _manage(stack, "set_secret", "first", "sudo", "--controller", "host", value=password + "\n")
@@ -150,6 +193,9 @@ async def test_a_password_given_by_name_is_kept_and_shown_nowhere(ground: Ground
         leaky = await _leaky_turn(caller)
         sudo = await _sudo_turn(caller)
         answers = await _everything_tools_say(caller, leaky, sudo)
+        run = await asyncio.to_thread(_agent_turn, ground)
+        kernel = _told_of_processes(ground.processes(leaky))
+        holder_limits = _told_of_processes({stack.holder_pid(leaky.session_id) or 0, *stack.daemon_pids()})
         # Now, while one session still runs: its ring and its directory are there.
         found, control = _files_with(ground.folders, password), _files_with(ground.folders, CANARY)
         pages = _every_page(stack)
@@ -158,11 +204,19 @@ async def test_a_password_given_by_name_is_kept_and_shown_nowhere(ground: Ground
     assert found == set()
     assert _files_with(ground.folders, password) == set()
     assert not [url for url, page in pages.items() if _is_in(password, page)]
-    for place in (said, answers, ground.traffic.text):
+    exported = _manage(stack, "export_audit")
+    figures = httpx2.get(f"http://127.0.0.1:{getattr(stack, 'worker_ports', [stack.port])[0]}/metrics").text
+    agent = json.dumps([run.run, run.steps, run.approvals, [vars(seen) for seen in ground.models.requests["sudo"]]], default=str)
+    for place in (said, answers, ground.traffic.text, kernel, exported, figures, agent):
         assert not _is_in(password, place)
+    sizes = re.findall(r"^Max core file size +(\S+)", holder_limits, re.MULTILINE)
+    assert len(sizes) >= 2
+    assert set(sizes) == {"0"}, "no process that had it can leave its memory in a file"
     # The searches would have found it.
     assert any("/data/db.sqlite3" in name or "-postgres-" in name for name in control)
-    assert _is_in(CANARY, answers)
+    for place in (answers, kernel, exported, agent):
+        assert _is_in(CANARY, place)
+    assert "holdline_" in figures
     assert _is_in(CANARY, ground.traffic.text)
     assert any(_is_in(CANARY, page) for page in pages.values())
     assert any("/secret/" in url and "change" in url for url in pages)

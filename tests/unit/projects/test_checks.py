@@ -21,6 +21,7 @@ def test_the_tests_own_configuration_has_nothing_wrong_with_it() -> None:
         ({"HEARTBEAT_SECONDS": 30.0}, "holdline.E002"),
         ({"LEASE_SECONDS": 5.0}, "holdline.E002"),
         ({"MAX_WAIT_SECONDS": 120.0}, "holdline.W001"),
+        ({"SAFETY_NET_SECONDS": 10.0}, "holdline.W002"),
     ],
 )
 def test_each_mistake_has_its_own_id(settings: Any, changed: dict[str, Any], check_id: str) -> None:

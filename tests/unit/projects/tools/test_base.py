@@ -1,5 +1,6 @@
 """The one way to call a tool: whatever goes wrong is the one error body, and no value is repeated in it."""
 
+import asyncio
 import json
 from datetime import UTC, datetime
 from typing import Annotated, Any
@@ -131,3 +132,22 @@ def test_schemas_have_no_references_and_no_generated_titles() -> None:
     assert tool.input_schema["additionalProperties"] is False
     assert tool.codes == tuple(sorted({"SESSION_NOT_FOUND", *errors.InputRefused.HINTS}))
     assert set(COMMON_CODES).isdisjoint(tool.codes)
+
+
+async def test_a_token_cannot_have_more_calls_at_once_than_it_may_and_others_go_on(settings: Any) -> None:
+    settings.MAX_CALLS_PER_TOKEN = 2
+    goes_on = asyncio.Event()
+
+    async def waits(arguments: _Input, caller: Caller) -> dict[str, Any]:
+        await goes_on.wait()
+        return await _echo(arguments, caller)
+
+    tool, arguments = _tool(waits), {"session_id": str(uuid4())}
+    greedy, other = (Caller(uuid4(), "token:x", frozenset({"session:read"}), token_id=uuid4()) for _ in range(2))
+    waiting = [asyncio.create_task(tool.call(arguments, caller)) for caller in (greedy, greedy, other)]
+    await asyncio.sleep(0)
+    refused = await tool.call(arguments, greedy)
+    assert (refused.body["code"], refused.body["retry_after_seconds"]) == ("RATE_LIMITED", 1)
+    goes_on.set()
+    assert [outcome.is_error for outcome in await asyncio.gather(*waiting)] == [False] * 3
+    assert not (await tool.call(arguments, greedy)).is_error
