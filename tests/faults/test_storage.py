@@ -2,8 +2,12 @@
 
 from pathlib import Path
 
+import httpx2
 import pytest
 
+from controller_client.protocol.limits import CloseCode
+from tests.support.mcp_requests import modern
+from tests.support.scripted_controller import scripted_controller
 from tests.support.stack import Stack
 from tests.support.waiting import await_until
 
@@ -73,3 +77,16 @@ async def test_under_strict_recording_a_program_whose_output_cannot_be_stored_is
     last = int(steps.read_text())
     assert answer["stdout"].splitlines()[:last] == [f"line {number}" for number in range(1, last + 1)]
     await own_stack.database.await_verified(token)
+
+
+@pytest.mark.sqlite
+async def test_who_cannot_be_looked_up_is_not_let_in(own_stack: Stack) -> None:
+    for table in ("projects_apitoken", "projects_controllercredential"):
+        own_stack.database.execute(f"ALTER TABLE {table} RENAME TO {table}_away")
+    body, headers = modern("list_controllers")
+    shown = {**headers, "accept": "application/json, text/event-stream", "authorization": f"Bearer {own_stack.provisioned.token}"}
+    async with httpx2.AsyncClient(timeout=60) as http:
+        answer = await http.post(own_stack.url, json=body, headers=shown)
+    assert (answer.status_code, "retry-after" in answer.headers) == (503, True)
+    async with scripted_controller(own_stack.port, own_stack.provisioned.credential) as daemon:
+        assert await daemon.closed() == CloseCode.GOING_AWAY

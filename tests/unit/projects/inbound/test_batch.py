@@ -170,7 +170,12 @@ def test_a_failed_start_is_an_end_the_host_may_forget(controller: Controller, co
 @pytest.mark.requirement("S3.R3.1")
 @pytest.mark.parametrize(
     ("reason", "state", "ended_by"),
-    [("exited", "EXITED", "program"), ("terminated", "TERMINATED", "host"), ("timed_out", "TIMED_OUT", "lifetime"), ("lost", "LOST", "host")],
+    [
+        ("exited", "EXITED", "program"),
+        ("terminated", "TERMINATED", "host"),
+        ("timed_out", "TIMED_OUT", "lifetime"),
+        ("lost", "LOST", "host"),
+    ],
 )
 def test_done_ends_a_session_and_settles_what_was_open(
     controller: Controller, session: CommandSession, reason: Any, state: str, ended_by: str
