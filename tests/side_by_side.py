@@ -1,0 +1,96 @@
+"""All tests, as several runs of pytest side by side: most of what a test does is to wait. Each run has servers of its own.
+
+``python -m tests.side_by_side [arguments for each of them]``, the last stage of ``bin/test``. What a run said is printed when all are
+over: those that failed whole and last, and at the very end what failed in them.
+"""
+
+import re
+import subprocess
+import sys
+import tempfile
+import time
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+_OF_PROGRAMS_AND_FAULTS: Final = ("tests/programs", "tests/faults", "tests/cluster", "tests/browser")
+RUNS: Final = {
+    "cluster": ("-p", "tests.on_cluster"),
+    "programs and faults": _OF_PROGRAMS_AND_FAULTS,
+    # Whatever has no run of its own: nothing is forgotten.
+    "everything else": ("tests", *(f"--ignore={path}" for path in _OF_PROGRAMS_AND_FAULTS)),
+}
+_PROGRESS_SECONDS: Final = 60.0
+_SHARE: Final = re.compile(r"(\[ *\d+%\])$")
+_END: Final = re.compile(r"^=+ (.*) =+$")
+_FAILED: Final = re.compile(r"(FAILED|ERROR) ")
+
+
+@dataclass(frozen=True)
+class Run:
+    """One run of pytest, which writes into a file."""
+
+    name: str
+    log: Path
+    process: subprocess.Popen[bytes]
+
+    def lines(self) -> list[str]:
+        """What it said so far."""
+        return self.log.read_text(errors="replace").splitlines()
+
+    def progress(self) -> str:
+        """The share that is done, or how it ended."""
+        if self.process.poll() is None:
+            return self._last(_SHARE, "[  0%]")
+        return self._last(_END, f"exit code {self.process.returncode}")
+
+    def _last(self, pattern: re.Pattern[str], otherwise: str) -> str:
+        return next((found[1] for line in reversed(self.lines()) if (found := pattern.search(line))), otherwise)
+
+
+def _begun(name: str, directory: Path, arguments: list[str]) -> Run:
+    log = directory / name
+    command = [sys.executable, "-m", "pytest", *RUNS[name], *arguments]
+    with log.open("wb") as out:
+        return Run(name, log, subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT))
+
+
+def _wait(runs: list[Run]) -> None:
+    """Until all are over; says how far they are now and then."""
+    began = time.monotonic()
+    while unfinished := [run for run in runs if run.process.poll() is None]:
+        with suppress(subprocess.TimeoutExpired):
+            unfinished[0].process.wait(_PROGRESS_SECONDS)
+        shares = ", ".join(f"{run.name}: {run.progress()}" for run in runs)
+        sys.stdout.write(f"{time.monotonic() - began:5.0f} s  {shares}\n")
+        sys.stdout.flush()
+
+
+def _report(runs: list[Run]) -> None:
+    failed = [run for run in runs if run.process.returncode]
+    for run in runs:
+        shown = run.lines() if run in failed else [run.progress()]
+        sys.stdout.write("\n".join((f"==> {run.name}", *shown, "")))
+    for run in failed:
+        found = [line for line in run.lines() if _FAILED.match(line)]
+        sys.stdout.write("\n".join((f"==> failed: {run.name}, {run.progress()}", *found, "")))
+
+
+def main(arguments: list[str]) -> int:
+    """What to exit with."""
+    with tempfile.TemporaryDirectory(prefix="holdline-runs-") as directory:
+        runs = [_begun(name, Path(directory), arguments) for name in RUNS]
+        try:
+            _wait(runs)
+        finally:
+            # An interrupt from the terminal reached them too; each ends what it started.
+            for run in runs:
+                run.process.wait()
+        runs.sort(key=lambda run: run.process.returncode != 0)
+        _report(runs)
+        return int(any(run.process.returncode for run in runs))
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
