@@ -1,6 +1,7 @@
 """Ordinary users of the test machine, with passwords, and how to run a daemon as one of them."""
 
 import atexit
+import compileall
 import functools
 import importlib.util
 import os
@@ -100,12 +101,15 @@ def host_libraries() -> Path:
     atexit.register(shutil.rmtree, target, ignore_errors=True)
     target.chmod(0o755)
     source = Path(__file__).resolve().parents[2] / "controller_client"
-    shutil.copytree(source, target / "controller_client", ignore=shutil.ignore_patterns("build"))
+    # Compiled here: other runs may be writing their bytecode there right now, and the user may not write it.
+    sources = shutil.ignore_patterns("build", "__pycache__")
+    shutil.copytree(source, target / "controller_client", ignore=sources)
     for package in _HOST_PACKAGES:
         spec = importlib.util.find_spec(package)
         assert spec is not None
         assert spec.submodule_search_locations
-        shutil.copytree(spec.submodule_search_locations[0], target / package)
+        shutil.copytree(spec.submodule_search_locations[0], target / package, ignore=sources)
+    compileall.compile_dir(target, quiet=1)
     return target
 
 
