@@ -13,7 +13,7 @@ from tests.support.waiting import ConditionNotMetError, wait_until
 
 pytest_plugins = ["tests.support.agent_fixtures", "tests.support.fixtures", "tests.support.node_packages", "tests.support.no_skips"]
 
-_SETTLE_SECONDS = 3.0
+_SETTLE_SECONDS = 30.0
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -68,7 +68,7 @@ async def test_nothing_is_lost_when_the_server_is_killed_twice_and_the_daemon_on
     _wait_for_more(own_stack, session_id)
     await await_until(lambda: own_stack.database.state(session_id) == "EXITED", 60, "the program's end to be committed")
     await assert_whole(own_stack, session_id, lines, spawn_log)
-    await await_until(lambda: session_id not in own_stack.session_ids_on_host(), 10, "the host to forget the session")
+    await await_until(lambda: session_id not in own_stack.session_ids_on_host(), 30, "the host to forget the session")
 
 
 async def test_a_waiting_program_outlives_server_and_daemon_and_takes_the_next_line(own_stack: Stack) -> None:
@@ -97,7 +97,7 @@ async def test_a_program_that_ends_while_the_daemon_is_dead_is_reported_with_its
         program = own_stack.program_pids(session_id)
         own_stack.kill_daemon()
         go.touch()
-        await await_until(lambda: not any(map(is_running, program)), 10, "the program to end")
+        await await_until(lambda: not any(map(is_running, program)), 30, "the program to end")
         own_stack.start_daemon()
         await await_until(lambda: own_stack.database.state(session_id) == "EXITED", 20, "the end to be reported")
         assert own_stack.database.session(session_id, "exit_code") == (9,)
@@ -113,7 +113,7 @@ async def test_a_killed_holder_ends_its_session_as_lost_and_leaves_no_process(ow
         assert holder is not None
         send_signal(holder, signal.SIGKILL)
         await await_until(lambda: own_stack.database.state(session.session_id) == "LOST", 30, "the loss to be noticed")
-        await await_until(lambda: not own_stack.program_pids(session.session_id), 10, "the program to be ended")
+        await await_until(lambda: not own_stack.program_pids(session.session_id), 30, "the program to be ended")
         receipt = await caller.call("get_session", session_id=session.session_id)
         assert (receipt["state"], receipt["end_reason"]) == ("exited", "lost")
         async with caller.terminal("cat") as next_session:
@@ -130,4 +130,4 @@ async def test_holder_and_daemon_killed_together_are_noticed_at_the_next_start(o
         send_signal(holder, signal.SIGKILL)
         own_stack.start_daemon()
         await await_until(lambda: own_stack.database.state(session.session_id) == "LOST", 30, "the loss to be noticed")
-        await await_until(lambda: not own_stack.program_pids(session.session_id), 10, "the program to be ended")
+        await await_until(lambda: not own_stack.program_pids(session.session_id), 30, "the program to be ended")

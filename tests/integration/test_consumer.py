@@ -198,7 +198,7 @@ async def test_a_lost_stretch_is_stored_as_a_gap_and_output_goes_on_behind_it(se
         await host.hello(make_summary(session))
         gap = Gap(session_id=str(session.id), stream="stdout", from_offset=2, to_offset=10, reason="ring_overflow")
         await host.send(_output(session, 0, b"ab"), gap, _output(session, 10, b"kl"))
-        await await_until(lambda: _has_next_offset(session, 12), 10, "all of it to be committed")
+        await await_until(lambda: _has_next_offset(session, 12), 30, "all of it to be committed")
     found = await in_database(output_log.read, session.id, "stdout", 0, 100)
     assert found.data == b"abkl"
     assert [(g.from_offset, g.to_offset, g.reason) for g in found.gaps] == [(2, 10, "ring_overflow")]
@@ -250,7 +250,7 @@ async def test_a_ping_is_answered_and_the_lease_is_renewed_while_the_host_is_the
             lease = (await in_database(Controller.objects.get, id=controller.id)).lease_expires_at
             return lease is not None and first is not None and lease > first
 
-        await await_until(is_renewed, 10, "the lease to be renewed")
+        await await_until(is_renewed, 30, "the lease to be renewed")
 
 
 async def test_output_of_a_session_the_server_never_had_is_acknowledged_until_the_host_is_done_with_it(server: int) -> None:

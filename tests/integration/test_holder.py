@@ -112,7 +112,7 @@ async def test_done_is_told_to_every_daemon_until_it_is_acknowledged_then_nothin
     await first.done()
     await first.close()
     directory = host.directory(session_id)
-    recorded = await await_until(directory.read_done, 10, "the end to be on disk")
+    recorded = await await_until(directory.read_done, 30, "the end to be on disk")
     second = await host.talk(session_id)
     assert second.all_of(HolderHello)[0].summary.state == "done"
     second.attach()
@@ -120,7 +120,7 @@ async def test_done_is_told_to_every_daemon_until_it_is_acknowledged_then_nothin
     assert done == recorded
     assert second.output == b"bye\r\n"
     second.forget()
-    await await_until(lambda: not directory.path.exists(), 10, "the directory to be removed")
+    await await_until(lambda: not directory.path.exists(), 30, "the directory to be removed")
 
 
 async def test_bytes_that_were_acknowledged_and_are_asked_for_again_are_a_gap(host: HolderHost) -> None:
@@ -149,7 +149,7 @@ async def test_a_holder_does_not_start_a_program_that_was_declared_lost(host: Ho
     holder = host.holder_pid(session_id)
     directory = host.directory(session_id)
     os.kill(holder, 9)
-    await await_until(lambda: not directory.is_holder_alive(), 10, "the holder to die")
+    await await_until(lambda: not directory.is_holder_alive(), 30, "the holder to die")
     start = directory.read_start()
     assert start is not None
     directory.write_done(InteractiveCmdDone(session_id=session_id, end_reason="lost"))

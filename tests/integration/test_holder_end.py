@@ -103,7 +103,7 @@ async def test_the_whole_tree_goes_however_it_hides(host: HolderHost) -> None:
     talk = await host.run(argv=[sys.executable, "-c", TREE])
     await talk.shows(b"ready")
     holder = host.holder_pid(talk.session_id)
-    members = await await_until(lambda: _at_least_five(talk.session_id, holder), 10, "the tree to stand")
+    members = await await_until(lambda: _at_least_five(talk.session_id, holder), 30, "the tree to stand")
     await talk.terminate(grace_seconds=0.5)
     done = await talk.done()
     assert done.survivors == []
@@ -172,7 +172,7 @@ async def test_a_daemon_that_detached_itself_is_left_alone_and_named(host: Holde
     (pid,) = _left(talk)
     assert done.survivors == [f"sleep[{pid}]"]
     talk.forget()
-    await await_until(lambda: not host.directory(talk.session_id).path.exists(), 10, "the session to be forgotten")
+    await await_until(lambda: not host.directory(talk.session_id).path.exists(), 30, "the session to be forgotten")
     assert is_running(pid)
     assert kill_leftovers(talk.session_id) == []
     assert not is_running(pid)
@@ -189,10 +189,10 @@ async def test_a_program_that_ends_at_once_loses_none_of_its_output(host: Holder
 
 async def test_a_holder_that_is_killed_leaves_only_what_its_cookie_finds(host: HolderHost) -> None:
     talk = await host.run("bash -c 'trap \"\" HUP; setsid sleep 60 & sleep 60'")
-    await await_until(lambda: len(_left(talk)) >= 3, 10, "the tree to stand")
+    await await_until(lambda: len(_left(talk)) >= 3, 30, "the tree to stand")
     send_signal(host.holder_pid(talk.session_id), signal.SIGKILL)
     directory = host.directory(talk.session_id)
-    await await_until(lambda: not directory.is_holder_alive(), 10, "the holder to die")
+    await await_until(lambda: not directory.is_holder_alive(), 30, "the holder to die")
     assert _left(talk)
     assert kill_leftovers(talk.session_id) == []
     assert _left(talk) == []
@@ -203,7 +203,7 @@ async def test_orphans_are_reaped(host: HolderHost) -> None:
     await talk.prompt()
     holder = host.holder_pid(talk.session_id)
     children = Path(f"/proc/{holder}/task/{holder}/children")
-    await await_until(lambda: len(children.read_text().split()) == 1, 10, "the orphans to be reaped")
+    await await_until(lambda: len(children.read_text().split()) == 1, 30, "the orphans to be reaped")
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs another user")

@@ -119,4 +119,4 @@ async def test_a_program_is_in_its_sessions_group_its_holder_is_not_and_a_kill_l
         done = await talk.done()
         assert (done.end_reason, done.survivors) == ("terminated", [])
         assert [pid for pid in members if is_running(pid)] == []
-        await await_until(lambda: not group.path.exists(), 10, "the group to be removed")
+        await await_until(lambda: not group.path.exists(), 30, "the group to be removed")

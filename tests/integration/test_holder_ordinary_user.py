@@ -63,7 +63,7 @@ class UserHost:
         for talk in self.talks:
             talk.forget()
             directory = directory_of(self.state_dir, talk.session_id)
-            await await_until(lambda directory=directory: not directory.path.exists(), 10, "the session to be forgotten")
+            await await_until(lambda directory=directory: not directory.path.exists(), 30, "the session to be forgotten")
             await talk.close()
         self._requests.close()
         self._process.wait()
@@ -125,4 +125,4 @@ async def test_a_program_of_root_that_survives_everything_is_named(host: UserHos
     assert set(left) <= named
     for pid in left:
         send_signal(pid, signal.SIGKILL)
-    await await_until(lambda: not any(is_running(pid) for pid in left), 10, "the survivors to go")
+    await await_until(lambda: not any(is_running(pid) for pid in left), 30, "the survivors to go")

@@ -41,7 +41,7 @@ async def _failure(host: HolderHost, **start: Any) -> tuple[str, str | None]:
     assert talk.all_of(Started)[0].pid is None
     assert talk.all_of(HolderHello)[0].summary.pid is None
     talk.forget()
-    await await_until(lambda: not host.directory(talk.session_id).path.exists(), 10, "the session to be forgotten")
+    await await_until(lambda: not host.directory(talk.session_id).path.exists(), 30, "the session to be forgotten")
     assert talk.all_of(InteractiveCmdDone) == []
     return failure.code, failure.errno_name
 

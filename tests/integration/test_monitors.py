@@ -188,7 +188,7 @@ async def test_a_wait_ends_the_moment_something_is_written(stack: Stack, caller:
     log = new_log(stack, "before\n")
     session_id = await started(caller, log, start_at_end=True)
     waiting = asyncio.create_task(caller.call("get_session_updates", session_id=session_id, wait_seconds=25))
-    await await_until(lambda: stack.database.rows("SELECT 1 FROM projects_filerequest WHERE sent_epoch > 0"), 10, "the question")
+    await await_until(lambda: stack.database.rows("SELECT 1 FROM projects_filerequest WHERE sent_epoch > 0"), 30, "the question")
     with log.open("a") as file:
         file.write("after\n")
     result = await asyncio.wait_for(waiting, 15)

@@ -76,6 +76,6 @@ def test_a_state_directory_that_somebody_else_put_there_is_refused(tmp_path: Pat
         for name, make in (("dir", "mkdir -m 700"), ("link", "ln -s /root")):
             path = tmp_path / name
             subprocess.run([*other.as_user, "/bin/sh", "-c", f"{make} {path}"], check=True, cwd="/")
-            wait_until(lambda path=path: path.is_symlink() or path.exists(), 5, "it to be there")  # type: ignore[misc]
+            wait_until(lambda path=path: path.is_symlink() or path.exists(), 30, "it to be there")  # type: ignore[misc]
             with pytest.raises(ConfigurationError, match=r"another user|of its own"):
                 prepare_state_dir(path)

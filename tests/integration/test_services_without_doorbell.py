@@ -33,7 +33,7 @@ async def test_start_answer_and_terminate_from_another_process(stack: Stack) -> 
     assert ended["type"] == "CommandResult"
     assert ended["success"]
     assert {"stdout", "stderr", "return_code", "duration_ms"} <= set(ended)
-    await await_until(lambda: stack.database.state(started["session_id"]) == "TERMINATED", 10, "the end to be committed")
+    await await_until(lambda: stack.database.state(started["session_id"]) == "TERMINATED", 30, "the end to be committed")
 
 
 @pytest.fixture(scope="module")

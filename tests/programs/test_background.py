@@ -90,7 +90,7 @@ async def test_a_command_starts_in_the_directory_that_was_named(caller: Caller) 
 @pytest.mark.requirement("S0.R2.1")
 async def test_a_read_returns_what_was_printed_and_whether_it_still_runs(caller: Caller, stack: Stack) -> None:
     started = await caller.call("start_command", command='echo "hello"')
-    await await_until(lambda: stack.database.state(started["sessionId"]) == "EXITED", 10, "its end")
+    await await_until(lambda: stack.database.state(started["sessionId"]) == "EXITED", 30, "its end")
     answer = await caller.call("read_output", sessionId=started["sessionId"])
     assert "hello\n" in answer["stdout"]
     assert (answer["isActive"], answer["exitCode"]) == (False, 0)
@@ -228,11 +228,11 @@ async def test_a_running_process_is_terminated(caller: Caller, stack: Stack) -> 
     started = await caller.call("start_command", command="sleep 100")
     assert is_running(started["pid"])
     assert (await caller.call("stop_command", sessionId=started["sessionId"]))["success"] is True
-    await await_until(lambda: not is_running(started["pid"]), 5, "the process to be gone")
+    await await_until(lambda: not is_running(started["pid"]), 30, "the process to be gone")
     _, _, end = await _read_to_end(caller, started["sessionId"])
     assert (end["isActive"], end["signal"], end["endReason"]) == (False, "SIGTERM", "terminated")
     assert end["endedBy"].startswith("token:")
-    await await_until(lambda: not stack.program_pids(started["sessionId"]), 5, "its tree to be gone")
+    await await_until(lambda: not stack.program_pids(started["sessionId"]), 30, "its tree to be gone")
     assert (await caller.call("stop_command", sessionId=started["sessionId"]))["success"] is False
 
 
@@ -267,7 +267,7 @@ async def test_a_process_tree_that_ignores_sigterm_is_killed_after_its_grace(cal
     started = await caller.call("start_command", command=command, timeout=LONG_WAIT_MS)
     assert (await caller.call("stop_command", sessionId=started["sessionId"]))["success"] is True
     assert (await _read_to_end(caller, started["sessionId"]))[2]["signal"] == "SIGKILL"
-    await await_until(lambda: not stack.program_pids(started["sessionId"]), 5, "the whole tree to be gone")
+    await await_until(lambda: not stack.program_pids(started["sessionId"]), 30, "the whole tree to be gone")
 
 
 # ---- many, and abandoned ones ----------------------------------------------------------------------------------------------

@@ -219,7 +219,7 @@ async def test_output_stays_after_the_end_and_over_a_restart_until_it_expires() 
                 return bool((await _query(caller, token))["status"] == "not_found")
 
             await await_until(is_gone, 30, "the output to expire")
-            await await_until(lambda: stack.database.rows("SELECT count(*) FROM projects_outputchunk") == [(0,)], 10, "its bytes to go")
+            await await_until(lambda: stack.database.rows("SELECT count(*) FROM projects_outputchunk") == [(0,)], 30, "its bytes to go")
 
 
 # ---- compatibility ---------------------------------------------------------------------------------------------------------
@@ -311,7 +311,7 @@ async def test_a_job_whose_time_is_over_keeps_what_it_had_printed(caller: Caller
     assert time.monotonic() - before < 60
     assert (answer["stdout"], answer["stderr"], answer["timeout_occurred"]) == ("partial\n", "warning\n", True)
     assert answer["execution_time"] >= 1
-    await await_until(lambda: not stack.program_pids(token), 5, "the whole tree to be gone")
+    await await_until(lambda: not stack.program_pids(token), 30, "the whole tree to be gone")
 
 
 @pytest.mark.requirement("S4.R7.1")

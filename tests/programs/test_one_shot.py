@@ -60,7 +60,7 @@ async def test_a_program_that_waits_for_an_answer_is_ended_in_time_with_its_outp
     for text in (result["error"], result["hint"]):
         assert "start_command" in text
         assert "start_interactive_command" in text
-    await await_until(lambda: not stack.program_pids(result["session_id"]), 5, "the whole tree to be gone")
+    await await_until(lambda: not stack.program_pids(result["session_id"]), 30, "the whole tree to be gone")
 
 
 @pytest.mark.requirement("S1.R8.2")

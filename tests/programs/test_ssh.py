@@ -59,7 +59,7 @@ def far_host() -> Iterator[FarHost]:
     with ordinary_user("f") as account:
         server = subprocess.Popen([program, "-D", "-e", "-f", str(directory / "sshd_config")], stderr=subprocess.DEVNULL)
         try:
-            wait_until(lambda: _listens(port), 10, "sshd to listen")
+            wait_until(lambda: _listens(port), 30, "sshd to listen")
             yield FarHost(port, account)
         finally:
             server.terminate()

@@ -9,8 +9,8 @@ from tests.support.waiting import await_until
 
 
 async def _assert_nothing_left(stack: Stack, session_id: str) -> None:
-    await await_until(lambda: not stack.program_pids(session_id), 5, "the session's processes to be gone")
-    await await_until(lambda: session_id not in stack.session_ids_on_host(), 5, "the host to forget the session")
+    await await_until(lambda: not stack.program_pids(session_id), 30, "the session's processes to be gone")
+    await await_until(lambda: session_id not in stack.session_ids_on_host(), 30, "the host to forget the session")
 
 
 @pytest.mark.requirement("S3.R3.2", "S3.R3.5", "S3.P1.5", "S3.V1.8", "S1.R4.1")
@@ -42,7 +42,7 @@ async def test_children_that_ran_away_and_stopped_ones_are_found_and_ended(stack
     async with stack.caller() as caller:
         session = await caller.start(runaways)
         assert session.result["state"] == "awaiting_input"
-        await await_until(lambda: len(stack.program_pids(session.session_id)) >= 5, 5, "all children to run")
+        await await_until(lambda: len(stack.program_pids(session.session_id)) >= 5, 30, "all children to run")
         await session.send("", terminate=True, wait_seconds=20)
         await session.until("exited")
         assert session.result["end_reason"] == "terminated"

@@ -35,7 +35,7 @@ class Balancer:
         self._server = self._call(asyncio.start_server(self._accept, "127.0.0.1", port, limit=_HEAD_BYTES))
 
     def _call(self, work: Coroutine[Any, Any, T]) -> T:
-        return asyncio.run_coroutine_threadsafe(work, self._loop).result(10)
+        return asyncio.run_coroutine_threadsafe(work, self._loop).result(60)
 
     async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         # asyncio itself keeps no reference to the task that serves a connection.
@@ -106,7 +106,7 @@ class Balancer:
 
         self._call(shut())
         self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join(10)
+        self._thread.join(60)
         self._loop.close()
 
 

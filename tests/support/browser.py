@@ -149,4 +149,4 @@ def _end(process: subprocess.Popen[bytes]) -> None:
     for pid in helpers:
         if is_running(pid):
             send_signal(pid, signal.SIGKILL)
-    wait_until(lambda: not any(is_running(pid) for pid in helpers), 10, "Chromium's helpers to end")
+    wait_until(lambda: not any(is_running(pid) for pid in helpers), 30, "Chromium's helpers to end")

@@ -36,7 +36,7 @@ class ChaosProxy:
         self.port = self._call(self._open())
 
     def _call(self, work: Coroutine[Any, Any, T]) -> T:
-        return asyncio.run_coroutine_threadsafe(work, self._loop).result(10)
+        return asyncio.run_coroutine_threadsafe(work, self._loop).result(60)
 
     async def _set_flowing(self, *, is_flowing: bool) -> None:
         if is_flowing:
@@ -111,7 +111,7 @@ class ChaosProxy:
 
         self._call(shut())
         self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join(10)
+        self._thread.join(60)
         self._loop.close()
 
 

@@ -83,7 +83,7 @@ class DaemonProcess:
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(holder, signal.SIGKILL)
             await asyncio.to_thread(kill_leftovers, session.session_id)
-            await await_until(lambda session=session: not session.is_holder_alive(), 10, "the holder to be dead")
+            await await_until(lambda session=session: not session.is_holder_alive(), 30, "the holder to be dead")
 
 
 def holder_pids(session: SessionDirectory) -> list[int]:

@@ -61,7 +61,7 @@ def test_a_program_on_a_console_is_read_typed_to_resized_and_closed(console: Con
     (descriptor,) = process.output_fds
     assert (process.pid, process.io_mode, process.read(descriptor, 10)) == (77, "pty", b"")
     console.far_end.send(b"Name: ")
-    wait_until(lambda: process.read(descriptor, 100) == b"Name: ", 5, "the prompt")
+    wait_until(lambda: process.read(descriptor, 100) == b"Name: ", 30, "the prompt")
     console.far_end.send(b"0011Ignore")
     assert process.read(descriptor, 100) == b""
     assert process.write("Jürgen\r".encode()) == 8

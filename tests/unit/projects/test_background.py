@@ -228,7 +228,7 @@ async def test_a_session_the_host_has_not_taken_is_withdrawn(project_id: UUID, c
     async def session_id() -> UUID | None:
         return await in_database(lambda: CommandSession.objects.values_list("id", flat=True).first())
 
-    session = await await_until(session_id, 5, "the session's row")
+    session = await await_until(session_id, 30, "the session's row")
     assert (await background_stop(project_id, session)).success
     started = await call
     assert started.pid == 0

@@ -80,7 +80,7 @@ async def test_leaving_forgets_the_group_even_when_cancelled() -> None:
                 await bell.wait(60)
 
     waiting = asyncio.create_task(wait())
-    await await_until(lambda: dispatch.session_group(session_id) in exchange().listeners(), 5, "the waiter to listen")
+    await await_until(lambda: dispatch.session_group(session_id) in exchange().listeners(), 30, "the waiter to listen")
     waiting.cancel()
     with pytest.raises(asyncio.CancelledError):
         await waiting

@@ -32,7 +32,7 @@ async def test_a_question_is_put_answered_and_forgotten() -> None:
     controller = await in_database(online)
     ask = ReadFile(path="/a.log", wait_seconds=5.0)
     call = asyncio.create_task(file_questions.read_file(controller.id, ask))
-    (question,) = await await_until(lambda: taken(controller), 10, "the question")
+    (question,) = await await_until(lambda: taken(controller), 30, "the question")
     assert (question.id, question.path, question.epoch) == (ask.id, "/a.log", 3)
     assert await taken(controller) == []
     chunk = FileChunk(reply_to=ask.id, identity="1:2", data=b"x")
@@ -45,7 +45,7 @@ async def test_a_question_is_put_answered_and_forgotten() -> None:
 async def test_a_new_connection_asks_again_what_was_not_answered_and_an_old_one_gets_nothing() -> None:
     controller = await in_database(online)
     call = asyncio.create_task(file_questions.delete_file(controller.id, DeleteFile(path="/a", identity="1:2")))
-    (question,) = await await_until(lambda: taken(controller), 10, "the question")
+    (question,) = await await_until(lambda: taken(controller), 30, "the question")
     await in_database(Controller.objects.filter(id=controller.id).update, epoch=4)
     assert await taken(controller, 3) == []
     assert [again.id for again in await taken(controller, 4)] == [question.id]
@@ -56,7 +56,7 @@ async def test_a_new_connection_asks_again_what_was_not_answered_and_an_old_one_
 async def test_another_host_cannot_answer() -> None:
     controller, other = await in_database(online), await in_database(online, name="other")
     call = asyncio.create_task(file_questions.read_file(controller.id, ReadFile(path="/a")))
-    (question,) = await await_until(lambda: taken(controller), 10, "the question")
+    (question,) = await await_until(lambda: taken(controller), 30, "the question")
     assert await taken(other) == []
     await in_database(file_questions.answer, other.id, FileChunk(reply_to=question.id, data=b"forged"))
     await in_database(file_questions.answer, controller.id, FileChunk(reply_to=question.id, data=b"right"))
@@ -68,7 +68,7 @@ async def test_another_host_cannot_answer() -> None:
 async def test_an_answer_no_daemon_gives_is_none(lie: dict[str, Any]) -> None:
     controller = await in_database(online)
     call = asyncio.create_task(file_questions.read_file(controller.id, ReadFile(path="/a")))
-    (question,) = await await_until(lambda: taken(controller), 10, "the question")
+    (question,) = await await_until(lambda: taken(controller), 30, "the question")
     await in_database(file_questions.answer, controller.id, FileChunk(reply_to=question.id, **lie))
     with pytest.raises(ControllerActionError) as refused:
         await call
@@ -78,7 +78,7 @@ async def test_an_answer_no_daemon_gives_is_none(lie: dict[str, Any]) -> None:
 async def test_a_call_that_is_cancelled_leaves_no_question() -> None:
     controller = await in_database(online)
     call = asyncio.create_task(file_questions.read_file(controller.id, ReadFile(path="/a")))
-    await await_until(lambda: in_database(FileRequest.objects.exists), 10, "the question")
+    await await_until(lambda: in_database(FileRequest.objects.exists), 30, "the question")
     call.cancel()
     with pytest.raises(asyncio.CancelledError):
         await call

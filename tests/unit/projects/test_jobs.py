@@ -23,12 +23,12 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 async def _running(project_id: UUID, host: ActingHost, **options: Any) -> str:
     token = str(await job_submit(project_id, "work", **options))
-    await await_until(lambda: any(getattr(c, "session_id", "") == token for c in host.commands), 5, "the job to reach its host")
+    await await_until(lambda: any(getattr(c, "session_id", "") == token for c in host.commands), 30, "the job to reach its host")
 
     async def is_running() -> bool:
         return (await job_status(project_id, token)).status == "running"
 
-    await await_until(is_running, 5, "the job to run")
+    await await_until(is_running, 30, "the job to run")
     return token
 
 
@@ -50,7 +50,7 @@ async def test_a_submission_returns_at_once_with_pipes_and_an_empty_input_unless
     status = await job_status(project_id, str(plain))
     assert status == JobStatus(token=str(plain), status="pending")
     async with ActingHost(controller) as host:
-        await await_until(lambda: len(host.commands) == 2, 5, "both jobs to reach the host")
+        await await_until(lambda: len(host.commands) == 2, 30, "both jobs to reach the host")
     first, second = host.commands
     assert isinstance(first, StartInteractiveCmd)
     assert isinstance(second, StartInteractiveCmd)
@@ -108,7 +108,7 @@ async def test_a_job_that_could_not_be_started_says_why(project_id: UUID, host: 
     async def is_over() -> bool:
         return (await job_status(project_id, token)).status == "completed"
 
-    await await_until(is_over, 5, "the refusal")
+    await await_until(is_over, 30, "the refusal")
     over = await job_status(project_id, token)
     assert (over.exit_code, over.error, over.error_code) == (None, "no terminal could be had (ENOSPC)", "RESOURCE_EXHAUSTED")
 

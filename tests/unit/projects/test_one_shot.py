@@ -18,7 +18,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 
 async def _begun(host: ActingHost, count: int = 1) -> str:
-    await await_until(lambda: len(host.commands) == count, 5, "the command to reach the host")
+    await await_until(lambda: len(host.commands) == count, 30, "the command to reach the host")
     return str(host.commands[-1].session_id)  # type: ignore[union-attr]
 
 

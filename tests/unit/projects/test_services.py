@@ -88,7 +88,7 @@ async def test_what_was_printed_between_two_calls_is_shown_by_the_next(project_i
 async def test_a_pattern_ends_the_wait(project_id: UUID, host: ActingHost) -> None:
     host.on_start = lambda _: None
     call = asyncio.create_task(controller_start_interactive_command(project_id, "serve", wait_for=r"listening on \d+", wait_seconds=20))
-    await await_until(lambda: host.commands, 5, "the start")
+    await await_until(lambda: host.commands, 30, "the start")
     session = host.commands[0].session_id  # type: ignore[union-attr]
     await host.say(host.output(session, b"listen", is_waiting=False))
     await host.say(host.output(session, b"ing on \x1b[1m80", is_waiting=False))
@@ -99,7 +99,7 @@ async def test_a_pattern_ends_the_wait(project_id: UUID, host: ActingHost) -> No
 async def test_a_full_budget_ends_the_wait_and_tells_where_the_rest_is(project_id: UUID, host: ActingHost) -> None:
     host.on_start = lambda _: None
     call = asyncio.create_task(controller_start_interactive_command(project_id, "flood", max_output_bytes=256, wait_seconds=20))
-    await await_until(lambda: host.commands, 5, "the start")
+    await await_until(lambda: host.commands, 30, "the start")
     lines = b"".join(b"line %03d\r\n" % n for n in range(100))
     await host.say(host.output(host.commands[0].session_id, lines, is_waiting=False))  # type: ignore[union-attr]
     result = await call
@@ -302,7 +302,7 @@ async def test_cancelling_a_waiting_call_leaves_the_program_alone(project_id: UU
     started = await controller_start_interactive_command(project_id, "cat")
     host.on_input = lambda _: None
     call = asyncio.create_task(controller_send_input(project_id, started.session_id, "x\n", wait_seconds=20))
-    await await_until(lambda: len(host.commands) == 2, 5, "the input")
+    await await_until(lambda: len(host.commands) == 2, 30, "the input")
     call.cancel()
     with pytest.raises(asyncio.CancelledError):
         await call

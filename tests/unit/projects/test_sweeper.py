@@ -95,7 +95,7 @@ async def test_it_runs_once_however_often_it_is_asked_for(settings: Any) -> None
     async def is_expired() -> bool:
         return (await in_database(CommandSession.objects.get, id=session.id)).state == "EXPIRED"
 
-    await await_until(is_expired, 10, "the sweeper to find it")
+    await await_until(is_expired, 30, "the sweeper to find it")
     running[0].cancel()
     await asyncio.gather(*running, return_exceptions=True)
 
