@@ -44,6 +44,8 @@ LOCK_SECONDS: Final = 1.0
 """A daemon that looks around takes the lock for a moment; a holder that starts just then waits so long for it."""
 LINGER_SECONDS: Final = 7 * 24 * 3600.0
 """An ended session is kept for a daemon that does not come back; after that only ``done.json`` is left."""
+LISTEN_AGAIN_SECONDS: Final = 0.2
+"""After a connection that could not be had for want of a descriptor."""
 RECORD_AFTER_SECONDS: Final = 0.05
 """How long an end that nobody has acknowledged may go unrecorded."""
 ACK_WAIT_SECONDS: Final = 0.005
@@ -72,6 +74,7 @@ class Holder:
         signal.set_wakeup_fd(self._wakeup, warn_on_full_buffer=False)
         signal.signal(signal.SIGCHLD, _on_child_signal)
         self._link: HolderLink | None = None
+        self._listen_again_at = 0.0
         self._is_attached = False
         self._is_done_due = False
         self._is_done_recorded = False
@@ -103,7 +106,7 @@ class Holder:
         if link is not None and not link.is_closed and link.fileno() in readable:
             self._on_link_readable(link, now)
         if self._listener.fileno() in readable:
-            self._on_connect()
+            self._on_connect(now)
         if any(descriptor in readable for descriptor in self._session.read_fds(now)):
             self._session.on_readable(now)
         if self._session.write_fd() in writable:
@@ -111,7 +114,9 @@ class Holder:
         self._advance(now)
 
     def _wanted(self, now: float) -> tuple[list[int], list[int]]:
-        reads = [self._child_signals, self._listener.fileno(), *self._session.read_fds(now)]
+        reads = [self._child_signals, *self._session.read_fds(now)]
+        if now >= self._listen_again_at:
+            reads.append(self._listener.fileno())
         writes = []
         if self._link is not None:
             reads.append(self._link.fileno())
@@ -127,14 +132,20 @@ class Holder:
             self._session.deadline(now) if link is None or link.has_room else None,
             link.held_until if link is not None else None,
             self._record_at,
+            self._listen_again_at if self._listen_again_at > now else None,
         ]
         deadline = min((at for at in times if at is not None), default=None)
         return _LONGEST_SLEEP_SECONDS if deadline is None else min(max(0.0, deadline - now), _LONGEST_SLEEP_SECONDS)
 
     # ---- the daemon
 
-    def _on_connect(self) -> None:
-        link = accept(self._listener)
+    def _on_connect(self, now: float) -> None:
+        try:
+            link = accept(self._listener)
+        except OSError:
+            # The daemon still waits there, and select would say so without end.
+            self._listen_again_at = now + LISTEN_AGAIN_SECONDS
+            return
         if link is None:
             return
         self._drop_link()

@@ -119,10 +119,10 @@ def listen(name: str) -> socket.socket:
 
 
 def accept(listener: socket.socket) -> HolderLink | None:
-    """The daemon that connected; None if nobody did, or somebody else."""
+    """The daemon that connected; None if nobody did, or somebody else. Raises OSError where there is nothing left to talk through."""
     try:
         connection, _ = listener.accept()
-    except OSError:
+    except (BlockingIOError, ConnectionAbortedError):
         return None
     try:
         if is_same_user(connection):

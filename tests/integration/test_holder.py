@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import resource
 import signal
 import stat
 from collections.abc import AsyncIterator
@@ -21,7 +22,7 @@ from controller_client.protocol.messages import (
 )
 from controller_client.session_directory import create
 from tests.support.holders import HolderHost, holder_host
-from tests.support.processes import children_of, is_running, pids_with_environment, proportional_bytes
+from tests.support.processes import children_of, is_running, open_descriptors, pids_with_environment, proportional_bytes, status_field
 from tests.support.waiting import await_until
 
 
@@ -217,6 +218,29 @@ async def test_the_next_holder_is_ready_before_it_is_asked_for(host: HolderHost)
     await await_until(lambda: not children_of(process.pid) - {spare}, 20, "the spare to end with its fork server")
     await first.type(b"unharmed\n")
     await first.shows(b"unharmed\r\nunharmed")
+
+
+async def test_a_holder_without_a_free_descriptor_waits_for_one(host: HolderHost) -> None:
+    talk = await host.run("cat")
+    await talk.prompt()
+    holder = host.holder_pid(talk.session_id)
+    before = resource.prlimit(holder, resource.RLIMIT_NOFILE)
+    lowest_free = min(set(range(256)) - set(open_descriptors(holder)))
+    resource.prlimit(holder, resource.RLIMIT_NOFILE, (lowest_free, before[1]))
+    asleep = 0
+
+    def is_at_rest() -> bool:
+        """Looks of a row at which it slept: one that went round and round would not, once it had noticed the connection."""
+        nonlocal asleep
+        asleep = asleep + 1 if (status_field(holder, "State") or "").startswith("S") else 0
+        return asleep >= 20
+
+    with host.directory(talk.session_id).connect():
+        await await_until(is_at_rest, 20, "the holder to sleep with a daemon at its door")
+    resource.prlimit(holder, resource.RLIMIT_NOFILE, before)
+    again = await host.talk(talk.session_id)
+    again.attach(0)
+    await again.prompt()
 
 
 async def test_a_spare_that_was_killed_is_not_missed(host: HolderHost) -> None:
