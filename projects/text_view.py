@@ -124,7 +124,7 @@ class TextView:
         elif final == "X":
             end = min(self._column + count, len(self._line))
             self._line[self._column : end] = " " * (end - self._column)
-        elif final == "A" and not "".join(self._line).strip():
+        elif final == "A" and len(self._line) <= MAX_COLUMNS and not "".join(self._line).strip():
             self._go_up(count)
         elif final in _ROW_MOVES and self._line:
             self._end_line()
@@ -139,14 +139,16 @@ class TextView:
                 self._line.extend(line)
 
     def _last_line(self) -> str | None:
-        """The last finished line, which is then the last item of ``_finished``; None if there is none."""
-        while self._finished and "\n" not in self._finished[-1]:
+        """The last finished line, which is then the last item of ``_finished``; None if there is none, or it is wider than a screen."""
+        while self._finished and not self._finished[-1]:
             self._finished.pop()
         if not self._finished:
             return None
-        if self._finished[-1].count("\n", 0, -1):
-            self._finished.extend(self._finished.pop().splitlines(keepends=True))
-        return self._finished[-1][:-1]
+        last = self._finished[-1]
+        if last.rfind("\n", max(0, len(last) - 2 - MAX_COLUMNS), len(last) - 1) >= 0:
+            self._finished[-1:] = [line + "\n" for line in last[:-1].split("\n")]
+            last = self._finished[-1]
+        return last[:-1] if len(last) <= MAX_COLUMNS else None
 
     def _erase_in_line(self, mode: int) -> None:
         if mode == 0:

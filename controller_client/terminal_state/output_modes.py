@@ -171,8 +171,9 @@ def _text_where_it_was_drawn(tail: bytes) -> str:
             case b"\r":
                 column = 0
             case b"J" | b"K" as erased:
-                kept = "" if token["count"] in {b"1", b"2"} else rows.get(row, "")[:column]
-                rows = {other: text for other, text in rows.items() if erased == b"K" or other < row} | {row: kept}
+                if erased == b"J":
+                    rows = {other: text for other, text in rows.items() if other <= row}
+                rows[row] = "" if token["count"] in {b"1", b"2"} else rows.get(row, "")[:column]
             case _ if token["text"]:
                 text, line = token["text"].decode("utf-8", "replace"), rows.get(row, "").ljust(column)
                 rows[row] = line[:column] + text + line[column + len(text) :]

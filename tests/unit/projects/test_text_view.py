@@ -74,6 +74,8 @@ terminal_bytes = st.one_of(st.binary(max_size=60), st.lists(st.sampled_from(PIEC
         (b"10%\n\x1b[1A\x1b[2K20%\n\x1b[1A\x1b[2K30%\n", "30%\n"),
         (b"\n\n\x1b[9Aa", "a"),
         (b"a\x1b[Ab", "a\nb"),
+        ("a\u2028b\nc\n\x1b[2Ad".encode(), "a\u2028b\nc\nd"),
+        ("a\u2028b\n\x1b[A\x1b[4Cd".encode(), "a\u2028b d"),
         (b"a\x1b[>4;1mb", "ab"),
     ],
 )
@@ -131,6 +133,8 @@ def test_a_long_line_written_in_small_pieces_stays_linear() -> None:
 def test_lines_that_are_redrawn_one_by_one_stay_linear() -> None:
     data = b"line\n" * 60_000 + b"\x1b[A\x1b[Kover\n" * 60_000 + b"\n" * 60_000 + b"\x1b[A" * 60_000
     assert text_of(data) == "line\n" * 59_999 + "over\n"
+    wide = b"x" * 500_000 + b"\n"
+    assert text_of(wide + b"\x1b[A" * 100_000) == wide.decode()
 
 
 def test_boxes_are_drawn_as_boxes() -> None:
