@@ -21,8 +21,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from benchmarks.harness import in_ms, machine, percentile
-from benchmarks.light_client import LightCaller
 from tests.support.cluster import Cluster, running_backends
+from tests.support.light_client import LightCaller, NotAnsweredError
 from tests.support.processes import children_of, cpu_seconds, resident_bytes
 from tests.support.stack import PROJECT_ROOT
 from tests.support.waiting import wait_until
@@ -156,7 +156,7 @@ class Sessions:
             try:
                 answer = await caller.call("send_command_input", session_id=self._ids[name], input_text=line + "\n", wait_seconds=20)
                 is_right = answer["state"] == "awaiting_input" and f"got {line}" in answer["output"]
-            except (OSError, EOFError, RuntimeError) as error:
+            except (NotAnsweredError, RuntimeError) as error:
                 print(f"   {name}: {error}", file=sys.stderr)
                 is_right = False
             if is_right:

@@ -19,8 +19,8 @@ from uuid import UUID
 
 from django.contrib.auth.base_user import AbstractBaseUser
 from django.db import connection, transaction
-from django.utils import timezone
 
+from projects import clock
 from projects.account_errors import CredentialLimitReached, RateLimited
 from projects.audit_log import audit
 from projects.conf import conf
@@ -308,7 +308,7 @@ def _verified(row: tuple[Any, ...], secret: str, table: str) -> UUID:
     is_secret_right = hmac.compare_digest(digest, digest_of(secret))
     if not is_secret_right or not is_standing or not _is_valid_now(expires_at, revoked_at):
         raise Unauthenticated
-    now = timezone.now()
+    now = clock.now()
     if last_used_at is None or now - last_used_at > _LAST_USED_GRAIN:
         with connection.cursor() as cursor:
             cursor.execute(_NOTE_USE.format(table=table), [time_as_parameter(now), as_parameter(credential_id)])
@@ -316,4 +316,4 @@ def _verified(row: tuple[Any, ...], secret: str, table: str) -> UUID:
 
 
 def _is_valid_now(expires_at: datetime | None, revoked_at: datetime | None) -> bool:
-    return revoked_at is None and (expires_at is None or expires_at > timezone.now())
+    return revoked_at is None and (expires_at is None or expires_at > clock.now())

@@ -3,10 +3,9 @@
 import math
 
 from django.db.models import Count, Min
-from django.utils import timezone
 
 from controller_client.protocol.session_state import ACTIVE_STATES
-from projects import metrics
+from projects import clock, metrics
 from projects.models import CommandSession, Controller, ControllerCommand
 
 
@@ -18,8 +17,8 @@ def take() -> None:
         metrics.SESSIONS.labels(state).set(found.get(state, 0))
     outbox = ControllerCommand.objects.filter(settled_at__isnull=True).aggregate(count=Count("id"), oldest=Min("created_at"))
     metrics.OUTBOX_COMMANDS.set(outbox["count"])
-    metrics.OUTBOX_AGE.set((timezone.now() - outbox["oldest"]).total_seconds() if outbox["oldest"] else 0.0)
-    metrics.CONTROLLERS_ONLINE.set(Controller.objects.filter(lease_expires_at__gt=timezone.now()).count())
+    metrics.OUTBOX_AGE.set((clock.now() - outbox["oldest"]).total_seconds() if outbox["oldest"] else 0.0)
+    metrics.CONTROLLERS_ONLINE.set(Controller.objects.filter(lease_expires_at__gt=clock.now()).count())
 
 
 def forget() -> None:

@@ -15,6 +15,7 @@ from typing import Any, ParamSpec, TypeVar
 
 from django.db import InterfaceError, OperationalError, connection
 
+from projects import clock
 from projects.conf import conf
 from projects.database_threads import DatabaseThreads, NotBegunError
 from projects.errors import StorageUnavailable
@@ -130,9 +131,11 @@ def _ensure_usable(*, is_short: bool) -> None:
         connection.health_check_done = True  # type: ignore[attr-defined] # not in the stubs
     is_new = connection.connection is None
     connection.ensure_connection()
-    if is_new and is_short and connection.vendor == "postgresql":
-        with connection.cursor() as cursor:
-            cursor.execute(_PREFER_INDEXES)
+    if is_new and connection.vendor == "postgresql":
+        clock.measure()
+        if is_short:
+            with connection.cursor() as cursor:
+                cursor.execute(_PREFER_INDEXES)
     # The thread keeps it; those of Django's requests are closed with them, as each request has a thread of its own.
     connection.close_at = None
 

@@ -16,6 +16,7 @@ from django.utils import timezone
 
 from controller_client.protocol import codec
 from controller_client.protocol.messages import Resize, RunCommand, SendInput, StartInteractiveCmd, TerminateCmd
+from projects import clock
 from projects.conf import conf
 from projects.encryption import seal
 from projects.exchange import exchange
@@ -56,7 +57,7 @@ def enqueue(
         type(message).__struct_config__.tag,
         message.input_seq if isinstance(message, SendInput) else None,
         seal(codec.encode(message)),
-        time_as_parameter(timezone.now()),
+        time_as_parameter(clock.now()),
         time_as_parameter(expires_at),
         None if token_id is None else as_parameter(token_id),
     ]

@@ -12,12 +12,11 @@ from uuid import UUID
 
 import msgspec
 from django.db import connection
-from django.utils import timezone
 
 from controller_client.protocol import codec
 from controller_client.protocol.limits import MAX_FILE_CHUNK_BYTES
 from controller_client.protocol.messages import DeleteFile, FileChunk, FileDeleted, ReadFile
-from projects import dispatch, selectors
+from projects import clock, dispatch, selectors
 from projects.database import in_database
 from projects.dispatch import Doorbell, as_parameter, time_as_parameter
 from projects.errors import ControllerOffline
@@ -88,7 +87,7 @@ def _insert(controller_id: UUID, question: ReadFile | DeleteFile, seconds: float
         raise ControllerOffline(host.name)
     if CAPABILITY not in host.capabilities:
         raise HostTooOld(host.name)
-    expires_at = time_as_parameter(timezone.now() + timedelta(seconds=seconds))
+    expires_at = time_as_parameter(clock.now() + timedelta(seconds=seconds))
     with connection.cursor() as cursor:
         cursor.execute(_INSERT, [as_parameter(UUID(question.id)), as_parameter(controller_id), codec.encode(question), expires_at])
 
@@ -113,7 +112,7 @@ def _forget(question_id: str) -> None:
 
 def take(controller_id: UUID, epoch: int) -> list[ReadFile | DeleteFile]:
     """Questions to send now, marked as sent under ``epoch``; PER_TAKE of them means that there may be more."""
-    key, now = as_parameter(controller_id), time_as_parameter(timezone.now())
+    key, now = as_parameter(controller_id), time_as_parameter(clock.now())
     with connection.cursor() as cursor:
         cursor.execute(_TAKE, [epoch, key, epoch, now, PER_TAKE, key, epoch])
         bodies = [bytes(row[0]) for row in cursor.fetchall()]
@@ -128,4 +127,4 @@ def answer(controller_id: UUID, message: FileChunk | FileDeleted) -> None:
 
 def forget_expired() -> int:
     """Removes questions whose callers died with their process; how many there were."""
-    return FileRequest.objects.filter(expires_at__lt=timezone.now() - timedelta(seconds=ANSWER_SECONDS)).delete()[0]
+    return FileRequest.objects.filter(expires_at__lt=clock.now() - timedelta(seconds=ANSWER_SECONDS)).delete()[0]

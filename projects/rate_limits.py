@@ -5,12 +5,12 @@ what was used is free again as time goes by. A refusal uses nothing.
 """
 
 import threading
-import time
 from contextlib import suppress
 from typing import Final
 
 from django.db import connection, transaction
 
+from projects import clock
 from projects.account_errors import RateLimited
 from projects.models import RateMeter
 
@@ -37,7 +37,7 @@ def rate_take(key: str, amount: float, per_minute: int, what: str) -> None:
     """
     if per_minute <= 0:
         return
-    now = time.time()
+    now = clock.now_seconds()
     cost = min(amount * WINDOW_SECONDS / per_minute, WINDOW_SECONDS)
     statement = _TAKE.format(greatest="MAX" if connection.vendor == "sqlite" else "GREATEST")
     with connection.cursor() as cursor:
@@ -56,7 +56,7 @@ def rate_take_ahead(key: str, amount: int, per_minute: int, what: str) -> None:
 
     A 64th of a minute's worth is taken at once, and its rest is this process's own for a minute. What a rolled back action used stays used.
     """
-    meter, now = (key, per_minute), time.time()
+    meter, now = (key, per_minute), clock.now_seconds()
     with _ahead_lock:
         left, until = _ahead.get(meter, (0.0, 0.0))
         left = left if until > now else 0.0
@@ -94,13 +94,13 @@ def _keep(meter: tuple[str, int], left: float, until: float) -> None:
 
 def rate_check(key: str, per_minute: int, what: str) -> None:
     """Raises RateLimited if not one more fits into the rate; uses nothing."""
-    if per_minute > 0 and (over := _used_seconds(key, time.time()) + WINDOW_SECONDS / per_minute - WINDOW_SECONDS) > 0:
+    if per_minute > 0 and (over := _used_seconds(key, clock.now_seconds()) + WINDOW_SECONDS / per_minute - WINDOW_SECONDS) > 0:
         raise RateLimited(what, over)
 
 
 def forget_idle() -> int:
     """Removes meters that measure nothing any more; how many."""
-    return RateMeter.objects.filter(free_at__lt=time.time()).delete()[0]
+    return RateMeter.objects.filter(free_at__lt=clock.now_seconds()).delete()[0]
 
 
 def _used_seconds(key: str, now: float) -> float:

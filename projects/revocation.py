@@ -10,9 +10,9 @@ from uuid import UUID
 
 from django.db import transaction
 from django.db.models import F, Min, QuerySet
-from django.utils import timezone
 
 from controller_client.protocol.session_state import SessionState
+from projects import clock
 from projects.audit_log import audit
 from projects.dispatch import START_TYPES
 from projects.inbound.ending import end_session
@@ -26,7 +26,7 @@ _NOT_TYPED: Final = "it was revoked who could have typed it"
 @transaction.atomic
 def api_token_revoke(*, token: ApiToken, actor: str) -> None:
     """The token's next call is refused, its waiting calls end, what it wanted and no host was sent is dropped. Twice changes nothing."""
-    if not ApiToken.objects.filter(id=token.id, revoked_at__isnull=True).update(revoked_at=timezone.now()):
+    if not ApiToken.objects.filter(id=token.id, revoked_at__isnull=True).update(revoked_at=clock.now()):
         return
     cancelled = _cancel(ControllerCommand.objects.filter(token_id=token.id), actor)
     audit(actor, "api_token.revoke", (token.project_id, None, None), {"key_id": token.key_id, "name": token.name, "cancelled": cancelled})
@@ -35,7 +35,7 @@ def api_token_revoke(*, token: ApiToken, actor: str) -> None:
 @transaction.atomic
 def controller_credential_revoke(*, credential: ControllerCredential, actor: str) -> None:
     """A connection that showed it is fenced and closed, and what waits for the host goes with it. Twice changes nothing."""
-    now = timezone.now()
+    now = clock.now()
     if not ControllerCredential.objects.filter(id=credential.id, revoked_at__isnull=True).update(revoked_at=now):
         return
     controller = credential.controller
@@ -47,7 +47,7 @@ def controller_credential_revoke(*, credential: ControllerCredential, actor: str
 @transaction.atomic
 def controller_revoke(*, controller: Controller, actor: str) -> None:
     """The host is out, with all its credentials, and its name is free; its sessions and their output stay. Twice changes nothing."""
-    now = timezone.now()
+    now = clock.now()
     if not Controller.objects.filter(id=controller.id, revoked_at__isnull=True).update(revoked_at=now):
         return
     ControllerCredential.objects.filter(controller_id=controller.id, revoked_at__isnull=True).update(revoked_at=now)
@@ -86,7 +86,7 @@ def _withdraw_inputs(session_id: UUID, first: int, ours: set[int]) -> int:
     if any(command.sent_epoch is not None or command.id not in ours for command in tail):
         return 0
     ControllerCommand.objects.filter(id__in=[command.id for command in tail]).update(
-        settled_at=timezone.now(), body=None, input_seq=None, failure_code=REVOKED, failure_message=_NOT_TYPED
+        settled_at=clock.now(), body=None, input_seq=None, failure_code=REVOKED, failure_message=_NOT_TYPED
     )
     session.update(input_seq=first - 1)
     return len(tail)

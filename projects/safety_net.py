@@ -11,9 +11,8 @@ from typing import Final
 from uuid import UUID
 
 from django.db import connection
-from django.utils import timezone
 
-from projects import metrics
+from projects import clock, metrics
 from projects.conf import conf
 from projects.database import in_database
 from projects.dispatch import as_parameter, controller_group, files_group, time_as_parameter
@@ -80,7 +79,8 @@ def _outdated(served: list[tuple[UUID, int]]) -> list[UUID]:
 
 
 def _find() -> tuple[list[tuple[UUID, bool]], list[UUID]]:
-    now = timezone.now()
+    clock.measure()
+    now = clock.now()
     with connection.cursor() as cursor:
         cursor.execute(_COMMANDS, [time_as_parameter(now - IN_FLIGHT)])
         commands = [(UUID(str(row[0])), bool(row[1])) for row in cursor.fetchall()]

@@ -7,10 +7,10 @@ from typing import Any, Final, NamedTuple
 from uuid import UUID
 
 from django.db import connection
-from django.utils import timezone
 
 from controller_client.protocol.messages import Stream
 from controller_client.protocol.session_state import ACTIVE_STATES, SessionState
+from projects import clock
 from projects.dispatch import as_parameter, as_time
 from projects.errors import ControllerAmbiguous, ControllerNotFound, NoControllerEnrolled, SessionNotFound
 from projects.models import AuditEvent, CommandSession, Controller
@@ -80,7 +80,7 @@ class Snapshot:
     @property
     def duration_ms(self) -> int:
         """From the call that made the session to its end, or to now."""
-        return int(((self.ended_at or timezone.now()) - self.created_at).total_seconds() * 1000)
+        return int(((self.ended_at or clock.now()) - self.created_at).total_seconds() * 1000)
 
 
 # Read several times in every turn: the ORM takes 0.3 ms to build and read the same statement, this takes 0.02 ms.
@@ -133,7 +133,7 @@ def _snapshot(row: Sequence[Any]) -> Snapshot:
 
 def is_online(lease_expires_at: datetime | None) -> bool:
     """A controller is online while its lease runs; there is no other record of it."""
-    return lease_expires_at is not None and lease_expires_at > timezone.now()
+    return lease_expires_at is not None and lease_expires_at > clock.now()
 
 
 class EnrolledController(NamedTuple):

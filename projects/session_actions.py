@@ -12,12 +12,11 @@ from uuid import UUID, uuid4
 
 import msgspec
 from django.db import IntegrityError, connection, transaction
-from django.utils import timezone
 
 from controller_client.protocol.limits import START_TTL_SECONDS, TERMINATE_GRACE_SECONDS
 from controller_client.protocol.messages import Resize, RunCommand, SendInput, StartInteractiveCmd, TerminateCmd
 from controller_client.protocol.session_state import SessionState
-from projects import command_rules, dispatch, secret_store, selectors
+from projects import clock, command_rules, dispatch, secret_store, selectors
 from projects.audit_log import audit
 from projects.authentication import Caller
 from projects.conf import conf
@@ -102,7 +101,7 @@ def _start_once(project_id: UUID, caller: Caller | None, controller: str | None,
     if not selectors.is_online(host.lease_expires_at):
         raise ControllerOffline(host.name)
     slot = _free_slot(project_id, new.kind, limit)
-    session_id, now = uuid4(), timezone.now()
+    session_id, now = uuid4(), clock.now()
     seq, _, _ = dispatch.allocate_seq(host.id)
     start = new.build(seq=seq, session_id=str(session_id))
     row_insert(
@@ -200,7 +199,7 @@ def _send_input_once(
         return Acted(session_id, None, earlier.from_offset, earlier.input_seq or 0, earlier.command_seq, is_new=False)
     controller_id, seq = _number_command(project_id, session_id)
     with connection.cursor() as cursor:
-        cursor.execute(_NUMBER_INPUT, [dispatch.time_as_parameter(timezone.now()), dispatch.as_parameter(session_id), *selectors.ACTIVE])
+        cursor.execute(_NUMBER_INPUT, [dispatch.time_as_parameter(clock.now()), dispatch.as_parameter(session_id), *selectors.ACTIVE])
         row = cursor.fetchone()
     if row is None:
         raise SessionEnded(session_id, selectors.session_of(project_id, session_id).state)
@@ -299,7 +298,7 @@ def _terminate_once(about: tuple[UUID, UUID], actor: str, ended_by: str, how: tu
 
 def _withdraw_start(session_id: UUID, actor: str) -> bool:
     """Takes an unsent START out of the outbox, and the program never begins."""
-    now = timezone.now()
+    now = clock.now()
     unsent = ControllerCommand.objects.filter(session_id=session_id, sent_epoch__isnull=True, settled_at__isnull=True)
     if not unsent.filter(type__in=dispatch.START_TYPES).update(settled_at=now, body=None, failure_code="WITHDRAWN"):
         return False
@@ -332,7 +331,7 @@ def resize_session(project_id: UUID, session_id: UUID, caller: Caller | None, si
 
 def touch(session_id: UUID, touched_at: datetime) -> None:
     """A caller has to do with a session, so it is not idle. Noted to a minute only, so that polling writes nothing."""
-    now = timezone.now()
+    now = clock.now()
     if now - touched_at > min(_TOUCH_GRAIN, timedelta(seconds=conf.background_idle_seconds / 4)):
         CommandSession.objects.filter(id=session_id, state__in=selectors.ACTIVE).update(touched_at=now)
 

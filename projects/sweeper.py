@@ -13,12 +13,11 @@ from uuid import UUID
 from django.db import transaction
 from django.db.models import BigIntegerField, F, Q, Value
 from django.db.models.functions import Coalesce, Greatest, Least
-from django.utils import timezone
 
 from controller_client.protocol.limits import MAX_CHUNK_BYTES
 from controller_client.protocol.messages import Stream
 from controller_client.protocol.session_state import ACTIVE_STATES, SessionState
-from projects import dispatch, duty, file_questions, monitor_log, output_log, rate_limits, retention
+from projects import clock, dispatch, duty, file_questions, monitor_log, output_log, rate_limits, retention
 from projects.audit_proof import heads_sign
 from projects.conf import conf
 from projects.database import at_length, in_database
@@ -85,7 +84,7 @@ def overdue_sessions() -> list[UUID]:
 
 
 def _is_overdue() -> Q:
-    now = timezone.now()
+    now = clock.now()
     is_away = Q(controller__lease_expires_at__isnull=True) | Q(controller__lease_expires_at__lt=now)
     start = Q(commands__type__in=dispatch.START_TYPES, commands__settled_at__isnull=True)
     never_sent = Q(state=SessionState.PENDING) & start & Q(commands__expires_at__lt=now)
@@ -106,7 +105,7 @@ def end_overdue(session_id: UUID) -> bool:
         end_session(session, SessionState.EXPIRED, actor=ACTOR, failure_code="EXPIRED", failure_message=message)
         return True
     began = session.started_at or session.created_at
-    if began + timedelta(seconds=session.lifetime_seconds + LIFETIME_SLACK_SECONDS) > timezone.now():
+    if began + timedelta(seconds=session.lifetime_seconds + LIFETIME_SLACK_SECONDS) > clock.now():
         return False
     notes = [*session.notes, "its lifetime ran out while the host was away"]
     end_session(session, SessionState.LOST, actor=ACTOR, end_reason="lost", ended_by="host", notes=notes)
@@ -119,7 +118,7 @@ def idle_sessions() -> list[tuple[UUID, UUID]]:
 
 
 def _is_idle() -> Q:
-    since = timezone.now() - timedelta(seconds=conf.background_idle_seconds)
+    since = clock.now() - timedelta(seconds=conf.background_idle_seconds)
     forgotten = Q(kind=CommandSession.Kind.BACKGROUND, state=SessionState.RUNNING, touched_at__lt=since)
     # One whose end was asked for is on its way out.
     return forgotten & Q(ended_by="")
@@ -136,7 +135,7 @@ def end_idle(project_id: UUID, session_id: UUID) -> UUID | None:
 def oversized_sessions() -> list[tuple[UUID, int]]:
     """Sessions that keep more of a stream than they may, and how much that is: those that still get some, or did until lately."""
     retained = Coalesce(F("retained_bytes"), Value(conf.output_retained_bytes), output_field=BigIntegerField())
-    may_grow = Q(state__in=sorted(ACTIVE_STATES)) | Q(ended_at__gt=timezone.now() - RECENTLY)
+    may_grow = Q(state__in=sorted(ACTIVE_STATES)) | Q(ended_at__gt=clock.now() - RECENTLY)
     rows = CommandSession.objects.filter(may_grow).annotate(
         retained=retained,
         excess=Greatest(F("stdout_next_offset") - F("stdout_first_offset"), F("stderr_next_offset") - F("stderr_first_offset"))

@@ -10,7 +10,6 @@ from typing import Any, ClassVar, Final
 from uuid import UUID
 
 from django.db import connection, transaction
-from django.utils import timezone
 
 from controller_client.protocol.errors import OffsetAhead, RemoteProtocolError
 from controller_client.protocol.limits import MAX_DETAIL_CHARS, MAX_PROMPT_CHARS
@@ -28,7 +27,7 @@ from controller_client.protocol.messages import (
     TerminateCmd,
 )
 from controller_client.protocol.session_state import ACTIVE_STATES, SessionState
-from projects import dispatch, output_log
+from projects import clock, dispatch, output_log
 from projects.dispatch import as_parameter, time_as_parameter
 from projects.inbound.ending import EndingSession, end_session, ending_session, settle_commands
 from projects.inbound.refusals import Fenced, UnexpectedFrame, UnknownSession
@@ -178,7 +177,7 @@ class _Batch:
         if message.failure is not None:
             self._start_failed(draft, message.failure)
         elif draft.state == SessionState.SENT:
-            self._record_start(draft, message, _RECORD_RUNNING, SessionState.RUNNING.value, time_as_parameter(timezone.now()))
+            self._record_start(draft, message, _RECORD_RUNNING, SessionState.RUNNING.value, time_as_parameter(clock.now()))
             draft.state = SessionState.RUNNING
         elif draft.state == SessionState.RUNNING:
             # HELLO may have told first that it runs, and knows neither how nor with which warning.
@@ -215,7 +214,7 @@ class _Batch:
                 raise OffsetAhead(final.stream, expected, final.next_offset)
         self._result.dones.append(message)
         if draft.state not in ACTIVE_STATES:
-            settle_commands(draft.id, timezone.now())
+            settle_commands(draft.id, clock.now())
             return
         session = ending_session(draft.id)
         self._end(
@@ -239,7 +238,7 @@ class _Batch:
         self._result.rings.add(draft.key)
 
     def _settle(self, draft: SessionDraft, seq: int, failure: Failure | None) -> None:
-        now = time_as_parameter(timezone.now())
+        now = time_as_parameter(clock.now())
         code, text = (stored_text(failure.code, 32), _failure_text(failure)) if failure else ("", "")
         with connection.cursor() as cursor:
             cursor.execute(_SETTLE, [now, code, text, self._controller_key, seq, as_parameter(draft.id)])

@@ -8,11 +8,11 @@ from uuid import UUID
 import msgspec
 from cryptography.fernet import InvalidToken
 from django.db import connection, transaction
-from django.utils import timezone
 
 from controller_client.protocol.codec import decode_from_server
 from controller_client.protocol.messages import FromServer
 from controller_client.protocol.session_state import SessionState
+from projects import clock
 from projects.dispatch import START_TYPES, as_parameter, as_time
 from projects.encryption import open_sealed
 from projects.inbound.ending import end_session
@@ -64,7 +64,7 @@ def _opened(controller_id: UUID, seq: int, sealed: bytes | memoryview | None) ->
     except InvalidToken:
         logger.error("command %d of controller %s cannot be decrypted: is a key missing from HOLDLINE_ENCRYPTION_KEYS?", seq, controller_id)
         ControllerCommand.objects.filter(controller_id=controller_id, seq=seq).update(
-            settled_at=timezone.now(), body=None, failure_code="UNREADABLE", failure_message="the server lost the key of this command"
+            settled_at=clock.now(), body=None, failure_code="UNREADABLE", failure_message="the server lost the key of this command"
         )
         return None
 
@@ -86,4 +86,4 @@ def _may_start(session_id: UUID, body: bytes | None, row: Sequence[Any]) -> bool
 
 def _is_expired(row: Sequence[Any]) -> bool:
     expires_at = as_time(row[4])
-    return expires_at is not None and expires_at <= timezone.now()
+    return expires_at is not None and expires_at <= clock.now()

@@ -7,9 +7,9 @@ from typing import Any, Protocol
 from uuid import UUID
 
 from django.db import connection
-from django.utils import timezone
 
 from controller_client.protocol.session_state import SessionState, check_transition
+from projects import clock
 from projects.audit_log import audit
 from projects.direct_rows import row_update
 from projects.dispatch import as_parameter, as_time, time_as_parameter
@@ -73,7 +73,7 @@ def end_session(session: Endable, state: SessionState, *, actor: str, duration_s
     ``session`` must have been read in that transaction. Raises IllegalTransition from a final state, changing nothing.
     """
     check_transition(SessionState(session.state), state)
-    now = timezone.now()
+    now = clock.now()
     fields = {"state": state.value, "ended_at": _ended_at(session.started_at, duration_seconds, now), **fields}
     row_update(CommandSession, session.id, **fields)
     settle_commands(session.id, now)

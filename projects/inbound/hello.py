@@ -7,11 +7,11 @@ from typing import Any, Final, NamedTuple
 from uuid import UUID
 
 from django.db import connection, transaction
-from django.utils import timezone
 
 from controller_client.protocol.limits import CONNECTION_WINDOW_BYTES, SESSION_WINDOW_BYTES, SUPPORTED_VERSIONS
 from controller_client.protocol.messages import Hello, SessionDirective, SessionSummary, StreamOffset, Welcome
 from controller_client.protocol.session_state import ACTIVE_STATES, SessionState
+from projects import clock
 from projects.audit_log import audit
 from projects.conf import conf
 from projects.database import in_database
@@ -133,7 +133,7 @@ def _record_violation(controller_id: UUID, code: str) -> None:
 def _suspicion(controller: _Found, message: Hello) -> str:
     """Why this looks like a copy of the credential; empty if it does not. A daemon that comes back is the same instance."""
     instance_id, boot_id = stored_text(message.instance_id, 64), stored_text(message.boot_id, 64)
-    is_live = controller.lease_expires_at is not None and controller.lease_expires_at > timezone.now()
+    is_live = controller.lease_expires_at is not None and controller.lease_expires_at > clock.now()
     if is_live and controller.instance_id not in ("", instance_id):
         return "another daemon is connected as this controller; its lease must run out first"
     if controller.owner not in ("", instance_id):
@@ -145,7 +145,7 @@ def _suspicion(controller: _Found, message: Hello) -> str:
 
 def _raise_alarm(controller: _Found, message: Hello, alarm: str) -> None:
     hostname = stored_text(message.hostname, 255)
-    Controller.objects.filter(id=controller.id).update(alarmed_at=timezone.now(), alarm=f"{hostname}: {alarm}"[:512])
+    Controller.objects.filter(id=controller.id).update(alarmed_at=clock.now(), alarm=f"{hostname}: {alarm}"[:512])
     _audit(controller, "controller.second_instance", {"hostname": hostname, "reason": alarm})
     logger.critical("ALARM: a daemon was refused as controller %s: %s", controller.id, alarm)
 
@@ -211,7 +211,7 @@ def _adopt_started(session_id: UUID, summary: SessionSummary | None) -> None:
     """A host has a session whose STARTED was lost with its connection: its START must neither expire nor be repeated."""
     if summary is None:
         return
-    now = timezone.now()
+    now = clock.now()
     starts = ControllerCommand.objects.filter(session_id=session_id, type__in=START_TYPES, settled_at__isnull=True)
     starts.update(settled_at=now, body=None)
     if summary.state == "running":

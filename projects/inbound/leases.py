@@ -9,8 +9,8 @@ from typing import Final, NamedTuple
 from uuid import UUID
 
 from django.db import connection
-from django.utils import timezone
 
+from projects import clock
 from projects.conf import conf
 from projects.dispatch import as_parameter, as_time, time_as_parameter
 from projects.inbound.refusals import Fenced, Revoked
@@ -47,7 +47,7 @@ class Lease(NamedTuple):
 
 def lease_end() -> datetime:
     """When a lease that is renewed now runs out."""
-    return timezone.now() + timedelta(seconds=conf.lease_seconds)
+    return clock.now() + timedelta(seconds=conf.lease_seconds)
 
 
 def renew(leases: Sequence[Lease]) -> set[Lease]:
@@ -59,14 +59,14 @@ def renew(leases: Sequence[Lease]) -> set[Lease]:
     statement = _RENEW.format(pairs=", ".join(["(%s, %s)"] * length), lock=lock)
     pairs = [value for lease in padded for value in (as_parameter(lease.controller_id), lease.epoch)]
     with connection.cursor() as cursor:
-        cursor.execute(statement, [time_as_parameter(lease_end()), *pairs, time_as_parameter(timezone.now())])
+        cursor.execute(statement, [time_as_parameter(lease_end()), *pairs, time_as_parameter(clock.now())])
         renewed = {(UUID(str(row[0])), row[1]) for row in cursor.fetchall()}
     return {lease for lease in leases if (lease.controller_id, lease.epoch) in renewed}
 
 
 def renew_one(lease: Lease) -> None:
     """Renews the lease. Raises Revoked, or Fenced when a newer connection took over."""
-    keys, now = (as_parameter(lease.controller_id), lease.epoch, as_parameter(lease.credential_id)), time_as_parameter(timezone.now())
+    keys, now = (as_parameter(lease.controller_id), lease.epoch, as_parameter(lease.credential_id)), time_as_parameter(clock.now())
     with connection.cursor() as cursor:
         cursor.execute(_RENEW_ONE, [time_as_parameter(lease_end()), *keys, now])
         is_renewed = cursor.rowcount == 1
@@ -88,9 +88,9 @@ def check_standing(lease: Lease) -> None:
 
 def is_past(moment: datetime | None) -> bool:
     """Whether a time that may be set is over."""
-    return moment is not None and moment <= timezone.now()
+    return moment is not None and moment <= clock.now()
 
 
 def release(controller_id: UUID, epoch: int) -> None:
     """The daemon said that it goes: it is offline now, not when its lease runs out."""
-    Controller.objects.filter(id=controller_id, epoch=epoch).update(lease_expires_at=timezone.now())
+    Controller.objects.filter(id=controller_id, epoch=epoch).update(lease_expires_at=clock.now())

@@ -16,10 +16,8 @@ from pathlib import Path
 from typing import Any, Final
 from uuid import uuid4
 
-import httpx2
-
 from tests.support.cluster import Cluster
-from tests.support.mcp_requests import modern
+from tests.support.light_client import LightCaller, NotAnsweredError
 from tests.support.waiting import await_until
 
 CALL_SECONDS: Final = 45.0
@@ -29,16 +27,12 @@ EXIT_CODE: Final = 7
 _RETRY_SECONDS: Final = 0.05
 
 
-class _NotAnswered(Exception):
-    """The call is to be repeated."""
-
-
 @dataclass
 class Conversation:
     """One program and its caller. ``turns`` are finished, ``slowest_seconds`` the longest of them, ``repeated`` calls were not answered."""
 
     cluster: Cluster
-    http: httpx2.AsyncClient
+    caller: LightCaller
     log: Path
     turns: int = 0
     slowest_seconds: float = 0.0
@@ -98,37 +92,24 @@ class Conversation:
         while True:
             try:
                 return await self._call(tool, arguments)
-            except (_NotAnswered, httpx2.TransportError) as error:
+            except (NotAnsweredError, TimeoutError) as error:
                 if time.monotonic() > deadline:
                     raise AssertionError(f"{tool} was never answered: {error!r}") from error
                 self.repeated += 1
                 await asyncio.sleep(_RETRY_SECONDS)
 
     async def _call(self, tool: str, arguments: dict[str, Any]) -> dict[str, Any]:
-        body, headers = modern(tool, arguments)
-        accept = {"accept": "application/json, text/event-stream", "authorization": f"Bearer {self.cluster.provisioned.token}"}
-        response = await self.http.post(self.cluster.url, json=body, headers={**accept, **headers})
-        if response.status_code in {502, 503}:
-            raise _NotAnswered(response.text)
-        assert response.status_code == 200, response.text
-        result = _last_message(response)["result"]
+        async with asyncio.timeout(CALL_SECONDS):
+            status, answer = await self.caller.ask(tool, **arguments)
+        if status in {502, 503}:
+            raise NotAnsweredError(f"{status}")
+        assert status == 200, answer
+        result = answer["result"]
         if result.get("isError"):
             error = json.loads(result["content"][0]["text"])
             assert error["retryable"], error
-            raise _NotAnswered(error["code"])
+            raise NotAnsweredError(error["code"])
         return dict(result["structuredContent"])
-
-
-def _last_message(response: httpx2.Response) -> dict[str, Any]:
-    """The answer, alone or as the last event of a stream; a stream that was cut off has none."""
-    if response.headers["content-type"].startswith("application/json"):
-        return dict(response.json())
-    events = [line.removeprefix("data: ") for line in response.text.splitlines() if line.startswith("data: ")]
-    messages = [json.loads(event) for event in events]
-    answers = [message for message in messages if "result" in message]
-    if not answers:
-        raise _NotAnswered("the stream was cut off")
-    return dict(answers[-1])
 
 
 def _transcript(turns: int) -> bytes:
@@ -156,15 +137,20 @@ class Load:
         await await_until(is_far_enough, seconds, f"{turns} more turns of each conversation")
 
     @property
+    def turns(self) -> int:
+        """Finished ones of all conversations."""
+        return sum(conversation.turns for conversation in self.conversations)
+
+    @property
     def slowest_seconds(self) -> float:
         """The longest turn so far: the longest stall."""
         return max(conversation.slowest_seconds for conversation in self.conversations)
 
     def report(self, what: str, seconds: float) -> str:
         """What a reader of the tests' output wants to know."""
-        turns = sum(conversation.turns for conversation in self.conversations)
         repeated = sum(conversation.repeated for conversation in self.conversations)
-        return f"{what}: {turns} turns, {turns / seconds:.0f}/s, longest stall {self.slowest_seconds:.2f} s, {repeated} calls repeated"
+        rate = self.turns / seconds
+        return f"{what}: {self.turns} turns, {rate:.0f}/s, longest stall {self.slowest_seconds:.2f} s, {repeated} calls repeated"
 
 
 async def _converse(conversation: Conversation, interval_seconds: float, delay_seconds: float, is_over: asyncio.Event) -> None:
@@ -183,23 +169,25 @@ async def steady_load(
     cluster: Cluster, directory: Path, *, what: str, conversations: int = 10, turns_per_second: float = 50.0
 ) -> AsyncIterator[Load]:
     """Load for the time of the block, at most ``turns_per_second`` in all; at the end everything is checked, and a line printed."""
-    limits = httpx2.Limits(max_connections=conversations * 2)
-    async with httpx2.AsyncClient(timeout=CALL_SECONDS, limits=limits) as http:
-        load = Load([Conversation(cluster, http, directory / f"lines{number}") for number in range(conversations)])
-        interval = conversations / turns_per_second
-        for conversation, number in zip(load.conversations, itertools.count(), strict=False):
-            converse = _converse(conversation, interval, number / turns_per_second, load.is_over)
-            load.tasks.append(asyncio.create_task(converse))
-        began = time.monotonic()
-        try:
-            await load.progress()
-            yield load
-            seconds = time.monotonic() - began
-            load.is_over.set()
-            async with asyncio.timeout(GIVE_UP_SECONDS):
-                await asyncio.gather(*load.tasks)
-            print(load.report(what, seconds))  # noqa: T201 - pytest shows it with -s or -rP
-        finally:
-            for task in load.tasks:
-                task.cancel()
-            await asyncio.gather(*load.tasks, return_exceptions=True)
+    load = Load([_conversation(cluster, directory / f"lines{number}") for number in range(conversations)])
+    interval = conversations / turns_per_second
+    for conversation, number in zip(load.conversations, itertools.count(), strict=False):
+        converse = _converse(conversation, interval, number / turns_per_second, load.is_over)
+        load.tasks.append(asyncio.create_task(converse))
+    began = time.monotonic()
+    try:
+        await load.progress()
+        yield load
+        seconds = time.monotonic() - began
+        load.is_over.set()
+        async with asyncio.timeout(GIVE_UP_SECONDS):
+            await asyncio.gather(*load.tasks)
+        print(load.report(what, seconds))  # noqa: T201 - pytest shows it with -s or -rP
+    finally:
+        for task in load.tasks:
+            task.cancel()
+        await asyncio.gather(*load.tasks, return_exceptions=True)
+
+
+def _conversation(cluster: Cluster, log: Path) -> Conversation:
+    return Conversation(cluster, LightCaller("127.0.0.1", cluster.port, cluster.provisioned.token, is_kept=False), log)

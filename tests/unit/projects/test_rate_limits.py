@@ -20,7 +20,7 @@ class Clock:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.now = 1_000_000.0
-        monkeypatch.setattr(rate_limits.time, "time", lambda: self.now)
+        monkeypatch.setattr(rate_limits.clock, "now_seconds", lambda: self.now)
 
 
 @pytest.fixture
