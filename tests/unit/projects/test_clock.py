@@ -1,6 +1,6 @@
 """The time by the database: ours, unless it is certainly off."""
 
-from typing import Any
+from typing import Any, Self
 
 import pytest
 from django.db import connection
@@ -15,7 +15,7 @@ class _Cursor:
     def __init__(self, there: list[float]) -> None:
         self._there = there
 
-    def __enter__(self) -> "_Cursor":
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_args: object) -> None:
