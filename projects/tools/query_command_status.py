@@ -61,7 +61,10 @@ QUERY_COMMAND_STATUS = Tool(
     name="query_command_status",
     title="Ask after a submitted command",
     description="Returns the state of a command submitted with run_command and its output, also while it runs.",
-    guidance=f"To have only what is new, pass stdout_length and stderr_length of the last answer as the offsets. {guidance.UNTRUSTED}",
+    guidance=(
+        "It answers at once and never waits: leave some seconds between two queries. To have only what is new, pass stdout_length and"
+        f" stderr_length of the last answer as the offsets. {guidance.UNTRUSTED}"
+    ),
     input_model=QueryInput,
     output_model=QueryOutput,
     handler=_handle,

@@ -17,7 +17,13 @@ class RunCommandInput(ToolInput):
 
     command: Command
     timeout: Annotated[
-        float, Field(ge=1, le=jobs.MAX_TIMEOUT_SECONDS, allow_inf_nan=False, description="Seconds after which it is ended.")
+        float,
+        Field(
+            ge=1,
+            le=jobs.MAX_TIMEOUT_SECONDS,
+            allow_inf_nan=False,
+            description="Seconds after which it is ended, whatever it is doing; give a build its time.",
+        ),
     ] = jobs.DEFAULT_TIMEOUT_SECONDS
     working_directory: Directory = None
     use_pty: Annotated[
@@ -61,8 +67,9 @@ RUN_COMMAND = Tool(
     title="Submit a command",
     description="Submits a command to a remote host and returns a token at once; query_command_status tells its state and output.",
     guidance=(
-        "For a command that runs for a while and needs no input. For one that ends in a moment use execute_command; for one that may ask"
-        " something start_interactive_command."
+        "For a command that runs for a while, needs no input and is only asked after. It is ended after timeout, which is 30 s unless"
+        " you give more. For one that ends in a moment use execute_command; for one that has no end of its own, or whose output you want"
+        " to wait for, start_command; for one that may ask something start_interactive_command."
     ),
     input_model=RunCommandInput,
     output_model=RunCommandOutput,

@@ -18,7 +18,13 @@ class SendInput(ToolInput):
 
     session_id: SessionId
     input_text: Annotated[
-        str, Field(description="Typed exactly as given: end a line with \\n, as in 'yes\\n'. Empty and nothing else: only wait on.")
+        str,
+        Field(
+            description=(
+                "Typed exactly as given: end a line with \\n, as in 'yes\\n'. On a full screen \\n is often not Enter: use keys there."
+                " Empty and nothing else: only wait on."
+            )
+        ),
     ] = ""
     keys: Annotated[
         tuple[str, ...],
