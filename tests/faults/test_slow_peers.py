@@ -2,6 +2,7 @@
 
 import socket
 import zlib
+from collections.abc import Iterator
 from contextlib import ExitStack
 from http import HTTPStatus
 
@@ -11,7 +12,7 @@ from websockets.asyncio.client import connect
 from controller_client.protocol.limits import MAX_FRAME_BYTES, CloseCode
 from tests.support.processes import resident_bytes
 from tests.support.scripted_controller import scripted_controller
-from tests.support.stack import Stack
+from tests.support.stack import Stack, running_stack
 
 pytestmark = pytest.mark.fault
 
@@ -23,6 +24,13 @@ _HALVES = (
     b"POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 1000000\r\n\r\n{",
     b"GET /ws/controller/ HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Ve",
 )
+
+
+@pytest.fixture(scope="module")
+def own_stack() -> Iterator[Stack]:
+    """One for both: neither leaves anything behind in it."""
+    with running_stack() as started:
+        yield started
 
 
 async def test_peers_that_say_half_of_it_hold_up_nobody(own_stack: Stack) -> None:
