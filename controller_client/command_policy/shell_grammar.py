@@ -88,6 +88,7 @@ def parse_plan(command: str) -> CommandPlan:
     root = _parser().parse(command.encode()).root_node
     if root.has_error:
         raise NotPlain(_text(_first_error(root)).strip() or command, "not a complete command line")
+    _refuse_escaped_blanks(command.encode(), root)
     pipelines = _pipelines(root)
     if not pipelines:
         raise NotPlain(command or "the empty line", "nothing to run")
@@ -156,6 +157,21 @@ def _refuse_unusual_characters(command: str) -> None:
         category = unicodedata.category(character)
         if category in {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"} or (category == "Zs" and character != " "):
             raise NotPlain(f"U+{ord(character):04X}", "a control or unusual blank character")
+
+
+def _refuse_escaped_blanks(source: bytes, root: "Node") -> None:
+    """Such a blank begins a word to a shell; to the grammar it stands between two."""
+    pending, end = [root], 0
+    while pending:
+        node = pending.pop()
+        if node.children and node.type not in {"string", "concatenation"}:
+            pending.extend(reversed(node.children))
+        elif b"\\" in source[end : node.start_byte]:
+            break
+        else:
+            end = max(end, node.end_byte)
+    if pending or b"\\" in source[end:]:
+        raise NotPlain("\\ ", "an escaped blank at the beginning of a word")
 
 
 def _text(node: "Node") -> str:

@@ -17,9 +17,7 @@ _PLAIN_CONTROLS: Final = frozenset({"\x03", "\x04", "\x1a"})
 _LINE_END: Final = re.compile(r"\r\n|\r|\n")
 _OTHER_MEANINGS: Final = {"!": "shells expand it to an earlier line", "\\": "shells differ in what it escapes"}
 # Nothing is escaped in a line that got this far, so each quote ends at the next one like it.
-_QUOTE: Final = re.compile(
-    r"""'[^']*'|"(?P<double>[^"]*)" |(?P<marked>(?<![A-Za-z0-9_])[bprBPR]?[fF][bprBPR]?["']) |(?P<path>(?:^|(?<=[\ ;&|]))=)""", re.VERBOSE
-)
+_QUOTE: Final = re.compile(r"""'[^']*'|"(?P<double>[^"]*)"|(?P<marked>(?<![A-Za-z0-9_])[bprBPR]?[fF][bprBPR]?["'])""")
 _PUNCTUATION: Final = frozenset(";&|<>(){}#")
 # In a shell that is running these are builtins: they need no listing, for they run nothing and change nothing a later line means.
 _HARMLESS_BUILTINS: Final = frozenset({"exit", "logout", "jobs", "fg", "bg", "pwd"})
@@ -97,10 +95,12 @@ def _check_line(line: str, check_program: Callable[[str], None]) -> None:
             raise CommandNotAllowed(character, _OTHER_MEANINGS[character])
     if line.lstrip(" ").startswith("^"):
         raise CommandNotAllowed("^", "shells expand it to an earlier line")
-    commands = list(plain(line).commands())
+    plan = plain(line)
     _check_quotes(line)
-    for words in commands:
+    for words in plan.commands():
         name = words[0]
+        if any(word.startswith("=") for word in words):
+            raise CommandNotAllowed("=", "some shells make a program's path of a word that begins with it")
         if name in REFUSED_BUILTINS:
             raise CommandNotAllowed(name, "in a shell this is a builtin that can change what later lines run; give the program's path")
         if name in _ARGUMENTS and (odd := next((word for word in words[1:] if not _ARGUMENTS[name].fullmatch(word)), None)) is not None:
@@ -114,8 +114,6 @@ def _check_quotes(line: str) -> None:
     for found in _QUOTE.finditer(line):
         if found["marked"]:
             raise CommandNotAllowed(found[0], "some shells evaluate a string with such a mark")
-        if found["path"]:
-            raise CommandNotAllowed("=", "some shells make a program's path of a word that begins with it")
         if found["double"] and not _PUNCTUATION.isdisjoint(found["double"]):
             raise CommandNotAllowed(_shown(found[0]), "shells differ in what double quotes keep together; use single ones")
 

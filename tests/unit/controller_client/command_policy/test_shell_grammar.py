@@ -158,6 +158,8 @@ def test_a_plan_written_as_a_script_is_the_plan_again(plan: CommandPlan) -> None
 @given(line=_LINES)
 @example(line="alpha a\\ b 'c'\"d\" && beta | gamma || alpha")
 @example(line='alpha \\\\* \\$x "\\$x\\`\\"\\\\\\a"')
+@example(line="alpha b\\ 'c'\\  d\\ ")
+@example(line="\\ alpha")
 @example(line="alpha a#b a=b %1 ^a -- 10#3\n\nbeta;")
 def test_an_accepted_line_means_to_bash_what_it_means_to_us(recorders: Recorders, line: str) -> None:
     try:
