@@ -3,7 +3,9 @@
 from pathlib import Path
 
 from tests.support.accounts import requires
+from tests.support.mcp_client import Caller
 from tests.support.stack import Stack
+from tests.support.waiting import await_until
 
 
 async def test_vim_inserts_saves_and_quits_by_keys(stack: Stack, tmp_path: Path) -> None:
@@ -59,13 +61,20 @@ async def test_a_menu_is_answered_with_arrow_keys(stack: Stack, tmp_path: Path) 
     assert choice.read_text() == "b"
 
 
+async def _resize(stack: Stack, caller: Caller, session_id: str, rows: int) -> None:
+    """Returns when the host has done it; the call itself waits for it no longer than two seconds."""
+    await caller.call("resize_session", session_id=session_id, rows=rows, cols=60)
+    unsettled = "SELECT 1 FROM projects_controllercommand WHERE session_id = ? AND settled_at IS NULL"
+    await await_until(lambda: not stack.database.rows(unsettled, session_id.replace("-", "")), 30, "the host to have resized")
+
+
 async def test_after_a_resize_the_turn_ends_when_the_program_has_drawn_again(stack: Stack, tmp_path: Path) -> None:
     requires("vim")
     text = tmp_path / "text"
     text.write_text("".join(f"line {number}\n" for number in range(1, 100)))
     async with stack.caller() as caller, caller.terminal(f"vim -u NONE {text}") as editor:
         for rows in (10, 40):
-            await caller.call("resize_session", session_id=editor.session_id, rows=rows, cols=60)
+            await _resize(stack, caller, editor.session_id, rows)
             await editor.send("", view="screen")
             assert editor.result["state"] == "awaiting_input"
             assert editor.result["output"].splitlines()[: rows - 1] == [f"line {number}" for number in range(1, rows)]
@@ -74,6 +83,6 @@ async def test_after_a_resize_the_turn_ends_when_the_program_has_drawn_again(sta
 
 async def test_after_a_resize_a_program_that_does_not_care_still_waits(stack: Stack) -> None:
     async with stack.caller() as caller, caller.terminal("cat") as session:
-        await caller.call("resize_session", session_id=session.session_id, rows=10, cols=60)
+        await _resize(stack, caller, session.session_id, 10)
         await session.send("")
         assert (session.result["state"], session.evidence) == ("awaiting_input", "kernel")
