@@ -32,20 +32,10 @@ NUDGE_END: Final = (
 # What differs from one call to the next without meaning anything.
 _OF_CALLS: Final = frozenset({"request_id", "requestId", "wait_seconds", "timeout", "max_output_bytes"})
 _OF_RESULTS: Final = frozenset(
-    [
-        "session_id",
-        "sessionId",
-        "token",
-        "offset",
-        "next_offset",
-        "total_bytes",
-        "duration_ms",
-        "execution_time",
-        "pid",
-        "started_at",
-        "created_at",
-        "hint",
-    ]
+    (
+        *("session_id", "sessionId", "token", "pid", "hint", "started_at", "created_at"),
+        *("offset", "next_offset", "total_bytes", "duration_ms", "execution_time"),
+    )
 )
 
 

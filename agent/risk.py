@@ -3,7 +3,7 @@
 Without an answer it is an estimate for people, not a boundary: the boundary is what the host's user and policy allow.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
@@ -13,110 +13,42 @@ from controller_client.command_policy.shell_grammar import Words, surveyed
 Risk = Literal["reading", "changing", "secret", "destructive", "privileged", "unclear"]
 RISKY: Final = frozenset({"secret", "destructive", "privileged", "unclear"})
 
+_WORST_FIRST: Final[tuple[Risk, ...]] = ("privileged", "destructive", "unclear", "changing", "reading")
 _PRIVILEGED: Final = frozenset(
-    [
-        "sudo",
-        "sudoedit",
-        "su",
-        "doas",
-        "pkexec",
-        "runuser",
-        "passwd",
-        "chpasswd",
-        "visudo",
-        "vipw",
-        "useradd",
-        "usermod",
-        "userdel",
-        "groupadd",
-        "chroot",
-    ]
+    (
+        *("sudo", "sudoedit", "su", "doas", "pkexec", "runuser", "chroot"),
+        *("passwd", "chpasswd", "visudo", "vipw", "useradd", "usermod", "userdel", "groupadd"),
+    )
 )
 _DESTRUCTIVE: Final = frozenset(
-    [
-        "rm",
-        "rmdir",
-        "shred",
-        "dd",
-        "mkfs",
-        "fdisk",
-        "sfdisk",
-        "parted",
-        "wipefs",
-        "truncate",
-        "reboot",
-        "shutdown",
-        "poweroff",
-        "halt",
-        "init",
-        "kill",
-        "pkill",
-        "killall",
-        "iptables",
-        "nft",
-        "ufw",
-        "umount",
-        "swapoff",
-        "lvremove",
-        "vgremove",
-        "dropdb",
-        "crontab",
-        "chown",
-        "chmod",
-        "chattr",
-    ]
+    (
+        *(
+            "rm",
+            "rmdir",
+            "shred",
+            "truncate",
+            "dd",
+            "mkfs",
+            "fdisk",
+            "sfdisk",
+            "parted",
+            "wipefs",
+            "umount",
+            "swapoff",
+            "lvremove",
+            "vgremove",
+        ),
+        *("reboot", "shutdown", "poweroff", "halt", "init", "kill", "pkill", "killall", "iptables", "nft", "ufw"),
+        *("dropdb", "crontab", "chown", "chmod", "chattr"),
+    )
 )
 _READING: Final = frozenset(
-    [
-        "ls",
-        "cat",
-        "head",
-        "tail",
-        "grep",
-        "egrep",
-        "fgrep",
-        "rg",
-        "wc",
-        "stat",
-        "file",
-        "pwd",
-        "whoami",
-        "id",
-        "uname",
-        "hostname",
-        "date",
-        "df",
-        "du",
-        "free",
-        "uptime",
-        "ps",
-        "env",
-        "printenv",
-        "echo",
-        "printf",
-        "true",
-        "false",
-        "test",
-        "which",
-        "type",
-        "cut",
-        "sort",
-        "uniq",
-        "tr",
-        "nl",
-        "diff",
-        "cmp",
-        "md5sum",
-        "sha256sum",
-        "basename",
-        "dirname",
-        "realpath",
-        "readlink",
-        "tree",
-        "lsblk",
-        "lscpu",
-        "groups",
-    ]
+    (
+        *("ls", "cat", "head", "tail", "grep", "egrep", "fgrep", "rg", "wc", "stat", "file", "pwd", "tree", "diff", "cmp"),
+        *("cut", "sort", "uniq", "tr", "nl", "md5sum", "sha256sum", "basename", "dirname", "realpath", "readlink", "which", "type"),
+        *("whoami", "id", "groups", "uname", "hostname", "date", "df", "du", "free", "uptime", "ps", "lsblk", "lscpu", "env", "printenv"),
+        *("echo", "printf", "true", "false", "test"),
+    )
 )
 _WRAPPERS: Final = frozenset(["env", "nice", "ionice", "timeout", "nohup", "stdbuf", "setsid", "time", "xargs", "watch", "chronic"])
 # (program, word): the word makes it destructive.
@@ -171,8 +103,11 @@ def assess_line(line: str) -> Assessment:
     if survey.writes_to is not None:
         is_harmless = survey.writes_to in {"/dev/null", "1", "2"}
         found.append(Assessment("reading" if is_harmless else "changing", f"writes to {survey.writes_to[:80]!a}"))
-    order: tuple[Risk, ...] = ("privileged", "destructive", "unclear", "changing", "reading")
-    return min(found, key=lambda one: order.index(one.risk), default=Assessment("reading"))
+    return _worst(found)
+
+
+def _worst(found: Sequence[Assessment]) -> Assessment:
+    return min(found, key=lambda one: _WORST_FIRST.index(one.risk), default=Assessment("reading"))
 
 
 def _of_words(words: Words) -> Assessment:
@@ -184,10 +119,8 @@ def _of_words(words: Words) -> Assessment:
         return Assessment("privileged", said)
     if program in _DESTRUCTIVE or program.startswith("mkfs") or _DESTRUCTIVE_WORDS.get(program, frozenset()) & set(words[1:]):
         return Assessment("destructive", said)
-    inner = [*_handed_on(program, words)]
-    if inner:
-        order: tuple[Risk, ...] = ("privileged", "destructive", "unclear", "changing", "reading")
-        return min(inner, key=lambda one: order.index(one.risk))
+    if inner := [*_handed_on(program, words)]:
+        return _worst(inner)
     return Assessment("reading" if program in _READING else "changing", said)
 
 

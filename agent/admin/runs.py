@@ -6,6 +6,7 @@ from typing import Any
 from django import forms
 from django.contrib import admin, messages
 from django.core.exceptions import PermissionDenied
+from django.db.models import QuerySet
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseNotAllowed
 from django.shortcuts import redirect
 from django.template.response import TemplateResponse
@@ -33,6 +34,10 @@ class NewRunForm(forms.Form):
     max_tokens = forms.IntegerField(required=False)
     max_cost_cents = forms.IntegerField(required=False, help_text="0: no limit")
     max_run_seconds = forms.FloatField(required=False)
+
+    def __init__(self, projects: QuerySet[Project], data: Any) -> None:
+        super().__init__(data)
+        self.fields["project"] = forms.ModelChoiceField(queryset=projects)
 
     def clean_controllers(self) -> list[str]:
         """As a list."""
@@ -94,8 +99,7 @@ class AgentRunAdmin(ReadOnlyAdmin[AgentRun]):
         """The form that starts a run."""
         if not self._may_control(request):
             raise PermissionDenied
-        form = NewRunForm(request.POST or None)
-        form.fields["project"].queryset = projects_of(request)  # type: ignore[attr-defined]  # a ModelChoiceField
+        form = NewRunForm(projects_of(request), request.POST or None)
         if request.method == "POST" and form.is_valid():
             try:
                 run = services.run_submit(actor=actor_of(request), **form.cleaned_data)

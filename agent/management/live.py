@@ -14,6 +14,7 @@ from agent.management.naming import actor
 from agent.models import AgentApproval, AgentRun, AgentStep
 from agent.rendering import Line
 from projects.database import in_database
+from projects.errors import StorageUnavailable
 
 EXIT_DONE: Final = 0
 EXIT_GAVE_UP: Final = 1
@@ -69,7 +70,12 @@ class Live:
 
     async def _followed(self) -> int:
         while True:
-            run, steps, approvals = await in_database(_look, self.run_id)
+            try:
+                run, steps, approvals = await in_database(_look, self.run_id)
+            except StorageUnavailable:
+                # It comes back, and the run with it.
+                await asyncio.sleep(LOOK_SECONDS)
+                continue
             for line, goes_on in self._follower.news(run, steps, approvals):
                 self._sink.write(line, goes_on=goes_on)
             if run.state in services.OVER:

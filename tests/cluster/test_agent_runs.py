@@ -1,31 +1,107 @@
-"""Runs on PostgreSQL with several workers: each is carried out once, by whoever is free, also by a process of its own."""
+"""Runs on PostgreSQL with several workers: each is carried out once, by whoever is free, and goes on elsewhere if that is killed."""
 
 import signal
 import subprocess
 import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from urllib.request import urlopen
 
-from tests.support.agent_commands import submitter
-from tests.support.cluster import Cluster
+import pytest
+
+from tests.support.agent_commands import Submitter, submitter
+from tests.support.cluster import Backends, Cluster, running_cluster
+from tests.support.model_server import ModelServer, Says, Seen, call, done, in_turn
 from tests.support.stack import PROJECT_ROOT
 from tests.support.waiting import wait_until
 
+pytestmark = pytest.mark.timeout(900)
 RUN_SECONDS = 150.0
 RUNS = 6
 
 
-def test_several_workers_carry_out_each_run_once(cluster: Cluster) -> None:
+@pytest.fixture(scope="module")
+def cluster(backends: Backends, models: ModelServer) -> Iterator[Cluster]:
+    """Its servers leave runs to others until a test says otherwise; a lost lease is noticed soon."""
+    quick = {"HOLDLINE_AGENT_WORKER": "false", "HOLDLINE_AGENT_LEASE_SECONDS": "3", "HOLDLINE_AGENT_POLL_SECONDS": "0.1"}
+    with running_cluster(backends=backends, server_environment={**models.environment, **quick}) as started:
+        yield started
+
+
+@pytest.fixture(scope="module")
+def runs(cluster: Cluster) -> Iterator[Submitter]:
+    """Submits runs to it."""
+    with submitter(cluster) as process:
+        yield process
+
+
+@contextmanager
+def agent_worker(cluster: Cluster) -> Iterator["subprocess.Popen[bytes]"]:
+    """A process that only carries out runs."""
     worker = subprocess.Popen([sys.executable, "manage.py", "agent_worker"], cwd=PROJECT_ROOT, env=cluster.server_environment())
     try:
-        with submitter(cluster) as process:
-            runs = [process.submit("scripted:demo", "show me") for _ in range(RUNS)]
-        for run in runs:
-            wait_until(lambda run=run: run.is_over, RUN_SECONDS, "the run to end")
+        yield worker
     finally:
         worker.send_signal(signal.SIGTERM)
         worker.wait(RUN_SECONDS)
-    assert worker.returncode == 0
-    assert [run.end for run in runs] == [("finished", "done")] * RUNS
-    for run in runs:
+
+
+def test_several_workers_carry_out_each_run_once(cluster: Cluster, runs: Submitter) -> None:
+    with agent_worker(cluster) as worker, agent_worker(cluster) as other:
+        submitted = [runs.submit("scripted:demo", "show me") for _ in range(RUNS)]
+        for run in submitted:
+            wait_until(lambda run=run: run.is_over, RUN_SECONDS, "the run to end")
+    assert worker.returncode == other.returncode == 0
+    assert [run.end for run in submitted] == [("finished", "done")] * RUNS
+    for run in submitted:
         assert [step["number"] for step in run.steps] == [1, 2, 3, 4, 5, 6]
         session = run.results[1]["session_id"]
         assert cluster.database.transcript(session).count(b"Welcome, Ada") == 1
+
+
+def test_a_run_goes_on_elsewhere_when_whoever_has_it_is_killed(
+    cluster: Cluster, runs: Submitter, models: ModelServer, tmp_path: Path
+) -> None:
+    """Twice: the agent worker that has it, then the server that took it up from there; another agent worker ends it."""
+    acted, gates = tmp_path / "acted", [tmp_path / "first", tmp_path / "second"]
+    asks = f"""bash -c 'read -p "Name: " name; echo "$name" >> {acted}; read -p "More: " more; echo "$more" >> {acted}'"""
+
+    def waits_at(gate: Path) -> Says:
+        return call("execute_command", command=f"echo {gate.name} >> {acted}; until [ -e {gate} ]; do sleep 0.1; done")
+
+    def types(text: str) -> Callable[[Seen], Says]:
+        return lambda seen: call("send_command_input", session_id=seen.value("session_id"), input_text=text, wait_seconds=20)
+
+    models.scripts["moves"] = in_turn(
+        waits_at(gates[0]),
+        call("start_interactive_command", command=asks, wait_seconds=20),
+        types("Ada\n"),
+        types("that is all\n"),
+        waits_at(gates[1]),
+        done(),
+    )
+
+    def is_at(gate: Path) -> bool:
+        return acted.exists() and gate.name in acted.read_text()
+
+    with agent_worker(cluster) as worker:
+        run = runs.submit("openai:moves")
+        wait_until(lambda: is_at(gates[0]), RUN_SECONDS, "the worker to be in the middle of a command")
+        worker.kill()
+    gates[0].touch()
+    cluster.kill_worker(0)
+    cluster.start_worker(0, HOLDLINE_AGENT_WORKER="true")
+    # A server begins with its first connection: here a probe's.
+    with urlopen(f"http://127.0.0.1:{cluster.worker_ports[0]}/healthz", timeout=RUN_SECONDS) as answer:
+        assert answer.status == 200
+    wait_until(lambda: is_at(gates[1]), RUN_SECONDS, "the server to have taken it up")
+    cluster.kill_worker(0)
+    gates[1].touch()
+    with agent_worker(cluster):
+        wait_until(lambda: run.is_over, RUN_SECONDS, "the run to end")
+    cluster.start_worker(0)
+    assert run.end == ("finished", "done")
+    assert acted.read_text().split("\n")[:-1] == ["first", "Ada", "that is all", "second"]
+    assert [(bool(step["is_complete"]), len(step["results"])) for step in run.steps] == [(True, 1)] * 6
+    assert not any(result["is_error"] for step in run.steps for result in step["results"])

@@ -11,7 +11,7 @@ from tests.support.model_server import Fails, ModelServer, Says, Script, Seen, c
 from tests.support.stack import Stack, running_stack
 from tests.support.waiting import wait_until
 
-pytestmark = pytest.mark.fault
+pytestmark = [pytest.mark.fault, pytest.mark.timeout(900)]
 
 
 @pytest.fixture

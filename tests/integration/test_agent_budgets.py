@@ -52,12 +52,11 @@ def test_time_ends_a_call_in_the_middle_and_leaves_its_session(
     run = carried_out(f"{wire}:{wire}-slow", max_run_seconds=1)
     assert run.end == ("failed", "max_run_seconds")
     assert run.run["worked_seconds"] >= 1
-    # A slow machine may not come as far as the call.
+    # A slow machine may not come as far as the call that waits; as far as it came is there.
     steps = run.steps
     assert len(steps) <= 2
-    assert [(step["is_complete"], len(step["results"])) for step in steps][:2] in ([], [(1, 1)], [(1, 1), (0, 0)])
-    if len(steps) == 2:
-        assert steps[1]["calls"][0]["name"] == "start_interactive_command"
+    assert all(step["is_complete"] for step in steps[:1]) or len(steps) == 1
+    assert all((step["is_complete"], step["results"]) == (0, []) for step in steps[1:])
 
 
 def test_output_of_one_call_shows_its_head_and_its_tail(carried_out: Carried, models: ModelServer) -> None:
@@ -82,7 +81,7 @@ def test_a_model_that_never_answers(agents: Stack, models: ModelServer) -> None:
     for name in names:
         fault = Fails("stall" if name.endswith("stall") else "silence")
         models.scripts[name.partition(":")[2]] = in_turn(call("execute_command", command="echo kept"), fault)
-    impatient = {"HOLDLINE_AGENT_MODEL_SILENCE_SECONDS": "2", "HOLDLINE_AGENT_MODEL_ATTEMPTS": "3"}
+    impatient = {"HOLDLINE_AGENT_MODEL_SILENCE_SECONDS": "4", "HOLDLINE_AGENT_MODEL_ATTEMPTS": "3"}
 
     def carried_out_here(name: str) -> subprocess.CompletedProcess[str]:
         return manage(agents, "run_agent", "--here", "--json", "--project", "first", "--model", name, "x", environment=impatient)
@@ -93,7 +92,7 @@ def test_a_model_that_never_answers(agents: Stack, models: ModelServer) -> None:
         assert told.returncode == 2, told.stderr
         *lines, run = map(json.loads, told.stdout.splitlines())
         assert (run["state"], run["stop_reason"]) == ("failed", "model_silent")
-        assert "sent nothing for 2 s" in run["report"]
+        assert "sent nothing for 4 s" in run["report"]
         assert {"kind": "output", "text": "kept"} in lines
         assert any(line["kind"] == "note" and "attempt 2 of 3" in line["text"] for line in lines)
 

@@ -1,13 +1,15 @@
 """The tasks models are judged by: their own answers do them, and their checks see it. All of them with ``--long``."""
 
 import os
+import subprocess
 from pathlib import Path
 
-from agent.evaluation import Score, load_tasks, table
+from agent.evaluation import Score, Task, load_tasks, table
 from tests.support.agent_commands import manage
 from tests.support.stack import PROJECT_ROOT, Stack
 
 _TASKS = Path(PROJECT_ROOT) / "benchmarks" / "agent_tasks"
+_AS_ROOT = ("apt_questions", "passwd_change")
 _QUICK = ("hidden_pin", "python_repl", "sqlite_console")
 
 
@@ -15,6 +17,20 @@ def test_there_are_twenty_tasks_with_all_that_they_need() -> None:
     tasks = load_tasks(_TASKS)
     assert len(tasks) >= 20
     assert [task.name for task in tasks if not (task.play and task.check.strip() and task.task.strip() and task.title)] == []
+
+
+def test_no_check_succeeds_where_nothing_was_done(tmp_path: Path) -> None:
+    """As the evaluation runs them, but without a host; what needs root, with root only."""
+
+    def status(task: Task, script: str) -> int:
+        place = tmp_path / task.name
+        place.mkdir(mode=0o700, exist_ok=True)
+        whole = f"set -e\nexport TASK_DIR={place}\ncd {place}\n{script}\n"
+        return subprocess.run(["bash", "-s"], input=whole, text=True, capture_output=True, check=False).returncode
+
+    tasks = [task for task in load_tasks(_TASKS) if os.geteuid() == 0 or task.name not in _AS_ROOT]
+    assert [task.name for task in tasks if status(task, task.setup) != 0] == []
+    assert [task.name for task in tasks if status(task, task.check) == 0] == []
 
 
 def test_a_table_has_a_row_for_each_task_and_a_sum() -> None:

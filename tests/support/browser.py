@@ -20,6 +20,7 @@ from tests.support.waiting import wait_until
 
 _START_SECONDS = 30.0
 _PAGE_SECONDS = 20.0
+_CHANGE_SECONDS = 120.0
 _QUIET = (
     *("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking"),
     *("--disable-component-update", "--disable-sync", "--disable-dev-shm-usage", "--window-size=1280,1000"),
@@ -82,7 +83,7 @@ class Page:
 
     def await_text(self, expected: str, selector: str = "body") -> None:
         """Returns when a reader sees it there, without a new page."""
-        wait_until(lambda: expected in self.text(selector), _PAGE_SECONDS, f"{expected!r} on the page")
+        wait_until(lambda: expected in self.text(selector), _CHANGE_SECONDS, f"{expected!r} on the page")
 
     def _wait_loaded(self) -> None:
         is_loaded = "document.readyState === 'complete' && location.href !== 'about:blank'"

@@ -16,7 +16,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Literal
 
 FRAGMENT_CHARS = 7
-PAUSE_SECONDS = 60.0
+PAUSE_SECONDS = 110.0
 
 
 @dataclass(frozen=True)
@@ -34,9 +34,9 @@ class Seen:
         """The newest result."""
         return self.results[-1] if self.results else ""
 
-    def value(self, name: str) -> str:
-        """The newest text value of this name in any result."""
-        for result in reversed(self.results):
+    def value(self, name: str, result_number: int | None = None) -> str:
+        """The newest text value of this name in any result, or in the one with this number."""
+        for result in reversed(self.results) if result_number is None else [self.results[result_number]]:
             facts = json.loads(result.split("\n", 1)[0])
             if isinstance(facts.get(name), str):
                 return str(facts[name])
