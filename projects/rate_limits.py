@@ -86,10 +86,12 @@ def _taken_ahead(key: str, missing: float, per_minute: int, what: str) -> float:
 
 
 def _keep(meter: tuple[str, int], left: float, until: float) -> None:
+    """Adds to what another thread may have kept meanwhile."""
     with _ahead_lock:
         if len(_ahead) >= _MAX_AHEAD:
             _ahead.clear()
-        _ahead[meter] = (left, until)
+        there, there_until = _ahead.get(meter, (0.0, 0.0))
+        _ahead[meter] = (left + (there if there_until > clock.now_seconds() else 0.0), until)
 
 
 def rate_check(key: str, per_minute: int, what: str) -> None:

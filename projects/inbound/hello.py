@@ -29,7 +29,7 @@ MAX_CAPABILITIES: Final = 64
 
 # After a restart of the server all its hosts say HELLO within a minute: what every one of them costs is written out, past the ORM.
 _FIND: Final = """
-SELECT project_id, name, epoch, instance_id, boot_id, previous_boot_id, lease_expires_at, awaits_approval_since
+SELECT project_id, name, instance_id, boot_id, previous_boot_id, lease_expires_at, awaits_approval_since
 FROM projects_controller WHERE id = %s AND revoked_at IS NULL
 """
 # Read once the controller is locked: a revocation that was waited for is seen.
@@ -50,7 +50,6 @@ class _Found(NamedTuple):
     id: UUID
     project_id: UUID
     name: str
-    epoch: int
     instance_id: str
     boot_id: str
     previous_boot_id: str
@@ -98,9 +97,9 @@ def _locked(controller_id: UUID, credential_id: UUID | None) -> _Found:
         row = cursor.fetchone()
         if row is None:
             raise Revoked
-        project_id, name, epoch, instance_id, boot_id, previous_boot_id, lease_expires_at, awaits_approval_since = row
+        project_id, name, instance_id, boot_id, previous_boot_id, lease_expires_at, awaits_approval_since = row
         ids = (controller_id, UUID(str(project_id)))
-        found = _Found(*ids, name, epoch, instance_id, boot_id, previous_boot_id, as_time(lease_expires_at))
+        found = _Found(*ids, name, instance_id, boot_id, previous_boot_id, as_time(lease_expires_at))
         if credential_id is not None:
             cursor.execute(_CREDENTIAL, [as_parameter(credential_id)])
             credential = cursor.fetchone()
