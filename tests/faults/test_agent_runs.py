@@ -88,3 +88,44 @@ def test_a_killed_server_loses_no_step_and_runs_nothing_twice(mortal: Stack, mod
     ]
     assert not any(result["is_error"] for step in steps for result in step["results"])
     assert steps[2]["results"][0]["body"]["exit_code"] == 0
+
+
+def test_a_server_killed_again_and_again_types_nothing_twice(mortal: Stack, models: ModelServer, runs: Submitter, tmp_path: Path) -> None:
+    """Three runs on both wires, at whatever they are at: starts, lines, a hidden prompt, two calls in one answer."""
+    files = [tmp_path / f"acted-{number}" for number in range(3)]
+    for number, file in enumerate(files):
+        models.scripts[f"killed-{number}"] = _typing(file)
+    rows = [runs.submit(f"{'openai' if number % 2 else 'anthropic'}:killed-{number}") for number in range(len(files))]
+    for point in (1, 3, 6):
+        wait_until(lambda point=point: len(rows[0].results) >= point, RUN_SECONDS, "the run to get on")
+        mortal.kill_server()
+        mortal.start_server()
+    for run, file in zip(rows, files, strict=True):
+        wait_until(lambda run=run: run.is_over, RUN_SECONDS, "the run to go on to its end")
+        assert run.end == ("finished", "done")
+        assert lines_of(file) == ["one", "two", "three", "four", "five", "6-typed"]
+        steps = run.steps
+        assert [(bool(step["is_complete"]), len(step["results"]), step["sealed"]) for step in steps] == [
+            (True, 2 if step["number"] == 5 else 1, None) for step in steps
+        ]
+        assert not any(result["is_error"] for step in steps for result in step["results"])
+        assert mortal.database.transcript(run.results[1]["session_id"]).count(b"two") == 1
+
+
+def _typing(file: Path) -> Script:
+    asks = f'while read -p "? " line && [ "$line" != end ]; do echo "$line" >> {file}; done'
+    hides = f'read -s -p "Secret: " secret; echo "${{#secret}}-typed" >> {file}'
+
+    def types(text: str) -> Script:
+        return lambda seen: call("send_command_input", session_id=seen.value("session_id", 1), input_text=text, wait_seconds=20)
+
+    return in_turn(
+        _appends(file, "one"),
+        call("start_interactive_command", command=f"bash -c '{asks}; {hides}'", wait_seconds=20),
+        types("two\n"),
+        types("three\n"),
+        Says("Two at once.", (*_appends(file, "four").calls, *_appends(file, "five").calls)),
+        types("end\n"),
+        types("secret\n"),
+        done("all of it"),
+    )
