@@ -274,7 +274,7 @@ async def test_a_process_tree_that_ignores_sigterm_is_killed_after_its_grace(cal
 
 _FEW = {
     "MAX_BACKGROUND_SESSIONS": "3",
-    "HOLDLINE_BACKGROUND_IDLE_SECONDS": "2",
+    "HOLDLINE_BACKGROUND_IDLE_SECONDS": "6",
     "HOLDLINE_SWEEP_SECONDS": "0.2",
 }
 

@@ -26,11 +26,11 @@ async def test_a_program_that_sleeps_and_then_asks_is_not_waiting_before_it_asks
         "print('hello', input('Ready? '))"
     )
     async with stack.caller() as caller, caller.terminal(asks, wait_seconds=0.5) as session:
-        assert session.result["state"] == "running"
+        # On a busy machine the calls may take as long as its sleep: what counts is that nobody says it asks before it does.
+        assert session.result["state"] == "running" or stamp.exists()
         await session.send(wait_seconds=1)
-        assert session.result["state"] == "running"
-        assert not stamp.exists()
-        await session.send(wait_seconds=10)
+        assert session.result["state"] == "running" or stamp.exists()
+        await session.until("awaiting_input")
         answered_at = time.monotonic()
         assert session.result["state"] == "awaiting_input"
         assert float(stamp.read_text()) <= answered_at
