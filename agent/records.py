@@ -91,8 +91,9 @@ def run_parked(run_id: UUID, lease: UUID) -> None:
         AgentRun.objects.filter(id=run_id).update(state=_STATE.QUEUED)
 
 
+@transaction.atomic
 def run_ended(run_id: UUID, lease: UUID, state: str, *, stop_reason: str, report: str, is_successful: bool | None) -> None:
-    """The run is over. Raises LeaseLost."""
+    """The run is over; if by its own newest answer, that step is complete with it. Raises LeaseLost."""
     _write(
         run_id,
         lease,
@@ -106,6 +107,12 @@ def run_ended(run_id: UUID, lease: UUID, state: str, *, stop_reason: str, report
         notice="",
         ended_at=timezone.now(),
     )
+    step = AgentStep.objects.filter(run_id=run_id, is_complete=False).last() if state == _STATE.FINISHED else None
+    if step is not None:
+        left = len(step.calls) - len(step.results)
+        step.results = [*step.results, *({"body": {"ended": True}, "is_error": False, "seconds": 0.0} for _ in range(left))]
+        step.is_complete, step.sealed, step.completed_at = True, None, timezone.now()
+        step.save(update_fields=["results", "is_complete", "sealed", "completed_at"])
 
 
 def run_loaded(run_id: UUID) -> tuple[AgentRun, list[AgentStep]]:

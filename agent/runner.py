@@ -206,8 +206,6 @@ class AgentRunner:
         for index in range(len(step.results), len(calls)):
             call = calls[index]
             if call.name == FINISH and (ended := _finished(call)) is not None:
-                await self._note(step, ToolOutcome({"ended": True}), 0.0)
-                await in_database(records.step_completed, self.run_id, self.lease, step)
                 raise ended
             is_hidden = _is_hidden(call, steps)
             began = asyncio.get_running_loop().time()
@@ -215,9 +213,9 @@ class AgentRunner:
             if outcome is None:
                 outcome = await toolbox.carry_out(call, step_number=step.number, index=index)
             await self._note(step, outcome, asyncio.get_running_loop().time() - began, is_hidden=is_hidden)
-        await in_database(records.step_completed, self.run_id, self.lease, step)
         if not calls and step.text.strip():
             raise Ended(_STATE.FINISHED, "answered", step.text)
+        await in_database(records.step_completed, self.run_id, self.lease, step)
 
     async def _note(self, step: AgentStep, outcome: ToolOutcome, seconds: float, *, is_hidden: bool = False) -> None:
         result = {"body": outcome.body, "is_error": outcome.is_error, "seconds": round(seconds, 3)}

@@ -114,7 +114,7 @@ def test_a_server_killed_again_and_again_types_nothing_twice(mortal: Stack, mode
 
 def _typing(file: Path) -> Script:
     asks = f'while read -p "? " line && [ "$line" != end ]; do echo "$line" >> {file}; done'
-    hides = f'read -s -p "Secret: " secret; echo "${{#secret}}-typed" >> {file}'
+    hides = f'read -s -p "Secret: " secret; echo "${{#secret}}-typed" >> {file}; read -p "Last: " last'
 
     def types(text: str) -> Script:
         return lambda seen: call("send_command_input", session_id=seen.value("session_id", 1), input_text=text, wait_seconds=20)
