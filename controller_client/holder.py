@@ -194,6 +194,9 @@ class Holder:
             link.send_in_company(started, now + STARTED_WAIT_SECONDS)
         else:
             link.send(started)
+        # The end must not come before them: an input whose answer was lost would count as one that came too late.
+        for ack in self._session.last_acks():
+            link.send(ack)
 
     def _detach(self) -> None:
         self._is_attached = False

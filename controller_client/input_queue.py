@@ -6,7 +6,7 @@ withdrawn: what the kernel took stays taken and is counted in ``accepted_bytes``
 
 from collections import deque
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Final, Protocol
 
 import msgspec
 
@@ -14,6 +14,9 @@ from controller_client.protocol.limits import INPUT_BLOCKED_SECONDS
 from controller_client.protocol.messages import Failure, InputAck, SendInput
 from controller_client.protocol.resume import InputSequencer
 from controller_client.terminal_input import InputRefused, is_interrupt
+
+REPEATED_ACKS: Final = 8
+"""How many answers are given once more to each daemon that connects."""
 
 
 class InputTarget(Protocol):
@@ -60,6 +63,11 @@ class InputQueue:
     def settled(self) -> int:
         """Number of the last input that was taken or refused."""
         return self._sequencer.settled
+
+    @property
+    def last_acks(self) -> list[InputAck]:
+        """The newest answers, oldest first: a connection that died may have taken them with it."""
+        return self._sequencer.last_acks(REPEATED_ACKS)
 
     @property
     def is_blocked(self) -> bool:

@@ -166,6 +166,10 @@ class InteractiveSession:
             failure=self.failure,
         )
 
+    def last_acks(self) -> list[InputAck]:
+        """The answers to the newest inputs, as often as they are asked for."""
+        return self._inputs.last_acks
+
     def summary(self) -> SessionSummary:
         """The session as HELLO names it."""
         return SessionSummary(

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from controller_client.protocol.messages import InputAck, SendInput
+from controller_client.protocol.messages import InputAck, InteractiveCmdDone, SendInput
 from tests.support.holders import Conversation, HolderHost, holder_host
 from tests.support.processes import descendants_of
 
@@ -30,6 +30,21 @@ async def test_an_input_that_comes_twice_is_typed_once_and_acknowledged_twice(ho
     await talk.until(lambda: talk.output.count(b"once") == 2, "echo and copy")
     await talk.prompt()
     assert talk.output == b"once\r\nonce\r\n"
+
+
+async def test_the_answer_to_a_programs_last_input_comes_once_more_before_its_end(host: HolderHost) -> None:
+    talk = await host.run("bash -c 'read a; read b'")
+    await talk.prompt()
+    await talk.type(b"one\n")
+    await talk.type(b"two\n")
+    await talk.done()
+    await talk.close()
+    again = await host.talk(talk.session_id)
+    again.attach(0)
+    await again.done()
+    told = [message for message in again.received if isinstance(message, InputAck | InteractiveCmdDone)]
+    assert [type(message) for message in told] == [InputAck, InputAck, InteractiveCmdDone]
+    assert again.all_of(InputAck) == talk.all_of(InputAck)
 
 
 async def test_an_input_that_skips_a_number_is_refused_and_changes_nothing(host: HolderHost) -> None:

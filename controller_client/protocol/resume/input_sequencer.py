@@ -43,6 +43,10 @@ class InputSequencer:
         for seq in [seq for seq in self._acks if seq <= self.settled - self._kept_acks]:
             del self._acks[seq]
 
+    def last_acks(self, count: int) -> list[InputAck]:
+        """The answers to the last inputs settled, oldest first."""
+        return [self._acks[seq] for seq in sorted(self._acks)[-count:]]
+
     def settled_ack(self, input_seq: int) -> InputAck | None:
         """The answer to one of the last inputs settled; None if it is not settled or too old."""
         return self._acks.get(input_seq)
