@@ -200,10 +200,18 @@ async def test_holders_lead_sessions_of_their_own_and_outlive_the_spawner(host: 
 async def test_a_holder_that_ended_leaves_no_zombie(host: HolderHost) -> None:
     process = host.spawner._process
     assert process is not None
-    talk = await host.run("true")
+    talk = await host.run("bash -c 'read x'")
+    await talk.prompt()
+    holder = host.holder_pid(talk.session_id)
+    await talk.type(b"\n")
     await talk.done()
     talk.forget()
-    await await_until(lambda: len(children_of(process.pid)) <= 1, 20, "the fork server to have no child but the spare, not even a dead one")
+
+    def is_only_the_spare_left() -> bool:
+        children = children_of(process.pid)
+        return holder not in children and len(children) <= 1
+
+    await await_until(is_only_the_spare_left, 20, "the fork server to have no child but the spare, not even a dead one")
 
 
 async def test_the_next_holder_is_ready_before_it_is_asked_for(host: HolderHost) -> None:
