@@ -23,15 +23,14 @@ ENTRYPOINT ["python", "-m", "controller_client", "run", "--state-dir", "/state"]
 FROM base AS server
 ENV HOLDLINE_DATA_DIR=/data DJANGO_SETTINGS_MODULE=config.settings.production
 COPY manage.py ./
+COPY agent agent
 COPY config config
-COPY projects projects
 COPY mcp_adapter mcp_adapter
+COPY projects projects
 COPY deploy deploy
 USER 10001
 VOLUME /data
 EXPOSE 8000
 HEALTHCHECK --interval=5s --timeout=3s --start-period=60s --retries=3 \
   CMD ["python", "-c", "import urllib.request; urllib.request.urlopen('http://127.0.0.1:8000/healthz', timeout=2)"]
-CMD ["daphne", "-b", "0.0.0.0", "-p", "8000", "--websocket_timeout", "-1", "--ping-interval", "10", "--ping-timeout", "10", \
-     "--application-close-timeout", "30", "--websocket-max-message-size", "262144", "--websocket-max-frame-size", "262144", \
-     "-v", "0", "config.asgi:application"]
+CMD ["daphne", "-b", "0.0.0.0", "-p", "8000", "-v", "0", "config.asgi:application"]

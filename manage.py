@@ -1,11 +1,14 @@
 #!/usr/bin/env python
-"""Django's command line: migrate, createsuperuser, create_project, create_api_token, create_controller and the rest."""
+"""Django's command line, with the commands of Holdline among the others."""
 
 import os
 import sys
 
 from django.core.management import execute_from_command_line
 
+from controller_client.system.standard_output import reader_may_go
+
 if __name__ == "__main__":
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings.base")
-    execute_from_command_line(sys.argv)
+    with reader_may_go():
+        execute_from_command_line(sys.argv)

@@ -1,105 +1,111 @@
-"""Typed access to the settings of this app, read when used. Sizes are bytes, times are seconds."""
+"""The settings of runs of models, declared once and read typed: ``conf.max_steps``."""
 
-from django.conf import settings
+from projects.conf.setting import Choice, Flag, Number, Seconds, Text
 
 
 class Conf:
-    """One property per setting; ``config.settings.base`` says what each is for and which variable sets it."""
+    """Each attribute is a setting of ``docs/reference/settings.md``, which has the same words."""
 
-    @property
-    def is_working_here(self) -> bool:
-        """AGENT_WORKER: whether the server process carries out runs."""
-        return bool(settings.AGENT_WORKER)
-
-    @property
-    def concurrency(self) -> int:
-        """AGENT_CONCURRENCY: runs one process carries out at once."""
-        return int(settings.AGENT_CONCURRENCY)
-
-    @property
-    def poll_seconds(self) -> float:
-        """AGENT_POLL_SECONDS: how often a worker looks for runs."""
-        return float(settings.AGENT_POLL_SECONDS)
-
-    @property
-    def lease_seconds(self) -> float:
-        """AGENT_LEASE_SECONDS: a run whose worker said nothing for this long is taken up by another."""
-        return float(settings.AGENT_LEASE_SECONDS)
-
-    @property
-    def model(self) -> str:
-        """AGENT_MODEL: the model of runs that name none, such as ``openai:gpt-5``."""
-        return str(settings.AGENT_MODEL)
-
-    @property
-    def openai_url(self) -> str:
-        """AGENT_OPENAI_URL: where ``openai:`` models are; empty for OpenAI itself."""
-        return str(settings.AGENT_OPENAI_URL)
-
-    @property
-    def openai_key(self) -> str:
-        """OPENAI_API_KEY."""
-        return str(settings.OPENAI_API_KEY)
-
-    @property
-    def anthropic_url(self) -> str:
-        """AGENT_ANTHROPIC_URL: where ``anthropic:`` models are; empty for Anthropic itself."""
-        return str(settings.AGENT_ANTHROPIC_URL)
-
-    @property
-    def anthropic_key(self) -> str:
-        """ANTHROPIC_API_KEY."""
-        return str(settings.ANTHROPIC_API_KEY)
-
-    @property
-    def model_silence_seconds(self) -> float:
-        """AGENT_MODEL_SILENCE_SECONDS: a model that sends nothing for this long is asked again."""
-        return float(settings.AGENT_MODEL_SILENCE_SECONDS)
-
-    @property
-    def model_attempts(self) -> int:
-        """AGENT_MODEL_ATTEMPTS: how often one question is asked before the run ends."""
-        return int(settings.AGENT_MODEL_ATTEMPTS)
-
-    @property
-    def model_backoff_seconds(self) -> float:
-        """AGENT_MODEL_BACKOFF_SECONDS: the first pause between two attempts; it doubles."""
-        return float(settings.AGENT_MODEL_BACKOFF_SECONDS)
-
-    @property
-    def context_tokens(self) -> int:
-        """AGENT_CONTEXT_TOKENS: what is shown to a model at once, at most."""
-        return int(settings.AGENT_CONTEXT_TOKENS)
-
-    @property
-    def approvals(self) -> str:
-        """AGENT_APPROVALS: the policy of projects that have none of their own."""
-        return str(settings.AGENT_APPROVALS)
-
-    @property
-    def max_steps(self) -> int:
-        """AGENT_MAX_STEPS: budget of a run that names none."""
-        return int(settings.AGENT_MAX_STEPS)
-
-    @property
-    def max_tokens(self) -> int:
-        """AGENT_MAX_TOKENS: budget of a run that names none; read and written together."""
-        return int(settings.AGENT_MAX_TOKENS)
-
-    @property
-    def max_cost_cents(self) -> int:
-        """AGENT_MAX_COST_CENTS: budget of a run that names none; 0 for no limit."""
-        return int(settings.AGENT_MAX_COST_CENTS)
-
-    @property
-    def max_run_seconds(self) -> float:
-        """AGENT_MAX_RUN_SECONDS: budget of a run that names none; waiting for people does not count."""
-        return float(settings.AGENT_MAX_RUN_SECONDS)
-
-    @property
-    def output_bytes(self) -> int:
-        """AGENT_OUTPUT_BYTES: output one call shows to the model, at most."""
-        return int(settings.AGENT_OUTPUT_BYTES)
+    is_working_here = Flag(
+        "HOLDLINE_AGENT_WORKER",
+        True,
+        "true: the server carries out [agent runs](../howto/agent.md) itself. false: only "
+        "`agent_worker` processes do",
+    )
+    concurrency = Number(
+        "HOLDLINE_AGENT_CONCURRENCY",
+        4,
+        "most runs that one process carries out at the same time",
+        at_least=1,
+    )
+    poll_seconds = Seconds(
+        "HOLDLINE_AGENT_POLL_SECONDS", 1.0, "how often a worker looks for runs", at_least=0.05
+    )
+    lease_seconds = Seconds(
+        "HOLDLINE_AGENT_LEASE_SECONDS",
+        15.0,
+        "another worker takes a run over if its worker did not renew the lease for this long",
+        at_least=0.5,
+    )
+    model = Text(
+        "HOLDLINE_AGENT_MODEL",
+        "scripted:demo",
+        "model of runs that name none: `openai:NAME`, `anthropic:NAME` or a scripted one",
+    )
+    openai_url = Text(
+        "HOLDLINE_AGENT_OPENAI_URL",
+        "",
+        "endpoint of `openai:` models, such as `http://127.0.0.1:11434/v1`: any server of the Chat "
+        "Completions API",
+        shown="OpenAI",
+    )
+    openai_key = Text("OPENAI_API_KEY", "", "key for `openai:` models", shown="none")
+    anthropic_url = Text(
+        "HOLDLINE_AGENT_ANTHROPIC_URL", "", "endpoint of `anthropic:` models", shown="Anthropic"
+    )
+    anthropic_key = Text("ANTHROPIC_API_KEY", "", "key for `anthropic:` models", shown="none")
+    model_silence_seconds = Seconds(
+        "HOLDLINE_AGENT_MODEL_SILENCE_SECONDS",
+        120.0,
+        "a question is asked again if the model sends nothing for this long",
+        at_least=0.1,
+    )
+    model_attempts = Number(
+        "HOLDLINE_AGENT_MODEL_ATTEMPTS",
+        6,
+        "how often one question is asked at most before the run ends as `model_busy`, "
+        "`model_unreachable` or `model_silent`",
+        at_least=1,
+    )
+    model_backoff_seconds = Seconds(
+        "HOLDLINE_AGENT_MODEL_BACKOFF_SECONDS",
+        2.0,
+        "pause after the first failed attempt. The pause doubles, unless the endpoint says how "
+        "long to wait",
+    )
+    context_tokens = Number(
+        "HOLDLINE_AGENT_CONTEXT_TOKENS",
+        128_000,
+        "most tokens that a model is shown at once. Beyond that, old output is shortened first",
+        at_least=4000,
+    )
+    approvals = Choice(
+        "HOLDLINE_AGENT_APPROVALS",
+        "ask-risky",
+        "which calls wait for a person in projects without a policy of their own: `auto` (none), "
+        "`ask-risky`, `ask-all`",
+        choices=("auto", "ask-risky", "ask-all"),
+    )
+    max_steps = Number(
+        "HOLDLINE_AGENT_MAX_STEPS",
+        60,
+        "most answers of the model in a run that names no budget",
+        at_least=1,
+    )
+    max_tokens = Number(
+        "HOLDLINE_AGENT_MAX_TOKENS",
+        2_000_000,
+        "most tokens that such a run reads and writes",
+        at_least=1,
+    )
+    max_cost_cents = Number(
+        "HOLDLINE_AGENT_MAX_COST_CENTS",
+        500,
+        "most US cents of such a run, by published prices; 0: no limit. A model without a "
+        "published price counts as free",
+    )
+    max_run_seconds = Seconds(
+        "HOLDLINE_AGENT_MAX_RUN_SECONDS",
+        3600.0,
+        "longest time that workers spend on such a run. Waiting for people does not count",
+        at_least=1.0,
+    )
+    output_bytes = Number(
+        "HOLDLINE_AGENT_OUTPUT_BYTES",
+        16 * 1024,
+        "most output of one call that the model is shown",
+        at_least=1024,
+    )
 
 
 conf = Conf()

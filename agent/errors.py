@@ -1,10 +1,10 @@
-"""Refusals that are about runs. Branches of the tree in ``projects.errors``."""
+"""Refusals that are about runs. Branches of the tree in ``projects.errors.base``."""
 
-from projects.errors import Conflict, NotFound
+from projects.errors.base import Conflict, NotFound
 
 
 class RunNotFound(NotFound):
-    """No such run in the projects of whoever asks."""
+    """There is no such run in the caller's projects."""
 
     code = "RUN_NOT_FOUND"
     hint = "manage.py agent_runs lists runs with their ids."
@@ -14,17 +14,17 @@ class RunNotFound(NotFound):
 
 
 class ApprovalNotFound(NotFound):
-    """No run asked this."""
+    """There is no approval with this number."""
 
     code = "APPROVAL_NOT_FOUND"
-    hint = "manage.py answer_approval lists what runs ask."
+    hint = "manage.py answer_approval lists the pending approvals."
 
     def __init__(self, approval_id: int) -> None:
         super().__init__(f"there is no request for approval #{approval_id}")
 
 
 class RunActive(Conflict):
-    """It has not ended, so there is nothing to resume."""
+    """The run has not ended, so there is nothing to resume."""
 
     code = "RUN_ACTIVE"
     hint = "Follow it with manage.py run_agent --follow RUN, or stop it first with --stop RUN."

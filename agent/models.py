@@ -1,6 +1,7 @@
-"""Runs of a language model on the tools, as rows. A run is its rows: whoever has them can go on with it.
+"""Runs of language models as rows.
 
-Times are UTC, sizes bytes. No behaviour here: ``records`` and ``services`` write.
+A run is its rows: any worker can take it up from them. Times are UTC, sizes bytes. Models have no
+behaviour: ``runs.records`` and ``services`` write.
 """
 
 import uuid
@@ -8,19 +9,24 @@ import uuid
 from django.db import models
 from django.utils import timezone
 
+from projects.models.sealed_field import SealedField
+from projects.policy import call_risk
+
 
 class Approvals(models.TextChoices):
-    """Which calls a person is asked about first."""
+    """The calls that a person is asked about first."""
 
-    AUTO = "auto", "none"
-    ASK_RISKY = "ask-risky", "risky ones"
-    ASK_ALL = "ask-all", "all that act"
+    AUTO = call_risk.AUTO, "none"
+    ASK_RISKY = call_risk.ASK_RISKY, "all that are not known to be harmless"
+    ASK_ALL = call_risk.ASK_ALL, "all that do more than read"
 
 
 class ProjectApprovals(models.Model):
     """The policy of one project; without a row the setting holds."""
 
-    project = models.OneToOneField("projects.Project", on_delete=models.CASCADE, related_name="agent_approvals")
+    project = models.OneToOneField(
+        "projects.Project", on_delete=models.CASCADE, related_name="agent_approvals"
+    )
     approvals = models.CharField(max_length=16, choices=Approvals, default=Approvals.ASK_RISKY)
 
     class Meta:
@@ -31,15 +37,16 @@ class ProjectApprovals(models.Model):
 
 
 class AgentRun(models.Model):
-    """One task given to one model. Submitting it is this row; a worker takes it up under a lease and gives it back by state.
+    """One task for one model.
 
-    ``draft`` is what the model is saying at this moment. ``stop_reason`` names how it ended, ``report`` says it in words.
-    ``notice`` says what a worker waits for, such as an endpoint that is busy.
-    ``said_next`` is what a person has to say to the model before its next answer.
+    To submit it is to insert this row. A worker takes it up under a lease, and gives it back by its
+    state. ``draft`` is the model's text so far. ``notice`` says what a worker waits for, such as a
+    busy endpoint. ``stop_reason`` is the code of the end, ``report`` describes it in words.
+    ``said_next`` are messages of a person to the model before its next answer.
     """
 
     class State(models.TextChoices):
-        """``queued`` and, once their lease ran out, ``running`` ones are taken up by any worker."""
+        """Any worker takes up a ``queued`` run, and a ``running`` run whose lease has expired."""
 
         QUEUED = "queued"
         RUNNING = "running"
@@ -49,7 +56,9 @@ class AgentRun(models.Model):
         STOPPED = "stopped"
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
-    project = models.ForeignKey("projects.Project", on_delete=models.CASCADE, related_name="agent_runs")
+    project = models.ForeignKey(
+        "projects.Project", on_delete=models.CASCADE, related_name="agent_runs"
+    )
     task = models.TextField()
     model = models.CharField(max_length=128)
     # Names of the controllers it may use; empty: all of the project.
@@ -58,13 +67,13 @@ class AgentRun(models.Model):
     state = models.CharField(max_length=16, choices=State, default=State.QUEUED)
     stop_reason = models.CharField(max_length=32, blank=True)
     report = models.TextField(blank=True)
-    # Whether the task was done, in the model's own judgement; null: it did not say.
+    # The model's own verdict on its task. Null: it gave none.
     is_successful = models.BooleanField(null=True)
     draft = models.TextField(blank=True)
     notice = models.TextField(blank=True)
     stop_requested_by = models.CharField(max_length=128, blank=True)
     submitted_by = models.CharField(max_length=128)
-    # Carried out only by a worker that asks for this very run, such as a command with the key to its model.
+    # Only a worker that asks for this run carries it out, such as a command with the model's key.
     is_reserved = models.BooleanField(default=False)
     said_next = models.JSONField(default=list, blank=True)
 
@@ -76,9 +85,9 @@ class AgentRun(models.Model):
     input_tokens = models.PositiveBigIntegerField(default=0)
     output_tokens = models.PositiveBigIntegerField(default=0)
     cost_cents = models.FloatField(default=0.0)
-    # Time in the hands of workers; waiting for people is not in it.
+    # The time that workers spent on the run, without the time it waited for people.
     worked_seconds = models.FloatField(default=0.0)
-    # How often a worker was lost since the last complete step: a run that kills its workers ends.
+    # Workers that were lost since the last complete step. A run that kills its workers is ended.
     interruptions = models.PositiveIntegerField(default=0)
     nudged_at_step = models.PositiveIntegerField(default=0)
 
@@ -101,20 +110,24 @@ class AgentRun(models.Model):
 
 
 class AgentStep(models.Model):
-    """One answer of the model and what became of the calls in it: written when it came, again after each call.
+    """One answer of the model and the results of its calls.
 
-    ``calls`` are ``{id, name, arguments}``; an argument typed at a hidden prompt is not in them. ``sealed`` holds the calls as they came,
-    encrypted, until the step is complete. ``results`` are ``{body, is_error, seconds}``, one per call that is over, in their order.
-    ``said_before`` is what the model was told in front of this answer beside results. ``native`` is the answer in its endpoint's form.
+    The row is written when the answer comes, and again after each call. ``calls`` are ``{id, name,
+    arguments}``, without arguments typed at a hidden prompt. ``sealed`` holds the calls as they
+    came, encrypted, until the step is complete. ``results`` are ``{body, is_error, seconds}``, one
+    per call that is over, in their order. ``said_before`` are the messages to the model before this
+    answer, beside results. ``native`` is the answer in its endpoint's form.
     """
 
     id = models.BigAutoField(primary_key=True)
-    run = models.ForeignKey(AgentRun, on_delete=models.CASCADE, related_name="steps", db_index=False)
+    run = models.ForeignKey(
+        AgentRun, on_delete=models.CASCADE, related_name="steps", db_index=False
+    )
     number = models.PositiveIntegerField()
     said_before = models.JSONField(default=list)
     text = models.TextField(blank=True)
     calls = models.JSONField(default=list)
-    sealed = models.BinaryField(null=True, blank=True)
+    sealed = SealedField(null=True, blank=True)
     results = models.JSONField(default=list)
     native = models.JSONField(null=True, blank=True)
     input_tokens = models.PositiveBigIntegerField(default=0)
@@ -126,7 +139,9 @@ class AgentStep(models.Model):
 
     class Meta:
         ordering = ("number",)
-        constraints = (models.UniqueConstraint(fields=("run", "number"), name="one_step_per_number"),)
+        constraints = (
+            models.UniqueConstraint(fields=("run", "number"), name="one_step_per_number"),
+        )
 
     def __str__(self) -> str:
         return f"{self.run_id} #{self.number}"
@@ -136,20 +151,28 @@ class AgentApproval(models.Model):
     """A call that a person is asked about before it is carried out."""
 
     class Answer(models.TextChoices):
-        """What the person said."""
+        """The answer of the person who was asked."""
 
         PENDING = "pending"
         APPROVED = "approved"
         DENIED = "denied"
 
     id = models.BigAutoField(primary_key=True)
-    run = models.ForeignKey(AgentRun, on_delete=models.CASCADE, related_name="approval_requests", db_index=False)
+    run = models.ForeignKey(
+        AgentRun, on_delete=models.CASCADE, related_name="approval_requests", db_index=False
+    )
     step_number = models.PositiveIntegerField()
     call_index = models.PositiveIntegerField()
     tool = models.CharField(max_length=64)
     arguments = models.JSONField(default=dict)
     risk = models.CharField(max_length=16)
     risk_reason = models.TextField(blank=True)
+    # The target: the controller's name, and for calls about a session also its id and command.
+    host = models.CharField(max_length=128, blank=True)
+    session_id = models.UUIDField(null=True, blank=True)
+    session_command = models.TextField(blank=True)
+    # Other sessions of the run that were alive. Their programs can change files before the answer.
+    live_programs = models.PositiveIntegerField(default=0)
     answer = models.CharField(max_length=16, choices=Answer, default=Answer.PENDING)
     answered_by = models.CharField(max_length=128, blank=True)
     reason = models.TextField(blank=True)
@@ -158,7 +181,11 @@ class AgentApproval(models.Model):
 
     class Meta:
         ordering = ("id",)
-        constraints = (models.UniqueConstraint(fields=("run", "step_number", "call_index"), name="one_approval_per_call"),)
+        constraints = (
+            models.UniqueConstraint(
+                fields=("run", "step_number", "call_index"), name="one_approval_per_call"
+            ),
+        )
 
     def __str__(self) -> str:
         return f"{self.tool} of {self.run_id}"

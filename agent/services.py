@@ -1,6 +1,7 @@
-"""What people and programs can have done with runs: submit, stop, resume, answer what a run asks. Each is one short transaction.
+"""The use cases of runs: submit, stop, resume, and answer approvals.
 
-Everything raised is a ControllerActionError. ``actor`` names who acts in audit rows.
+Each is one short transaction. Everything raised is a ControllerActionError. ``actor`` names who
+acts in audit rows.
 """
 
 from collections.abc import Sequence
@@ -8,24 +9,31 @@ from typing import Any, Final, TypedDict, Unpack
 from uuid import UUID
 
 from django.db import transaction
-from django.utils import timezone
 
-from agent import records
 from agent.conf import conf
 from agent.errors import ApprovalNotFound, RunActive, RunNotFound
 from agent.models import AgentApproval, AgentRun, Approvals
-from projects.audit_log import audit
-from projects.errors import ControllerOffline, InvalidArgument, NoControllerEnrolled
+from agent.runs import records
+from projects.audit.log import audit
+from projects.conf import conf as server_conf
+from projects.errors.calls import InvalidArgument
+from projects.errors.hosts import ControllerOffline, NoControllerEnrolled
 from projects.models import Controller, Project
+from projects.sessions import lifetimes
+from projects.storage import clock
 
 MOST_TASK_CHARS: Final = 20_000
 _STATE = AgentRun.State
 OVER: Final = (_STATE.FINISHED, _STATE.FAILED, _STATE.STOPPED)
 MOST_LIMIT: Final = 2**31 - 1
+MOST_NAMES: Final = 20
 
 
 class Limits(TypedDict, total=False):
-    """The budget of a run, 0 cents for no limit, and what one call shows. What is left out or None, the setting of the same name says."""
+    """The budget of a run, 0 cents for no limit, and the output that one call shows.
+
+    A limit that is left out or None is that of the setting of the same name.
+    """
 
     max_steps: int | None
     max_tokens: int | None
@@ -46,16 +54,25 @@ def run_submit(
     is_reserved: bool = False,
     **limits: Unpack[Limits],
 ) -> AgentRun:
-    """A new run; any worker takes it up, unless it is reserved for one that asks for it. What is left out, settings say.
+    """Submits a new run. Any worker takes it up, unless it is reserved for one that asks for it.
 
-    ``approvals`` can only be stricter than the project's policy. Raises InvalidArgument, NoControllerEnrolled or ControllerOffline.
+    ``approvals`` can only be stricter than the project's policy. Settings have the defaults.
+
+    Raises:
+        InvalidArgument: with every problem of the arguments.
+        NoControllerEnrolled, ControllerOffline: if no host could carry out a call.
+
     """
     policy = records.approvals_of_project(project.id, conf.approvals)
     wanted = approvals or policy
     hosts = list(Controller.objects.filter(project=project, revoked_at__isnull=True))
     problems = [*_problems(task, wanted, policy), *_limit_problems(limits)]
     unknown = set(controllers) - {host.name for host in hosts}
-    problems += [f"controllers: there is no controller {name[:64]!r} in this project" for name in sorted(unknown)]
+    known = ", ".join(sorted(host.name for host in hosts)[:MOST_NAMES]) or "none"
+    problems += [
+        f"controllers: there is no controller {name[:64]!r} in this project; there are: {known}"
+        for name in sorted(unknown)
+    ]
     if problems:
         raise InvalidArgument(problems)
     _require_online([host for host in hosts if not controllers or host.name in controllers])
@@ -69,23 +86,40 @@ def run_submit(
         is_reserved=is_reserved,
         **{name: getattr(conf, name) for name in Limits.__annotations__} | _given(limits),
     )
-    _audit(run, actor, "agent_run.submit", {"run": str(run.id), "model": run.model, "approvals": run.approvals})
+    _audit(
+        run,
+        actor,
+        "agent_run.submit",
+        {"run": str(run.id), "model": run.model, "approvals": run.approvals},
+    )
     return run
 
 
 @transaction.atomic
 def run_stop(*, run_id: UUID, actor: str) -> AgentRun:
-    """Stops the run: at once if nobody works on it, otherwise within seconds. Its sessions go on until their lifetime ends them.
+    """Stops the run: at once without a worker, otherwise within seconds.
 
-    Nothing, for a run that is over. Raises RunNotFound.
+    Its sessions run on until the end of their lifetimes. A run that is over stays as it is. Raises
+    RunNotFound.
     """
     run = _locked(run_id)
     if run.state in OVER:
         return run
-    now = timezone.now()
-    over = {"state": _STATE.STOPPED, "stop_reason": "stopped", "report": f"stopped by {actor}", "ended_at": now, "lease": None}
-    is_held = run.state == _STATE.RUNNING and run.lease_expires_at is not None and run.lease_expires_at > now
+    now = clock.now()
+    over = {
+        "state": _STATE.STOPPED,
+        "stop_reason": "stopped",
+        "report": f"stopped by {actor}",
+        "ended_at": now,
+        "lease": None,
+    }
+    is_held = (
+        run.state == _STATE.RUNNING
+        and run.lease_expires_at is not None
+        and run.lease_expires_at > now
+    )
     changes: dict[str, Any] = {"stop_requested_by": actor[:128]} | ({} if is_held else over)
+    lifetimes.release_all(records.asks_cause(run_id))
     AgentRun.objects.filter(id=run_id).update(**changes)
     _audit(run, actor, "agent_run.stop", {"run": str(run.id)})
     run.refresh_from_db()
@@ -93,11 +127,13 @@ def run_stop(*, run_id: UUID, actor: str) -> AgentRun:
 
 
 @transaction.atomic
-def run_resume(*, run_id: UUID, actor: str, said: str = "", is_reserved: bool = False, **limits: Unpack[Limits]) -> AgentRun:
-    """A run that is over goes on from its last complete step.
+def run_resume(
+    *, run_id: UUID, actor: str, said: str = "", is_reserved: bool = False, **limits: Unpack[Limits]
+) -> AgentRun:
+    """Resumes a run that is over after its last complete step.
 
-    ``said`` is told to the model. Limits that are given replace the run's; what it has used so far counts. Raises RunNotFound, RunActive
-    or InvalidArgument.
+    ``said`` is a message to the model. Limits that are given replace those of the run; what it has
+    used so far counts. Raises RunNotFound, RunActive or InvalidArgument.
     """
     run = _locked(run_id)
     if run.state not in OVER:
@@ -112,7 +148,7 @@ def run_resume(*, run_id: UUID, actor: str, said: str = "", is_reserved: bool = 
         state=_STATE.QUEUED,
         is_reserved=is_reserved,
         said_next=[said] if said.strip() else [],
-        # What it was stuck in is past.
+        # Steps before this do not count as a lack of progress any more.
         nudged_at_step=run.steps.count() if run.nudged_at_step else 0,
         stop_reason="",
         stop_requested_by="",
@@ -128,35 +164,53 @@ def run_resume(*, run_id: UUID, actor: str, said: str = "", is_reserved: bool = 
 
 @transaction.atomic
 def run_reserve(*, run_id: UUID, is_reserved: bool) -> None:
-    """Whether the run waits for a worker that asks for it, from when nobody works on it."""
+    """Reserves the run for a worker that asks for it, or lets any worker take it up.
+
+    The worker that has the run now keeps it.
+    """
     AgentRun.objects.filter(id=run_id).update(is_reserved=is_reserved)
 
 
 @transaction.atomic
 def approval_answer(*, approval_id: int, is_approved: bool, actor: str, reason: str = "") -> bool:
-    """Answers what a run asks, once: False if somebody did before. The run goes on when nothing is left to be answered.
+    """Answers an approval. Returns False if somebody answered it before.
 
-    Raises ApprovalNotFound.
+    The run goes on when none of its approvals is left to answer. Raises ApprovalNotFound.
     """
     pending = AgentApproval.Answer.PENDING
     answer = AgentApproval.Answer.APPROVED if is_approved else AgentApproval.Answer.DENIED
     approval = AgentApproval.objects.select_related("run").filter(id=approval_id).first()
     if approval is None:
         raise ApprovalNotFound(approval_id)
-    # Its worker may be giving it back at this moment: one of the two sees what the other did.
+    # Its worker may park the run at this moment. The lock makes one see what the other did.
     _locked(approval.run_id)
-    changes = {"answer": answer, "answered_by": actor[:128], "reason": reason[:1000], "answered_at": timezone.now()}
+    changes = {
+        "answer": answer,
+        "answered_by": actor[:128],
+        "reason": reason[:1000],
+        "answered_at": clock.now(),
+    }
     if not AgentApproval.objects.filter(id=approval_id, answer=pending).update(**changes):
         return False
     if not AgentApproval.objects.filter(run_id=approval.run_id, answer=pending).exists():
-        AgentRun.objects.filter(id=approval.run_id, state=_STATE.WAITING).update(state=_STATE.QUEUED)
-    detail = {"run": str(approval.run_id), "tool": approval.tool, "risk": approval.risk, "answer": answer.value}
-    _audit(approval.run, actor, "agent_run.answer", detail)
+        AgentRun.objects.filter(id=approval.run_id, state=_STATE.WAITING).update(
+            state=_STATE.QUEUED
+        )
+        lifetimes.release_all(records.asks_cause(approval.run_id))
+    detail = {
+        "run": str(approval.run_id),
+        "approval": approval.pk,
+        "tool": approval.tool,
+        "risk": approval.risk,
+        "host": approval.host,
+        "answer": answer.value,
+    }
+    audit(actor, "agent_run.answer", (approval.run.project_id, None, approval.session_id), detail)
     return True
 
 
 def _locked(run_id: UUID) -> AgentRun:
-    """The run, with its row held until the transaction ends."""
+    """The run, with its row locked until the transaction ends. Raises RunNotFound."""
     run = AgentRun.objects.select_for_update().filter(id=run_id).first()
     if run is None:
         raise RunNotFound(run_id)
@@ -164,12 +218,12 @@ def _locked(run_id: UUID) -> AgentRun:
 
 
 def _require_online(hosts: Sequence[Controller]) -> None:
-    """A run that could do nothing would only cost."""
+    """Refuses a run without a host: it would cost money and do nothing."""
     if not hosts:
         raise NoControllerEnrolled
-    now = timezone.now()
+    now = clock.lease_now(server_conf.lease_seconds)
     if not any(host.lease_expires_at is not None and host.lease_expires_at > now for host in hosts):
-        raise ControllerOffline(", ".join(host.name for host in hosts))
+        raise ControllerOffline(*(host.name for host in hosts))
 
 
 def _given(limits: Limits) -> dict[str, Any]:
@@ -193,7 +247,9 @@ def _problems(task: str, wanted: str, policy: str) -> list[str]:
     if wanted not in strictness:
         problems.append(f"approvals: must be one of {', '.join(strictness)}")
     elif strictness.index(wanted) < strictness.index(policy):
-        problems.append(f"approvals: the policy of this project is {policy}; a run can only be stricter")
+        problems.append(
+            f"approvals: the policy of this project is {policy}, and a run can only be stricter"
+        )
     return problems
 
 

@@ -1,4 +1,7 @@
-"""W4: bulk output of ``seq`` through a PTY, against a bare read loop on a PTY in the same run. ``python -m benchmarks.bulk``"""
+"""W4: bulk output of ``seq`` through a PTY, against a bare read loop on a PTY in the same run.
+
+``python -m benchmarks.bulk``
+"""
 
 import bisect
 import os
@@ -6,7 +9,7 @@ import pty
 import time
 
 from benchmarks.harness import arguments, measure
-from tests.support.mcp_client import Caller
+from tests.support.mcp.client import Caller
 from tests.support.processes import resident_bytes, status_field
 from tests.support.stack import Stack
 from tests.support.waiting import await_until
@@ -15,7 +18,10 @@ _MB = 1e6
 
 
 def _bytes_of(last: int) -> int:
-    return sum((len(str(10**digits)) + 2) * (min(last, 10 ** (digits + 1) - 1) - 10**digits + 1) for digits in range(len(str(last))))
+    return sum(
+        (len(str(10**digits)) + 2) * (min(last, 10 ** (digits + 1) - 1) - 10**digits + 1)
+        for digits in range(len(str(last)))
+    )
 
 
 def _raw_rate(last: int) -> float:
@@ -36,16 +42,20 @@ def _raw_rate(last: int) -> float:
 
 
 def main() -> None:
-    """Prints both rates, their ratio, what was lost and how memory moved."""
+    """Print both rates, their ratio, the lost bytes and the growth of memory."""
     options = arguments(main.__doc__ or "", megabytes=100.0, rounds=3)
-    last = bisect.bisect_left(range(1, int(options.megabytes * _MB)), int(options.megabytes * _MB), key=_bytes_of)
+    last = bisect.bisect_left(
+        range(1, int(options.megabytes * _MB)), int(options.megabytes * _MB), key=_bytes_of
+    )
 
     async def body(stack: Stack, caller: Caller) -> None:
         for _ in range(options.rounds):
             raw = _raw_rate(last)
             assert stack.server is not None
             base = resident_bytes(stack.server.pid)
-            session = await caller.start(f"bash -c 'read x; seq 1 {last}; read x'", lifetime_seconds=280)
+            session = await caller.start(
+                f"bash -c 'read x; seq 1 {last}; read x'", lifetime_seconds=280
+            )
             holder = stack.holder_pid(session.session_id)
             started = time.perf_counter()
             await session.send("\n", wait_seconds=0, max_output_bytes=1024)
@@ -60,8 +70,14 @@ def main() -> None:
             growth = (resident_bytes(stack.server.pid) - base) / _MB
             delivered, missing = stack.database.accounted_bytes(session.session_id)
             await session.terminate()
-            print(f"W4 raw {raw / _MB:6.1f} MB/s   Holdline {rate / _MB:6.1f} MB/s   ratio {100 * rate / raw:5.1f} %   target >= 60 %")
-            print(f"   delivered {delivered}, in gaps {missing} bytes; server {growth:+.1f} MB, holder peak {peak:.1f} MiB")
+            print(
+                f"W4 raw {raw / _MB:6.1f} MB/s   Holdline {rate / _MB:6.1f} MB/s   ratio "
+                f"{100 * rate / raw:5.1f} %   target >= 60 %"
+            )
+            print(
+                f"   delivered {delivered}, in gaps {missing} bytes; server {growth:+.1f} MB, "
+                f"holder peak {peak:.1f} MiB"
+            )
 
     measure(body)
 

@@ -1,7 +1,10 @@
-"""A steady load of turns while something dies: the rate reached, and the longest stall of each fault. ``python -m benchmarks.faults``
+"""Measure a steady load of turns while a process dies: its rate, and the longest stall.
 
-The load is that of the fault tests: real programs, whose every answer, byte, input and exit code is checked to the end. A wrong one fails
-the run. The rate is taken before the fault and after it, when nothing is wrong; a stall is the longest turn of all.
+``python -m benchmarks.faults``
+
+The load is that of the fault tests: real programs whose answers, bytes, inputs and exit codes are
+all checked to the end. A wrong one fails the run. The rate is measured before the fault and after
+it; a stall is the longest turn of all.
 """
 
 import asyncio
@@ -11,7 +14,7 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 from benchmarks.harness import arguments, machine
-from tests.support.cluster import Cluster, running_backends, running_cluster
+from tests.support.databases.cluster import Cluster, running_backends, running_cluster
 from tests.support.load import Load, steady_load
 
 Fault = Callable[[Cluster, float], Awaitable[None]]
@@ -70,13 +73,15 @@ FAULTS: dict[str, Fault] = {
 
 
 async def _rate(load: Load, seconds: float) -> float:
-    """Turns per second over the next ``seconds``."""
+    """Return the turns per second over the next ``seconds``."""
     before, began = load.turns, time.monotonic()
     await asyncio.sleep(seconds)
     return (load.turns - before) / (time.monotonic() - began)
 
 
-async def _one(cluster: Cluster, what: str, fault: Fault, rate: float, seconds: float, outage: float) -> None:
+async def _one(
+    cluster: Cluster, what: str, fault: Fault, rate: float, seconds: float, outage: float
+) -> None:
     with tempfile.TemporaryDirectory() as directory:
         async with steady_load(cluster, Path(directory), what=what, turns_per_second=rate) as load:
             before, usual = await _rate(load, seconds), load.slowest_seconds
@@ -87,10 +92,16 @@ async def _one(cluster: Cluster, what: str, fault: Fault, rate: float, seconds: 
 
 
 def main() -> None:
-    """Prints the rate and the longest stall of every fault, at ``--rate`` turns per second for ``--seconds`` before and after it."""
+    """Print the rate and the longest stall of every fault.
+
+    The load is ``--rate`` turns per second, for ``--seconds`` before and after the fault.
+    """
     options = arguments(main.__doc__ or "", rate=50.0, seconds=5.0, outage=30.0)
     print(machine(), flush=True)
-    with running_backends(is_durable=True) as backends, running_cluster(backends=backends) as cluster:
+    with (
+        running_backends(is_durable=True) as backends,
+        running_cluster(backends=backends) as cluster,
+    ):
         for what, fault in FAULTS.items():
             asyncio.run(_one(cluster, what, fault, options.rate, options.seconds, options.outage))
 

@@ -1,4 +1,7 @@
-"""What ``/mcp`` adds to the call of a service: HTTP, token check, protocol, validation. ``python -m benchmarks.mcp_overhead``"""
+"""Measure the cost of ``/mcp`` over a service's: HTTP, token check, protocol, validation.
+
+``python -m benchmarks.mcp_overhead``
+"""
 
 import asyncio
 import http.client
@@ -10,7 +13,7 @@ from typing import Any
 from uuid import UUID
 
 from benchmarks.harness import arguments, in_ms, measure, percentile
-from tests.support.mcp_client import Caller
+from tests.support.mcp.client import Caller
 from tests.support.processes import cpu_seconds
 from tests.support.stack import Stack
 
@@ -22,13 +25,19 @@ _META = {
 }
 _TOOL = "read_session_output"
 ERAS: Mapping[str, tuple[dict[str, str], dict[str, Any]]] = {
-    "2026-07-28": ({"mcp-protocol-version": "2026-07-28", "mcp-method": "tools/call", "mcp-name": _TOOL}, {"_meta": _META}),
+    "2026-07-28": (
+        {"mcp-protocol-version": "2026-07-28", "mcp-method": "tools/call", "mcp-name": _TOOL},
+        {"_meta": _META},
+    ),
     "2025-06-18": ({"mcp-protocol-version": "2025-06-18"}, {}),
 }
 
 
 def main() -> None:
-    """Prints the time of a read by the service itself, by ``/mcp`` on one connection that is kept, and the difference of the medians."""
+    """Print the time of a read by the service alone and by ``/mcp``, and their difference.
+
+    ``/mcp`` is called on one connection that stays open. The difference is that of the medians.
+    """
     options = arguments(main.__doc__ or "", calls=1000)
 
     async def body(stack: Stack, caller: Caller) -> None:
@@ -39,24 +48,38 @@ def main() -> None:
             for era in ERAS:
                 assert stack.server is not None
                 spent = cpu_seconds(stack.server.pid)
-                seconds = await asyncio.to_thread(_over_http, stack, session.session_id, era, options.calls)
+                seconds = await asyncio.to_thread(
+                    _over_http, stack, session.session_id, era, options.calls
+                )
                 spent = cpu_seconds(stack.server.pid) - spent
                 print(in_ms(f"/mcp {era}", seconds))
-                print(f"{'':<28} the server's own time {1000 * spent / (options.calls + _WARM_UP):.2f} ms a call")
-                print(f"{'':<28} overhead p50={1000 * (percentile(seconds, 0.5) - percentile(alone, 0.5)):8.2f} ms   target p50 <= 5")
+                print(
+                    f"{'':<28} the server's own time "
+                    f"{1000 * spent / (options.calls + _WARM_UP):.2f} ms a call"
+                )
+                print(
+                    f"{'':<28} overhead "
+                    f"p50={1000 * (percentile(seconds, 0.5) - percentile(alone, 0.5)):8.2f} ms   "
+                    "target p50 <= 5"
+                )
 
     measure(body)
 
 
 async def _by_the_service(stack: Stack, session_id: str, calls: int) -> list[float]:
-    """In this process, on the database of the stack."""
-    os.environ |= {"DJANGO_SETTINGS_MODULE": "config.settings.base", "HOLDLINE_DATA_DIR": str(stack.data_dir)}
+    """Time reads by the service in this process, on the stack's database."""
+    os.environ |= {
+        "DJANGO_SETTINGS_MODULE": "config.settings.base",
+        "HOLDLINE_DATA_DIR": str(stack.data_dir),
+    }
     import django
 
     django.setup()
-    from projects import reading
+    from projects.reads import status as reading
 
-    project_id = UUID(str(stack.database.rows("SELECT id FROM projects_project WHERE name = 'first'")[0][0]))
+    project_id = UUID(
+        str(stack.database.rows("SELECT id FROM projects_project WHERE name = 'first'")[0][0])
+    )
     seconds = []
     for _ in range(calls + _WARM_UP):
         before = time.perf_counter()
@@ -68,7 +91,7 @@ async def _by_the_service(stack: Stack, session_id: str, calls: int) -> list[flo
 
 
 def _over_http(stack: Stack, session_id: str, era: str, calls: int) -> list[float]:
-    """By a client that costs next to nothing."""
+    """Time reads by ``/mcp``, with a client that costs next to nothing."""
     own_headers, own_params = ERAS[era]
     headers = {
         "authorization": f"Bearer {stack.provisioned.token}",

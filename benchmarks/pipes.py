@@ -1,16 +1,18 @@
-"""W4 on pipes: bulk output of both streams into the store. ``python -m benchmarks.pipes``"""
+"""W4 on pipes: measure bulk output into the store. ``python -m benchmarks.pipes``"""
 
 import time
 
 from benchmarks.harness import PYTHON, arguments, measure
-from tests.support.mcp_client import Caller
+from tests.support.mcp.client import Caller
 from tests.support.processes import resident_bytes, status_field
 from tests.support.stack import Stack
 from tests.support.waiting import await_until
 
 _MB = 1e6
 _BLOCK_BYTES = 65536
-_WRITER = "import os, sys; b = os.urandom({size}); [os.write({descriptor}, b) for _ in range({blocks})]"
+_WRITER = (
+    "import os, sys; b = os.urandom({size}); [os.write({descriptor}, b) for _ in range({blocks})]"
+)
 
 
 def _peak_mb(pid: int) -> float:
@@ -18,7 +20,10 @@ def _peak_mb(pid: int) -> float:
 
 
 def main() -> None:
-    """Prints the rate from the first byte wanted to the last one committed, what was lost, and how memory moved."""
+    """Print the rate of bulk output, the bytes that were lost, and the growth of memory.
+
+    The time runs from the request of the first byte to the commit of the last.
+    """
     options = arguments(main.__doc__ or "", megabytes=100.0, rounds=3)
     blocks = int(options.megabytes * _MB) // _BLOCK_BYTES
 
@@ -27,7 +32,9 @@ def main() -> None:
         for _ in range(options.rounds):
             base = resident_bytes(stack.server.pid) / _MB
             writer = _WRITER.format(size=_BLOCK_BYTES, descriptor=1, blocks=blocks)
-            started = await caller.call("start_command", command=f"bash -c \"read x; {PYTHON} -c '{writer}'; read x\"")
+            started = await caller.call(
+                "start_command", command=f"bash -c \"read x; {PYTHON} -c '{writer}'; read x\""
+            )
             session_id, total = started["sessionId"], blocks * _BLOCK_BYTES
             holder = stack.holder_pid(session_id) or 0
             holder_base = _peak_mb(holder)
@@ -41,7 +48,13 @@ def main() -> None:
             rate = total / _MB / (time.perf_counter() - before)
             grown = resident_bytes(stack.server.pid) / _MB - base
             delivered, missing = stack.database.accounted_bytes(session_id)
-            print(f"W4 pipes {rate:6.1f} MB/s   target >= 40   delivered {delivered}, in gaps {missing} bytes;", end=" ")
+            print(
+                (
+                    f"W4 pipes {rate:6.1f} MB/s   target >= 40   delivered {delivered}, in gaps "
+                    f"{missing} bytes;"
+                ),
+                end=" ",
+            )
             print(f"server {grown:+.1f} MB, holder {_peak_mb(holder) - holder_base:+.1f} MB")
             await caller.call("stop_command", sessionId=session_id)
 

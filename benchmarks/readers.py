@@ -1,8 +1,11 @@
-"""Background sessions that write without a pause, each with a reader of its own. ``python -m benchmarks.readers``
+"""Background sessions that write without a pause, each with a reader of its own.
 
-A line begins with the time it was written. A reader's wait ends with the reply; it began with its call, or when the first line of the
-reply was written, if that was later. Without ``--think-seconds`` all readers ask again at once: then the waits tell how many reads
-the machine can answer, and each reader queues behind all the others.
+``python -m benchmarks.readers``
+
+A line begins with the time it was written. A reader's wait ends with the reply; it began with its
+call, or when the first line of the reply was written, if that was later. Without
+``--think-seconds`` all readers ask again at once: then the waits tell how many reads the machine
+can answer, and each reader queues behind all the others.
 """
 
 import asyncio
@@ -14,7 +17,7 @@ import time
 from benchmarks import steady_writer
 from benchmarks.harness import PYTHON, arguments, in_ms, measure
 from benchmarks.steady_writer import STAMP
-from tests.support.mcp_client import Caller
+from tests.support.mcp.client import Caller
 from tests.support.processes import cpu_seconds
 from tests.support.stack import Stack
 
@@ -22,7 +25,7 @@ _WAIT_MS = 30_000
 
 
 async def _read(caller: Caller, session_id: str, waits: list[float], think_seconds: float) -> int:
-    """Reads to the end, with a pause after each reply, and returns how many bytes there were."""
+    """Read to the end, with a pause after each reply; return the number of bytes."""
     size = 0
     carried = ""
     while True:
@@ -31,7 +34,8 @@ async def _read(caller: Caller, session_id: str, waits: list[float], think_secon
         now = time.monotonic()
         text = answer["stdout"]
         size += len(text) + answer.get("lostBytes", 0)
-        # The first line that began in this reply: what is before it is the rest of one that had been there already.
+        # The time stamp is that of the first line that began in this reply. Text before that line
+        # is the rest of an earlier one.
         start = 0 if not carried or carried.endswith("\n") else text.find("\n") + 1
         stamp = text[start : start + STAMP]
         if len(stamp) == STAMP and stamp.isdigit():
@@ -44,34 +48,64 @@ async def _read(caller: Caller, session_id: str, waits: list[float], think_secon
 
 
 def main() -> None:
-    """Prints how long readers waited for bytes that were there, and whether they got all of them."""
+    """Print how long readers waited for bytes that existed, and whether they got them all."""
     options = arguments(
-        main.__doc__ or "", sessions=32, megabytes_per_second=1.0, seconds=10.0, interval_seconds=0.05, callers=4, think_seconds=0.0
+        main.__doc__ or "",
+        sessions=32,
+        megabytes_per_second=1.0,
+        seconds=10.0,
+        interval_seconds=0.05,
+        callers=4,
+        think_seconds=0.0,
     )
     rate = options.megabytes_per_second * 1e6
-    command = shlex.join([PYTHON, steady_writer.__file__, str(rate), str(options.seconds), str(options.interval_seconds)])
+    command = shlex.join(
+        [
+            PYTHON,
+            steady_writer.__file__,
+            str(rate),
+            str(options.seconds),
+            str(options.interval_seconds),
+        ]
+    )
 
     async def body(stack: Stack, caller: Caller) -> None:
         waits: list[float] = []
-        ids = [(await caller.call("start_command", command=command))["sessionId"] for _ in range(options.sessions)]
+        ids = [
+            (await caller.call("start_command", command=command))["sessionId"]
+            for _ in range(options.sessions)
+        ]
 
         async def one_caller(number: int) -> int:
             async with stack.caller() as mine:
                 return sum(
                     await asyncio.gather(
-                        *(_read(mine, session_id, waits, options.think_seconds) for session_id in ids[number :: options.callers])
+                        *(
+                            _read(mine, session_id, waits, options.think_seconds)
+                            for session_id in ids[number :: options.callers]
+                        )
                     )
                 )
 
         assert stack.server is not None
-        parts = {"callers": [os.getpid()], "server": [stack.server.pid], "daemon": stack.daemon_pids()}
-        before, started = {name: sum(map(cpu_seconds, pids)) for name, pids in parts.items()}, time.monotonic()
+        parts = {
+            "callers": [os.getpid()],
+            "server": [stack.server.pid],
+            "daemon": stack.daemon_pids(),
+        }
+        before, started = (
+            {name: sum(map(cpu_seconds, pids)) for name, pids in parts.items()},
+            time.monotonic(),
+        )
         size = sum(await asyncio.gather(*(one_caller(number) for number in range(options.callers))))
         elapsed = time.monotonic() - started
         print(in_ms(f"{options.sessions} readers", waits, "p99 <= 100"))
         print(f"   {size / 1e6:.1f} MB read at {size / 1e6 / elapsed:.1f} MB/s")
         for name, pids in parts.items():
-            print(f"   {name}: {100 * (sum(map(cpu_seconds, pids)) - before[name]) / elapsed:.0f} % of a core")
+            print(
+                f"   {name}: {100 * (sum(map(cpu_seconds, pids)) - before[name]) / elapsed:.0f} % "
+                "of a core"
+            )
 
     measure(body)
 

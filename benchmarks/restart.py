@@ -1,4 +1,7 @@
-"""Many connected controllers, few of them busy, on one process; then a restart of it. ``python -m benchmarks.restart``"""
+"""Measure one server process with many controllers, few of them busy, and its restart.
+
+``python -m benchmarks.restart``
+"""
 
 import argparse
 import asyncio
@@ -33,7 +36,7 @@ async def _measure(hosts: Crowd, options: argparse.Namespace) -> Sessions:
 
 
 async def _restart(hosts: Crowd, sessions: Sessions, kind: str) -> None:
-    """One restart, and what became of it."""
+    """Restart the server once and print how its hosts come back."""
     earlier = len(hosts.welcomes())
     number = signal.SIGTERM if kind == "graceful" else signal.SIGKILL
     process = hosts.cluster.workers[0]
@@ -49,11 +52,18 @@ async def _restart(hosts: Crowd, sessions: Sessions, kind: str) -> None:
     await asyncio.to_thread(hosts.await_connected, earlier)
     moments = hosts.welcomes()[earlier:]
     per_second = collections.Counter(int(moment - started) for moment in moments)
-    print(f"{kind} restart: stopped after {stopped - began:.1f} s, accepts again after {started - stopped:.1f} s more")
-    first, last = moments[0] - started, moments[-1] - started
-    print(f"   welcomed again {first:.1f} to {last:.1f} s after that, at most {max(per_second.values())} in a second")
     print(
-        f"   processor {cpu_seconds(hosts.server_pids()[0]) - spent:.1f} s meanwhile; {len(moments) - hosts.count} WELCOMEs more than hosts"
+        f"{kind} restart: stopped after {stopped - began:.1f} s, accepts again after "
+        f"{started - stopped:.1f} s more"
+    )
+    first, last = moments[0] - started, moments[-1] - started
+    print(
+        f"   welcomed again {first:.1f} to {last:.1f} s after that, at most "
+        f"{max(per_second.values())} in a second"
+    )
+    print(
+        f"   processor {cpu_seconds(hosts.server_pids()[0]) - spent:.1f} s meanwhile; "
+        f"{len(moments) - hosts.count} WELCOMEs more than hosts"
     )
     await sessions.take_turns(20, 5)
     print(in_ms("   turns after it", sessions.seconds) + f"   {sessions.failed} failed")
@@ -67,11 +77,16 @@ async def _all(hosts: Crowd, options: argparse.Namespace) -> None:
 
 
 def main() -> None:
-    """Prints memory and processor time of idle controllers, turns of the busy ones, and how a restart is absorbed."""
+    """Print the cost of idle controllers, the turns of busy ones, and two restarts."""
     parser = argparse.ArgumentParser(description=main.__doc__)
     parser.add_argument("--controllers", type=int, default=1000)
     parser.add_argument("--active", type=float, default=0.05)
-    parser.add_argument("--rate", type=float, default=0.0, help="turns per second in all; 0: one of each active controller")
+    parser.add_argument(
+        "--rate",
+        type=float,
+        default=0.0,
+        help="turns per second in all; 0: one of each active controller",
+    )
     parser.add_argument("--seconds", type=float, default=10.0)
     parser.add_argument("--settle-seconds", type=float, default=5.0)
     options = parser.parse_args()

@@ -1,7 +1,9 @@
-"""Many controllers in one process, speaking the real codec; their programs answer each line at once and wait for the next.
+"""Simulate many controllers in one process, with the real codec.
 
-``python -m benchmarks.simulated_hosts URL CREDENTIALS_FILE`` prints a line with the monotonic clock at every WELCOME. They come back like
-the daemon does, with its back-off, and send again what was not committed.
+Their programs answer each line at once and wait for the next. The controllers reconnect with the
+daemon's back-off, and send again all output that was not committed.
+``python -m benchmarks.simulated_hosts URL CREDENTIALS_FILE`` prints the monotonic clock at every
+WELCOME.
 """
 
 import asyncio
@@ -15,7 +17,6 @@ import msgspec
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed, InvalidHandshake
 
-from controller_client.backoff import Backoff
 from controller_client.protocol import codec
 from controller_client.protocol.messages import (
     CommandAck,
@@ -38,6 +39,7 @@ from controller_client.protocol.messages import (
     TerminateCmd,
     Welcome,
 )
+from controller_client.server_link.backoff import Backoff
 
 PROMPT = b"> "
 
@@ -58,13 +60,27 @@ class Program:
     def output_from(self, offset: int) -> InteractiveOutput:
         self.frames += 1
         end = len(self.shown)
-        report = TerminalReport(state="awaiting_input", kind="line", evidence="kernel", prompt="> ", offset=end, input_seq=self.input_seq)
+        report = TerminalReport(
+            state="awaiting_input",
+            kind="line",
+            evidence="kernel",
+            prompt="> ",
+            offset=end,
+            input_seq=self.input_seq,
+        )
         data = bytes(self.shown[offset:])
-        return InteractiveOutput(session_id=self.session_id, stream="stdout", offset=offset, seq=self.frames, data=data, terminal=report)
+        return InteractiveOutput(
+            session_id=self.session_id,
+            stream="stdout",
+            offset=offset,
+            seq=self.frames,
+            data=data,
+            terminal=report,
+        )
 
 
 class Host:
-    """One controller."""
+    """One simulated controller with its programs."""
 
     def __init__(self, name: str, credential: str) -> None:
         self.name = name
@@ -74,12 +90,18 @@ class Host:
         self._backoff = Backoff()
 
     async def run(self, url: str, delay: float) -> None:
-        """For ever."""
+        """Connect and serve, again and again, for ever."""
         while True:
             await asyncio.sleep(delay)
             began = time.monotonic()
             try:
-                async with connect(url, additional_headers=self._headers, compression=None, ping_interval=None, open_timeout=20) as socket:
+                async with connect(
+                    url,
+                    additional_headers=self._headers,
+                    compression=None,
+                    ping_interval=None,
+                    open_timeout=20,
+                ) as socket:
                     await self._serve(socket)
             except (OSError, TimeoutError, ConnectionClosed, InvalidHandshake, EOFError):
                 self._backoff.was_connected(time.monotonic() - began)
@@ -97,7 +119,9 @@ class Host:
                 if isinstance(message, Welcome):
                     print(f"{time.monotonic():.3f}", flush=True)
                     epoch = message.epoch
-                    beating = asyncio.create_task(self._beat(send, message.heartbeat_seconds, epoch))
+                    beating = asyncio.create_task(
+                        self._beat(send, message.heartbeat_seconds, epoch)
+                    )
                 for answer in self._answers(message):
                     await send(answer)
         finally:
@@ -114,7 +138,9 @@ class Host:
             SessionSummary(
                 session_id=program.session_id,
                 state="running",
-                streams=[StreamPosition(stream="stdout", first_offset=0, next_offset=len(program.shown))],
+                streams=[
+                    StreamPosition(stream="stdout", first_offset=0, next_offset=len(program.shown))
+                ],
                 input_seq=program.input_seq,
                 pid=1,
             )
@@ -142,22 +168,32 @@ class Host:
             for directive in message.sessions:
                 program = self.programs.get(directive.session_id)
                 expected = {position.stream: position.offset for position in directive.expected}
-                if program is not None and expected.get("stdout", len(program.shown)) < len(program.shown):
+                if program is not None and expected.get("stdout", len(program.shown)) < len(
+                    program.shown
+                ):
                     yield self._stamped(program.output_from(expected["stdout"]), message.epoch)
         elif isinstance(message, StartInteractiveCmd):
             self._last_command_seq = message.seq
             program = self.programs.setdefault(message.session_id, Program(message.session_id))
-            yield Started(session_id=message.session_id, command_seq=message.seq, pid=1, epoch=message.epoch)
+            yield Started(
+                session_id=message.session_id, command_seq=message.seq, pid=1, epoch=message.epoch
+            )
             yield self._stamped(program.output_from(0), message.epoch)
         elif isinstance(message, SendInput):
             yield from self._typed(message)
         elif isinstance(message, TerminateCmd):
-            yield CommandAck(session_id=message.session_id, command_seq=message.seq, epoch=message.epoch)
+            yield CommandAck(
+                session_id=message.session_id, command_seq=message.seq, epoch=message.epoch
+            )
             program = self.programs.pop(message.session_id, None)
             if program is not None:
                 final = StreamFinal(stream="stdout", next_offset=len(program.shown), sha256="")
                 yield InteractiveCmdDone(
-                    session_id=message.session_id, end_reason="terminated", signal="SIGTERM", streams=[final], epoch=message.epoch
+                    session_id=message.session_id,
+                    end_reason="terminated",
+                    signal="SIGTERM",
+                    streams=[final],
+                    epoch=message.epoch,
                 )
 
     def _typed(self, message: SendInput):
@@ -184,7 +220,7 @@ class Host:
 
 
 async def main(url: str, credentials: dict[str, str]) -> None:
-    """All of them, begun within a few seconds."""
+    """Run all controllers, started within a few seconds."""
     hosts = [Host(name, credential) for name, credential in credentials.items()]
     async with asyncio.TaskGroup() as group:
         for number, host in enumerate(hosts):

@@ -1,20 +1,26 @@
-"""W1: start a trivial command and have its result, on a PTY and on pipes. ``python -m benchmarks.start``"""
+"""W1: measure a trivial command from its start to its result, on a PTY and on pipes.
+
+``python -m benchmarks.start``
+"""
 
 import time
 
 from benchmarks.harness import arguments, in_ms, measure
-from tests.support.mcp_client import Caller
+from tests.support.mcp.client import Caller
 from tests.support.stack import Stack
 
 _WARM_UP = 5
 
 
 def main() -> None:
-    """Prints the time from the call to its result, for two commands with each tool."""
+    """Print the time from the call to its result, for two commands with each tool."""
     options = arguments(main.__doc__ or "", runs=200)
 
     async def body(_: Stack, caller: Caller) -> None:
-        for tool, end, target in (("start_interactive_command", "state", 30), ("execute_command", "end_reason", 20)):
+        for tool, end, target in (
+            ("start_interactive_command", "state", 30),
+            ("execute_command", "end_reason", 20),
+        ):
             for command in ("true", "echo hi"):
                 seconds = []
                 for _run in range(options.runs + _WARM_UP):

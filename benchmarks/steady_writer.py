@@ -11,7 +11,10 @@ STAMP = 20
 
 
 def main(bytes_per_second: float, seconds: float, interval_seconds: float) -> None:
-    """A line each interval, of as many bytes as the rate asks for; it begins with the time in ns of the monotonic clock."""
+    """Write a line each interval, as long as the rate asks for.
+
+    The line begins with the monotonic clock in ns.
+    """
     size = int(bytes_per_second * interval_seconds)
     due = time.monotonic()
     for _ in range(int(seconds / interval_seconds)):

@@ -1,7 +1,8 @@
-"""How often the watcher claims "waiting" too early, and what each of its conditions is worth.
+"""Count how often the watcher claims "waiting" too early, with and without each condition.
 
-``python -m benchmarks.terminal_state_races [--turns N] [--only NAME] [--all-conditions-only]``: each program takes turns whose
-answers are known beforehand; a claim before the whole answer was read is early. Then again with one condition left out at a time.
+``python -m benchmarks.terminal_state_races [--turns N] [--only NAME] [--all-conditions-only]``:
+each program takes turns whose answers are known beforehand; a claim before the whole answer was
+read is early. Then again with one condition left out at a time.
 """
 
 import argparse
@@ -12,12 +13,14 @@ from dataclasses import dataclass
 
 from benchmarks.harness import machine, percentile
 from controller_client.terminal_state.decision import Requirement
-from controller_client.terminal_state.probe import Snapshot
+from controller_client.terminal_state.kernel.probe import Snapshot
 from controller_client.terminal_state.watcher import TerminalWatcher
-from tests.support.bare_terminal import BareTerminal
+from tests.support.hosts.bare_terminal import BareTerminal
 
 CONDITIONS = ("read", "ran", "drained", "slept", "rest")
-"""The input is read; the waiter ran since; the master is empty; the waiter slept through the look; so does the rest of the foreground."""
+"""The input is read; the waiter ran since; the master is empty; the waiter slept through the look;
+so does the rest of the foreground.
+"""
 
 WORKER = """
 import random, sys, time
@@ -80,7 +83,10 @@ process.stdin.on('data', line => {
 
 @dataclass(frozen=True)
 class Program:
-    """One kind of turn. ``answer`` is what the output must hold at the claim, ``ending`` how it must end."""
+    """One kind of turn.
+
+    ``answer`` is what the output must hold at the claim, ``ending`` how it must end.
+    """
 
     argv: Sequence[str]
     line: str
@@ -94,14 +100,28 @@ PROGRAMS = {
     "cat": Program(["cat"], "line-{0}\n", "line-{0}\r\nline-{0}\r\n", "\r\n"),
     "python": Program([PYTHON, "-q"], "{0}+1000000\n", "\n{1}\r\n", ">>> "),
     "bash builtin": Program(["bash", "--norc"], "echo $(({0}+1000000))\n", "\n{1}\r\n", "$ "),
-    "bash program": Program(["bash", "--norc"], "/bin/echo $(({0}+1000000))\n", "\n{1}\r\n", "$ ", 0.1),
+    "bash program": Program(
+        ["bash", "--norc"], "/bin/echo $(({0}+1000000))\n", "\n{1}\r\n", "$ ", 0.1
+    ),
     "dash": Program(["dash", "-i"], "echo $(({0}+1000000))\n", "\n{1}\r\n", "$ "),
     "two writes": Program([PYTHON, "-c", WORKER], "line-{0}\n", "\naline-{0}\r\n", "\r\n", 0.2),
-    "another thread": Program([PYTHON, "-c", HAND_OVER], "line-{0}\n", "\naline-{0}\r\n", "\r\n", 0.05),
+    "another thread": Program(
+        [PYTHON, "-c", HAND_OVER], "line-{0}\n", "\naline-{0}\r\n", "\r\n", 0.05
+    ),
     "event loop": Program([PYTHON, "-c", LOOP], "line-{0}\n", "\naline-{0}\r\n", "\r\n", 0.05),
-    "loop of node": Program(["node", "-e", NODE_LOOP], "line-{0}\n", "\naline-{0}\r\n", "\r\n", 0.05),
-    "behind a pipe": Program(["bash", "-c", f"cat | {PYTHON} -u -c '{WORKER}'"], "line-{0}\n", "\naline-{0}\r\n", "\r\n", 0.005),
-    "behind script": Program(["script", "-qc", "cat", "/dev/null"], "line-{0}\n", "line-{0}\r\nline-{0}\r\n", "\r\n", 0.3),
+    "loop of node": Program(
+        ["node", "-e", NODE_LOOP], "line-{0}\n", "\naline-{0}\r\n", "\r\n", 0.05
+    ),
+    "behind a pipe": Program(
+        ["bash", "-c", f"cat | {PYTHON} -u -c '{WORKER}'"],
+        "line-{0}\n",
+        "\naline-{0}\r\n",
+        "\r\n",
+        0.005,
+    ),
+    "behind script": Program(
+        ["script", "-qc", "cat", "/dev/null"], "line-{0}\n", "line-{0}\r\nline-{0}\r\n", "\r\n", 0.3
+    ),
     "behind sudo": Program(["sudo", "cat"], "line-{0}\n", "line-{0}\r\nline-{0}\r\n", "\r\n", 0.3),
 }
 
@@ -122,14 +142,18 @@ class AblatedWatcher(TerminalWatcher):
             snapshot.is_busy = snapshot.has_workers = False
         return snapshot
 
-    def _confirm(self, snapshot: Snapshot, needed: Requirement, drain: Callable[[], bool], quiet: float):
+    def _confirm(
+        self, snapshot: Snapshot, needed: Requirement, drain: Callable[[], bool], quiet: float
+    ):
         if self.omitted == "slept":
             snapshot.concerned = []
-        return super()._confirm(snapshot, needed, (lambda: False) if self.omitted == "drained" else drain, quiet)
+        return super()._confirm(
+            snapshot, needed, (lambda: False) if self.omitted == "drained" else drain, quiet
+        )
 
 
 class AblatedTerminal(BareTerminal):
-    """A terminal with such a watcher."""
+    """A terminal whose watcher leaves a condition out."""
 
     def __init__(self, argv: Sequence[str], omitted: str | None) -> None:
         self._omitted = omitted
@@ -143,13 +167,15 @@ class AblatedTerminal(BareTerminal):
 
 
 def is_whole(program: Program, turn: int, output: bytes) -> bool:
-    """Whether the output holds the whole answer of a turn."""
+    """Tell whether the output holds the whole answer of a turn."""
     text = output.decode("utf-8", "replace").replace("\x1b[?2004h", "").replace("# ", "$ ")
-    return program.answer.format(turn, turn + 1000000) in text.replace("\x1b[?2004l\r", "") and text.endswith(program.ending)
+    return program.answer.format(turn, turn + 1000000) in text.replace(
+        "\x1b[?2004l\r", ""
+    ) and text.endswith(program.ending)
 
 
 def take_turns(name: str, omitted: str | None, turns: int) -> None:
-    """Run the turns of one program and print what came of it."""
+    """Run the turns of one program and print the counts."""
     program = PROGRAMS[name]
     count = max(20, int(turns * program.seconds_weight))
     early = unknown = 0
@@ -174,7 +200,8 @@ def take_turns(name: str, omitted: str | None, turns: int) -> None:
     p50, p95 = (1000 * percentile(seconds, share) for share in (0.5, 0.95))
     left_out = f"without {omitted}" if omitted else "all conditions"
     print(
-        f"{name:<14} {left_out:<16} n={count:<7} early={early:<6} ({100 * early / count:.3f} %)  unknown={unknown}"
+        f"{name:<14} {left_out:<16} n={count:<7} early={early:<6} ({100 * early / count:.3f} %)  "
+        f"unknown={unknown}"
         f"  p50={p50:.3f} p95={p95:.3f} ms  {looks:.1f} looks of {per_look:.0f} us",
         flush=True,
     )
@@ -187,7 +214,7 @@ def _let_it_finish(terminal: BareTerminal, program: Program, turn: int) -> None:
 
 
 def main() -> None:
-    """Every program with all conditions, then with each left out."""
+    """Run every program with all conditions, then with each left out."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--turns", type=int, default=30_000)
     parser.add_argument("--only", choices=sorted(PROGRAMS))

@@ -1,10 +1,16 @@
-"""The server's entry point: ``config.asgi:application``. What is served needs the apps loaded, so they are first."""
+"""The server's entry point: ``config.asgi:application``.
+
+``config.serving`` imports models, so the apps are set up before it is imported.
+"""
 
 import os
 
 import django
 from django.utils.module_loading import import_string
 
+from config.start_checks import refuse_what_cannot_work
+
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings.base")
 django.setup(set_prefix=False)
+refuse_what_cannot_work()
 application = import_string("config.serving.application")

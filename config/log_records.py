@@ -1,9 +1,10 @@
 """Log records: one JSON object per line, whatever a message contains.
 
-Structlog's formatter under the standard library's loggers: the product's, Django's, Daphne's and uvicorn's records all pass through here.
-Each carries the ids that were bound where it was written (``request_id``, ``controller_id``, ``session_id``, ``tool``).
-What was typed and what a program printed is in none of them: code of ours logs ids, codes and counts, and of an error only the
-texts that are made without values are written.
+Structlog formats the records of the standard library's loggers: the product's, Django's, Daphne's
+and uvicorn's. Each record carries the ids that are bound in its context (``request_id``,
+``controller_id``, ``session_id``, ``tool``). No record holds typed input or program output: our
+code logs ids, codes and counts, and of an exception only a text that is made without values is
+kept.
 """
 
 import re
@@ -18,25 +19,38 @@ from structlog.stdlib import ProcessorFormatter, add_log_level, add_logger_name
 from structlog.typing import EventDict
 
 MAX_CHARS: Final = 2048
-"""Of any one text in a record."""
+"""The longest text in a record; longer texts are cut."""
 MAX_FRAMES: Final = 30
 _OWN_PACKAGES: Final = ("config.", "projects.", "mcp_adapter.", "controller_client.")
-# The id of a token may be known, its secret not.
+# The id of a token may be logged, its secret must not.
 _TOKEN: Final = re.compile(r"\b(hl|ctl)_([0-9a-f]{16})_[A-Za-z0-9_-]+")
-_AUTHORIZATION: Final = re.compile(r"(?i)\b(authorization\W{1,8}(?:b['\"])?(?:(?:bearer|basic)\s+)?|bearer\s+)[^\s\"',}\]]+")
+_AUTHORIZATION: Final = re.compile(
+    r"(?i)\b(authorization\W{1,8}(?:b['\"])?(?:(?:bearer|basic)\s+)?|bearer\s+)[^\s\"',}\]]+"
+)
 _REDACTED: Final = "[redacted]"
 
 
 def json_formatter() -> ProcessorFormatter:
-    """The formatter of LOGGING."""
+    """The formatter that the LOGGING setting names."""
     return ProcessorFormatter(
-        foreign_pre_chain=[merge_contextvars, add_logger_name, add_log_level, TimeStamper(fmt="iso", key="time")],
-        processors=[_describe_error, ProcessorFormatter.remove_processors_meta, EventRenamer("message"), _clean, JSONRenderer()],
+        foreign_pre_chain=[
+            merge_contextvars,
+            add_logger_name,
+            add_log_level,
+            TimeStamper(fmt="iso", key="time"),
+        ],
+        processors=[
+            _describe_error,
+            ProcessorFormatter.remove_processors_meta,
+            EventRenamer("message"),
+            _clean,
+            JSONRenderer(),
+        ],
     )
 
 
 def _clean(_logger: Any, _name: str, record: EventDict) -> EventDict:
-    """Texts cut to MAX_CHARS, credentials taken out; what is no text or number becomes one. Escaping is JSON's own."""
+    # JSON's own escaping keeps each record on one line.
     return {name: _cleaned(value) for name, value in record.items()}
 
 
@@ -45,13 +59,15 @@ def _cleaned(value: Any) -> Any:
         return value
     if isinstance(value, list):
         return [_cleaned(item) for item in value]
-    # Cut first: matching costs by length. A credential that the cut would leave half of lies wholly before it or is cut itself.
+    # Cut first, as matching takes time by length. A credential that is cut keeps its beginning:
+    # either a pattern still matches, or the secret part is gone.
     text = str(value)[:MAX_CHARS]
     return _TOKEN.sub(rf"\1_\2_{_REDACTED}", _AUTHORIZATION.sub(rf"\1{_REDACTED}", text))
 
 
 def _describe_error(_logger: Any, _name: str, record: EventDict) -> EventDict:
-    """``error`` and ``frames`` instead of a traceback: source lines and most texts of exceptions quote what was worked on."""
+    # Fields ``error`` and ``frames`` replace a traceback, because source lines and most texts of
+    # exceptions quote data.
     error = _error_of(record.pop("exc_info", None))
     record.pop("stack_info", None)
     if error is not None:
@@ -75,10 +91,16 @@ def _chain(error: BaseException | None) -> str:
 
 def _described(error: BaseException) -> str:
     kind = type(error)
-    name = kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
-    if not isinstance(error, OSError | DatabaseError) and not kind.__module__.startswith(_OWN_PACKAGES):
+    name = (
+        kind.__qualname__
+        if kind.__module__ == "builtins"
+        else f"{kind.__module__}.{kind.__qualname__}"
+    )
+    if not isinstance(error, OSError | DatabaseError) and not kind.__module__.startswith(
+        _OWN_PACKAGES
+    ):
         return name
-    # The lines after a database's first one show the row.
+    # From its second line on, a database's error quotes the row.
     text = next(iter(str(error).splitlines()), "")
     return f"{name}: {text[:256]}" if text else name
 

@@ -1,40 +1,71 @@
-"""``/healthz``, ``/readyz`` and ``/metrics``: asked by machines, under whatever name they know the host by, and so beside Django."""
+"""``/healthz``, ``/readyz`` and ``/metrics``, served to machines beside Django.
+
+The first two reveal next to nothing, and answer to any ``Host``, since a load balancer may know the
+process by any name or address. ``/metrics`` answers only to the hosts that are served: a page in a
+browser on this machine must not read the figures under a name of its own (DNS rebinding).
+"""
 
 import asyncio
 import hmac
 import json
+import logging
 import time
 from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
 from ipaddress import ip_address
 from typing import Any, Final
 from uuid import uuid4
 
 from channels.layers import get_channel_layer
-from django.db import connection
+from django.db import DatabaseError
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 
-from projects import census, draining
+from config.edge.requests import Scope, Send, answer
+from mcp_adapter.guard import MISDIRECTED, is_host_served
 from projects import metrics as metrics_of
 from projects.conf import conf
-from projects.consumers import unacknowledged_bytes
-from projects.database import at_length, in_database
-from projects.errors import StorageUnavailable
-
-Scope = dict[str, Any]
-Send = Callable[[Any], Awaitable[None]]
+from projects.errors.server import StorageUnavailable
+from projects.link.consumer import unacknowledged_bytes
+from projects.process import draining
+from projects.storage.access import at_length, in_database
+from projects.storage.probe import try_write
+from projects.upkeep import gauges as census
 
 LAYER_DEADLINE_SECONDS: Final = 2.0
 DATABASE_DEADLINE_SECONDS: Final = 3.0
+ANSWER_SECONDS: Final = 1.0
+"""For this long, the last answer of the database is given again."""
 CENSUS_SECONDS: Final = 5.0
-"""How old the figures from the database may be: scraping more often costs it nothing."""
-# A proxy on the same machine passes requests of anybody on.
-_FORWARDED: Final = frozenset({b"forwarded", b"x-forwarded-for", b"x-forwarded-host", b"x-forwarded-proto", b"x-real-ip", b"via"})
+"""Figures from the database are this old at most, however often somebody scrapes."""
+# A request with one of these came through a proxy, which may pass on requests of anybody.
+_FORWARDED: Final = frozenset(
+    {
+        b"forwarded",
+        b"x-forwarded-for",
+        b"x-forwarded-host",
+        b"x-forwarded-proto",
+        b"x-real-ip",
+        b"via",
+    }
+)
 
-_counted_at = -CENSUS_SECONDS
+logger = logging.getLogger(__name__)
+
+
+@dataclass
+class _Last:
+    """The times of this process's last queries, and the query that runs."""
+
+    counted_at: float = -CENSUS_SECONDS
+    asked_at: float = -ANSWER_SECONDS
+    asking: asyncio.Task[bool] | None = None
+
+
+_last = _Last()
 
 
 async def application(scope: Scope, send: Send) -> None:
-    """Answers one GET of PROBES."""
+    """Answer one GET or HEAD of a path in PROBES."""
     if scope["method"] not in {"GET", "HEAD"}:
         await _answer(send, 405, b"")
         return
@@ -42,17 +73,20 @@ async def application(scope: Scope, send: Send) -> None:
 
 
 async def healthz(_scope: Scope, send: Send) -> None:
-    """The event loop turns."""
+    """Answer 200: the event loop runs."""
     await _answer(send, 200, {"status": "ok"})
 
 
 async def readyz(_scope: Scope, send: Send) -> None:
-    """200 while the database answers and nobody stops the process. A lost channel layer only costs latency: ``degraded``, still 200."""
+    """Answer 200 while the database takes writes and the process is not stopping, else 503.
+
+    Without a channel layer, turns only take longer: ``degraded``, still 200.
+    """
     if draining.has_begun():
         await _answer(send, 503, {"status": "draining"})
         return
     database, layer = await asyncio.gather(_is_database_up(), _is_layer_up())
-    # Both in every answer: whoever looks at it wants to know where to look next.
+    # Both are in every answer: a reader wants to know where to look next.
     parts = {"database": "up" if database else "down", "channel_layer": "up" if layer else "down"}
     if not database:
         await _answer(send, 503, {"status": "unavailable", **parts})
@@ -61,9 +95,16 @@ async def readyz(_scope: Scope, send: Send) -> None:
 
 
 async def metrics(scope: Scope, send: Send) -> None:
-    """Prometheus' text format, for whoever shows HOLDLINE_METRICS_TOKEN; if there is none, for the machine itself, where settings allow."""
-    if not _may_see_metrics(scope):
-        # Not 401: to everybody else there is nothing here.
+    """Answer in Prometheus' text format to a caller with HOLDLINE_METRICS_TOKEN.
+
+    If no token is set, this machine itself may read them, unless LOCAL_METRICS is off.
+    """
+    headers: Mapping[bytes, bytes] = dict(scope["headers"])
+    if not is_host_served(headers):
+        await _answer(send, MISDIRECTED, {"error": "this Host is not served here"})
+        return
+    if not _may_see_metrics(scope, headers):
+        # 404 and not 401, which would tell anybody that there is something to read.
         await _answer(send, 404, b"")
         return
     metrics_of.CONNECTED.set(draining.open_connections())
@@ -73,21 +114,42 @@ async def metrics(scope: Scope, send: Send) -> None:
     await _answer(send, 200, generate_latest(), CONTENT_TYPE_LATEST.encode())
 
 
-PROBES: Final[Mapping[str, Callable[[Scope, Send], Awaitable[None]]]] = {"/healthz": healthz, "/readyz": readyz, "/metrics": metrics}
+PROBES: Final[Mapping[str, Callable[[Scope, Send], Awaitable[None]]]] = {
+    "/healthz": healthz,
+    "/readyz": readyz,
+    "/metrics": metrics,
+}
 
 
 async def _is_database_up() -> bool:
+    """True if the database takes a write.
+
+    Anybody may call the probe and each query is a write, so at most one query is made in
+    ANSWER_SECONDS; all callers share its answer.
+    """
+    is_old = time.monotonic() - _last.asked_at >= ANSWER_SECONDS
+    if (
+        _last.asking is None
+        or _last.asking.get_loop() is not asyncio.get_running_loop()
+        or (_last.asking.done() and is_old)
+    ):
+        _last.asking = asyncio.create_task(_ask_database(), name="readiness")
+    return await asyncio.shield(_last.asking)
+
+
+async def _ask_database() -> bool:
     try:
         async with asyncio.timeout(DATABASE_DEADLINE_SECONDS):
-            await in_database(_ask_database)
+            await in_database(try_write)
     except (StorageUnavailable, TimeoutError):
         return False
+    except DatabaseError:
+        # An error that no call would survive either, such as a missing table.
+        logger.exception("the database refuses a write")
+        return False
+    finally:
+        _last.asked_at = time.monotonic()
     return True
-
-
-def _ask_database() -> None:
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT 1")
 
 
 async def _is_layer_up() -> bool:
@@ -102,11 +164,14 @@ async def _is_layer_up() -> bool:
     return True
 
 
-def _may_see_metrics(scope: Scope) -> bool:
-    headers: Mapping[bytes, bytes] = dict(scope["headers"])
+def _may_see_metrics(scope: Scope, headers: Mapping[bytes, bytes]) -> bool:
     if conf.metrics_token:
-        return hmac.compare_digest(headers.get(b"authorization", b""), f"Bearer {conf.metrics_token}".encode())
-    return conf.local_metrics and not _FORWARDED & headers.keys() and _is_loopback(scope.get("client"))
+        return hmac.compare_digest(
+            headers.get(b"authorization", b""), f"Bearer {conf.metrics_token}".encode()
+        )
+    return (
+        conf.local_metrics and not _FORWARDED & headers.keys() and _is_loopback(scope.get("client"))
+    )
 
 
 def _is_loopback(client: tuple[str, int] | None) -> bool:
@@ -117,11 +182,13 @@ def _is_loopback(client: tuple[str, int] | None) -> bool:
 
 
 async def _take_census() -> None:
-    """Figures that are rows. With the database away the last ones stay: everything else is worth seeing just then."""
-    global _counted_at  # noqa: PLW0603 - of the process, like the metrics
-    if time.monotonic() - _counted_at < CENSUS_SECONDS:
+    """Count the rows that ``/metrics`` reports.
+
+    Without the database they become NaN; the other figures are worth most just then.
+    """
+    if time.monotonic() - _last.counted_at < CENSUS_SECONDS:
         return
-    _counted_at = time.monotonic()
+    _last.counted_at = time.monotonic()
     try:
         async with asyncio.timeout(DATABASE_DEADLINE_SECONDS):
             await at_length(census.take)
@@ -129,8 +196,11 @@ async def _take_census() -> None:
         census.forget()
 
 
-async def _answer(send: Send, status: int, body: Mapping[str, Any] | bytes, content_type: bytes = b"application/json") -> None:
+async def _answer(
+    send: Send,
+    status: int,
+    body: Mapping[str, Any] | bytes,
+    content_type: bytes = b"application/json",
+) -> None:
     data = body if isinstance(body, bytes) else json.dumps(body).encode()
-    headers = [(b"content-type", content_type), (b"content-length", str(len(data)).encode()), (b"cache-control", b"no-store")]
-    await send({"type": "http.response.start", "status": status, "headers": headers})
-    await send({"type": "http.response.body", "body": data})
+    await answer(send, status, data, (b"cache-control", b"no-store"), content_type=content_type)

@@ -1,45 +1,71 @@
-"""Everything that is served: Django; beside it ``/mcp`` (its view stack costs a millisecond) and the probes; the controllers' socket."""
+"""The ASGI application: Django's pages, ``/mcp``, the probes and the controllers' WebSocket.
+
+``/mcp`` and the probes are served beside Django, whose middleware costs a millisecond per request.
+"""
 
 import gc
 import re
-from collections.abc import Awaitable, Callable
-from typing import Any
+import sys
 from uuid import uuid4
 
 from django.core.asgi import get_asgi_application
 from structlog.contextvars import bound_contextvars
 
 from agent import worker as agent_worker
-from config import graceful_stop, probes, request_bodies
+from config import graceful_stop, probes
+from config.edge.requests import Receive, Scope, Send, guarded
 from mcp_adapter.asgi import application as mcp_application
 from mcp_adapter.resource_metadata import MCP_PATH, METADATA_PATHS
-from projects import checkpoints, safety_net, sweeper
-from projects.routing import controller_socket
-
-Scope = dict[str, Any]
-Receive = Callable[[], Awaitable[Any]]
-Send = Callable[[Any], Awaitable[None]]
+from projects.link.routing import controller_socket
+from projects.upkeep import checkpoints, sweeper
+from projects.wakeups import reconciler
 
 django_application = get_asgi_application()
 _BESIDE_DJANGO = METADATA_PATHS | {MCP_PATH}
 _REQUEST_ID = re.compile(rb"[A-Za-z0-9._-]{1,64}")
 
-# What is loaded by now stays: walking it again in every full collection would take up to two fifths of the server's time.
+# Modules and classes live as long as the process. Without freeze, each full garbage collection
+# would walk them again, which took up to two fifths of the server's time.
 gc.collect()
 gc.freeze()
-request_bodies.leave_to_application()
+
+
+async def _served(scope: Scope, receive: Receive, send: Send) -> None:
+    if scope["type"] == "http":
+        await _http(scope, receive, send)
+    else:
+        await controller_socket(scope, receive, send)
+
+
+def _bound_server() -> bool:
+    """Install the bounds of ``config.edge`` in the ASGI server, before its first connection.
+
+    True if the server then refuses large bodies itself.
+    """
+    if "daphne.server" in sys.modules:
+        from config.edge import daphne_server
+
+        daphne_server.install()
+        return True
+    if "uvicorn" in sys.modules:
+        from config.edge import uvicorn_server
+
+        uvicorn_server.install()
+    return False
+
+
+_guarded = guarded(_served, is_body_bounded=_bound_server())
 
 
 async def application(scope: Scope, receive: Receive, send: Send) -> None:
-    """The ASGI application. ``lifespan`` is refused, as Daphne never runs it: what runs beside the connections starts with the first."""
-    if scope["type"] == "http":
-        _ensure_running()
-        await _http(scope, receive, send)
-    elif scope["type"] == "websocket":
-        _ensure_running()
-        await controller_socket(scope, receive, send)
-    else:
+    """Serve one connection, and start the background tasks with the first one.
+
+    ``lifespan`` is refused: Daphne does not run it, so nothing may depend on it.
+    """
+    if scope["type"] not in {"http", "websocket"}:
         raise ValueError(f"unsupported ASGI scope {scope['type']!r}")
+    _ensure_running()
+    await _guarded(scope, receive, send)
 
 
 async def _http(scope: Scope, receive: Receive, send: Send) -> None:
@@ -52,7 +78,7 @@ async def _http(scope: Scope, receive: Receive, send: Send) -> None:
 
 
 def _request_id(scope: Scope) -> str:
-    """The proxy's, so that its log and ours speak of the same request; otherwise our own."""
+    # The proxy's id, if it sent one, so that both logs name a request in the same way.
     for name, value in scope["headers"]:
         if name == b"x-request-id" and _REQUEST_ID.fullmatch(value):
             return str(value.decode())
@@ -61,7 +87,7 @@ def _request_id(scope: Scope) -> str:
 
 def _ensure_running() -> None:
     graceful_stop.ensure_installed()
-    safety_net.ROUNDS.ensure_running()
+    reconciler.ROUNDS.ensure_running()
     sweeper.ROUNDS.ensure_running()
     checkpoints.ensure_running()
     agent_worker.ensure_running()

@@ -1,4 +1,4 @@
-"""``python -m controller_client``."""
+"""Run the daemon's command line: ``python -m controller_client``."""
 
 from controller_client.cli import console
 

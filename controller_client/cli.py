@@ -1,38 +1,172 @@
-"""The command line: ``holdline-controller run|enroll|rotate …``. Exit codes: 0 done, 1 refused by the server, 64 usage, 78 not usable."""
+"""The command line of the daemon: ``holdline-controller run``, ``enroll`` and ``rotate``.
+
+Each command has one function that declares its options and one that runs it.
+
+Exit codes: 0 done; 1 the server refused the enrolment or could not be asked; 64 wrong usage; 78 the
+configuration cannot be used, and the message says what to change.
+"""
 
 import argparse
 import asyncio
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NoReturn
+from typing import Final, NoReturn
 
-from controller_client import __version__, log
-from controller_client.config import check_user, default_credential_file, default_state_dir, load_config, prepare_state_dir
-from controller_client.errors import EXIT_CONFIG, EXIT_OK, EXIT_REFUSED, EXIT_USAGE, ConfigurationError, EnrolmentFailed
-from controller_client.log_paths import MANAGED_DIRECTORY, LogPaths
+from controller_client import log
+from controller_client.config import (
+    SESSION_LOGS,
+    check_user,
+    default_credential_file,
+    load_config,
+    prepare_state_dir,
+)
+from controller_client.errors import ConfigurationError, EnrolmentFailed
 from controller_client.protocol.messages import ResourceLimits
+from controller_client.server_link.version import build_version
+from controller_client.system.standard_output import reader_may_go
+
+EXIT_OK: Final = 0
+EXIT_REFUSED: Final = 1
+EXIT_USAGE: Final = 64
+EXIT_CONFIG: Final = 78
 
 
 class _Parser(argparse.ArgumentParser):
+    """argparse's parser, with EXIT_USAGE where argparse exits with 2."""
+
     def error(self, message: str) -> NoReturn:
+        """Print the usage and ``message``, and exit."""
         self.print_usage(sys.stderr)
-        self.exit(EXIT_USAGE, f"{self.prog}: {message}\n")
+        self.exit(EXIT_USAGE, f"{self.prog}: {message}. See {self.prog} --help.\n")
+
+
+def console() -> NoReturn:
+    """Entry point of the script ``holdline-controller``: exits with the code of :func:`main`."""
+    with reader_may_go():
+        sys.exit(main())
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line; the exit code."""
+    """Run the command line and return the exit code.
+
+    Raises SystemExit for --help, --version and wrong usage, as argparse does.
+    """
     options = _parser().parse_args(arguments)
     log.configure(options.log_level)
     try:
+        check_user(allow_root=options.allow_root)
         {"run": _run, "enroll": _enroll, "rotate": _rotate}[options.command](options)
     except ConfigurationError as error:
-        sys.stderr.write(f"holdline-controller: {error}\n")
-        return EXIT_CONFIG
+        return _fail(error, EXIT_CONFIG)
     except EnrolmentFailed as error:
-        sys.stderr.write(f"holdline-controller: {error}\n")
-        return EXIT_REFUSED
+        return _fail(error, EXIT_REFUSED)
     return EXIT_OK
+
+
+def _fail(error: Exception, code: int) -> int:
+    sys.stderr.write(f"holdline-controller: {error}\n")
+    return code
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = _Parser(
+        prog="holdline-controller",
+        description="Connect this host to a Holdline server and run the server's sessions here.",
+    )
+    parser.add_argument("--version", action="version", version=build_version())
+    commands = parser.add_subparsers(dest="command", required=True, metavar="run|enroll|rotate")
+    for name, add_options, purpose in (
+        ("run", _add_run, "Connect to the server and stay connected until SIGTERM."),
+        ("enroll", _add_enroll, "Get this host's credential with an enrolment code."),
+        ("rotate", _add_common, "Replace the credential. A running daemon uses the new one."),
+    ):
+        add_options(commands.add_parser(name, help=purpose, description=purpose))
+    return parser
+
+
+def _add_common(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "--server",
+        required=True,
+        metavar="URL",
+        help="wss://HOST/ws/controller/; plain ws:// to a loopback address only",
+    )
+    command.add_argument(
+        "--credential-file",
+        type=Path,
+        metavar="FILE",
+        help="one line ctl_<keyid>_<secret>, mode 0600 (default: credential in --state-dir)",
+    )
+    command.add_argument(
+        "--state-dir",
+        type=Path,
+        metavar="DIR",
+        help="identity and sessions of this host (default: ~/.local/state/holdline-controller)",
+    )
+    command.add_argument(
+        "--allow-root",
+        action="store_true",
+        help="allow to run as root; every program that is started then runs as root too",
+    )
+    command.add_argument(
+        "--log-level", choices=log.LEVELS, default="info", help="default: %(default)s"
+    )
+
+
+# ---- run
+
+
+def _add_run(run: argparse.ArgumentParser) -> None:
+    _add_common(run)
+    run.add_argument(
+        "--policy",
+        type=Path,
+        metavar="FILE",
+        help="policy of this host (default: /etc/holdline/policy.toml and policy.toml "
+        "in --state-dir, if present)",
+    )
+    run.add_argument(
+        "--session-logs",
+        default=SESSION_LOGS,
+        metavar="DIR",
+        help="directory of logs that callers may monitor and delete (default: %(default)s)",
+    )
+    run.add_argument(
+        "--log-root",
+        action="append",
+        default=[],
+        metavar="DIR",
+        help="another directory of logs that callers may monitor; can be repeated",
+    )
+    limits = run.add_argument_group(
+        "limits", "The most that a session may use. The server can ask for less, never for more."
+    )
+    limits.add_argument(
+        "--max-processes",
+        type=_count,
+        metavar="N",
+        help="processes of a session at once; without a control group, of the daemon's user",
+    )
+    limits.add_argument(
+        "--max-memory",
+        type=_mebibytes,
+        metavar="MIB",
+        help="memory of a session; without a control group, of each process",
+    )
+    limits.add_argument(
+        "--max-file-size", type=_mebibytes, metavar="MIB", help="size of each file that is written"
+    )
+    limits.add_argument(
+        "--max-open-files", type=_count, metavar="N", help="open files of each process"
+    )
+    limits.add_argument(
+        "--control-group",
+        default="auto",
+        metavar="auto|off|PATH",
+        help="cgroup v2 directory for the groups of sessions (default: the one delegated to the "
+        "daemon, if any)",
+    )
 
 
 def _run(options: argparse.Namespace) -> None:
@@ -40,102 +174,80 @@ def _run(options: argparse.Namespace) -> None:
         server=options.server,
         credential_file=options.credential_file,
         state_dir=options.state_dir,
-        allow_root=options.allow_root,
         policy_file=options.policy,
         limits=ResourceLimits(
             processes=options.max_processes,
-            memory_bytes=_mebibytes(options.max_memory),
-            file_size_bytes=_mebibytes(options.max_file_size),
+            memory_bytes=options.max_memory,
+            file_size_bytes=options.max_file_size,
             open_files=options.max_open_files,
         ),
         control_group=options.control_group,
-        log_paths=LogPaths(options.log_root, options.session_logs),
+        log_roots=options.log_root,
+        session_logs=options.session_logs,
     )
-    # Imported once the configuration holds, so that a refusal is quick.
-    from controller_client.daemon import run_daemon
+    # Imported late: the daemon's modules take a moment to load, and a configuration that cannot be
+    # used has been refused by now.
+    from controller_client.server_link.daemon import run_daemon
 
     asyncio.run(run_daemon(config))
 
 
-def _enroll(options: argparse.Namespace) -> None:
-    # Imported by whom it is for: the daemon never asks for a credential.
-    from controller_client.enrolment import enrol
-
-    check_user(allow_root=options.allow_root)
-    # An argument is seen by every user of the host; a code read from stdin is not.
-    code = sys.stdin.readline().strip() if options.code == "-" else options.code
-    file = _credential_file(options)
-    name, awaits_approval = enrol(server=options.server, code=code, credential_file=file, is_replacing=options.replace)
-    rest = "\nan operator of the server has to approve it before it is served" if awaits_approval else ""
-    sys.stdout.write(f"enrolled as {name}; the credential is in {file}{rest}\n")
-
-
-def _rotate(options: argparse.Namespace) -> None:
-    from controller_client.enrolment import rotate
-
-    check_user(allow_root=options.allow_root)
-    file = _credential_file(options)
-    name = rotate(server=options.server, credential_file=file)
-    sys.stdout.write(f"{name} has a new credential in {file}; the old one is good for a day at most\n")
-
-
-def _credential_file(options: argparse.Namespace) -> Path:
-    if options.credential_file is not None:
-        return Path(options.credential_file)
-    return default_credential_file(prepare_state_dir(options.state_dir or default_state_dir()))
-
-
-def console() -> NoReturn:
-    """The script ``holdline-controller``."""
-    sys.exit(main())
-
-
-def _positive(text: str) -> int:
-    number = int(text)
-    if number <= 0:
-        raise ValueError(text)
+def _count(text: str) -> int:
+    """Convert the number of an option, which has to be 1 or more."""
+    try:
+        number = int(text)
+    except ValueError:
+        number = 0
+    if number < 1:
+        raise argparse.ArgumentTypeError(f"{text!a} is not a whole number from 1 on")
     return number
 
 
-def _mebibytes(number: int | None) -> int | None:
-    return None if number is None else number * 1024 * 1024
+def _mebibytes(text: str) -> int:
+    """Convert the mebibytes of an option to bytes."""
+    return _count(text) * 1024 * 1024
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = _Parser(prog="holdline-controller", description="Connects this host to a Holdline server and runs its sessions.")
-    parser.add_argument("--version", action="version", version=__version__)
-    commands = parser.add_subparsers(dest="command", required=True, metavar="run|enroll|rotate")
-    run = commands.add_parser("run", help="connect to the server and stay connected until SIGTERM")
-    enroll = commands.add_parser("enroll", help="become a controller of the server with a code that works once")
-    enroll.add_argument("--code", required=True, help="from manage.py create_enrolment_code; - reads it from stdin")
-    enroll.add_argument("--replace", action="store_true", help="give up the credential that is in the file")
-    rotate = commands.add_parser("rotate", help="put a new credential in the place of the one in the file; the daemon need not stop")
-    for command in (run, enroll, rotate):
-        _add_common(command)
-    run.add_argument(
-        "--policy", type=Path, metavar="FILE", help="what may run here (default: /etc/holdline/policy.toml and policy.toml of --state-dir)"
-    )
-    run.add_argument("--max-processes", type=_positive, metavar="N", help="of each session; of the user where there is no control group")
-    run.add_argument("--max-memory", type=_positive, metavar="MIB", help="of each session; of each process where there is no control group")
-    run.add_argument("--max-file-size", type=_positive, metavar="MIB", help="of each file a program writes")
-    run.add_argument("--max-open-files", type=_positive, metavar="N", help="of each process")
-    run.add_argument(
-        "--control-group", default="auto", metavar="auto|off|PATH", help="cgroup v2 directory for sessions (default: the delegated one)"
-    )
-    run.add_argument(
-        "--session-logs", default=MANAGED_DIRECTORY, metavar="DIR", help="logs that may be monitored and deleted (default: %(default)s)"
-    )
-    run.add_argument("--log-root", action="append", default=[], metavar="DIR", help="more logs that may be monitored; may be repeated")
-    return parser
+# ---- enroll, rotate
 
 
-def _add_common(command: argparse.ArgumentParser) -> None:
-    command.add_argument("--server", required=True, metavar="URL", help="wss://host/ws/controller/; ws:// to a loopback address only")
-    command.add_argument(
-        "--credential-file", type=Path, metavar="FILE", help="one line ctl_<keyid>_<secret>, mode 0600 (default: credential in --state-dir)"
+def _add_enroll(enroll: argparse.ArgumentParser) -> None:
+    _add_common(enroll)
+    enroll.add_argument(
+        "--code",
+        required=True,
+        help="enrolment code from manage.py create_enrolment_code; - reads it from stdin",
     )
-    command.add_argument(
-        "--state-dir", type=Path, metavar="DIR", help="sessions and identity (default: ~/.local/state/holdline-controller)"
+    enroll.add_argument(
+        "--replace", action="store_true", help="replace the credential that is in the file"
     )
-    command.add_argument("--allow-root", action="store_true", help="run as root although every program will, too")
-    command.add_argument("--log-level", choices=log.LEVELS, default="info")
+
+
+def _enroll(options: argparse.Namespace) -> None:
+    # Imported here: the daemon, which never asks for a credential, does not load the HTTP client.
+    from controller_client.server_link.enrolment import enrol
+
+    # Every user of the host can see the arguments of a process, but not what it reads from stdin.
+    code = sys.stdin.readline().strip() if options.code == "-" else options.code
+    file = _credential_file(options)
+    name, awaits_approval = enrol(
+        server=options.server, code=code, credential_file=file, is_replacing=options.replace
+    )
+    sys.stdout.write(f"enrolled as {name}; the credential is in {file}\n")
+    if awaits_approval:
+        sys.stdout.write("The server serves this host once an operator has approved it.\n")
+
+
+def _rotate(options: argparse.Namespace) -> None:
+    from controller_client.server_link.enrolment import rotate
+
+    file = _credential_file(options)
+    name = rotate(server=options.server, credential_file=file)
+    sys.stdout.write(
+        f"{name} has a new credential in {file}; the old one works for a day at most\n"
+    )
+
+
+def _credential_file(options: argparse.Namespace) -> Path:
+    """The file of --credential-file, or the one in the state directory, which is made if absent."""
+    return options.credential_file or default_credential_file(prepare_state_dir(options.state_dir))

@@ -1,75 +1,78 @@
-"""What can be wrong in the daemon, as a tree::
+"""The daemon's own errors, as a tree::
 
-    DaemonError
-    ├── ConfigurationError        what the operator gave us cannot be used; exit code 78
-    │   └── AlreadyRunning        another daemon has this state directory
-    ├── EnrolmentFailed           the server gave no credential; exit code 1
-    ├── ServerUnreachable         no connection; try again soon
-    │   └── ServerRefused         the server said no: HTTP status or close code; try again much later
-    └── HolderUnreachable         a session's holder cannot be talked to
+    ConfigurationError      the operator's options or files cannot be used; exit code 78
+    └── AlreadyRunning      another daemon has this state directory
+    EnrolmentFailed         the server gave no credential; exit code 1
+    ServerUnreachable       no connection to the server; try again soon
+    └── ServerRefused       HTTP status or close code that refuses; try again much later
+    HolderUnreachable       the holder of a session does not answer
 
 Texts never contain credentials, input or output.
 """
 
-from typing import ClassVar
-
-EXIT_OK = 0
-EXIT_REFUSED = 1
-EXIT_USAGE = 64
-EXIT_CONFIG = 78
+from typing import Final
 
 
-class DaemonError(Exception):
-    """Root of the daemon's errors."""
-
-    code: ClassVar[str] = "DAEMON_ERROR"
-
-
-class ConfigurationError(DaemonError):
+class ConfigurationError(Exception):
     """The daemon cannot run as it is set up; the text says what to change."""
-
-    code = "CONFIGURATION"
 
 
 class AlreadyRunning(ConfigurationError):
     """Two daemons on one state directory would both talk to its holders."""
 
-    code = "ALREADY_RUNNING"
-
     def __init__(self, state_dir: str) -> None:
-        self.state_dir = state_dir
-        super().__init__(f"another daemon is running on {state_dir}; stop it, or give this one its own --state-dir")
+        super().__init__(
+            f"another daemon is running on {state_dir}; stop it, or give this one its own "
+            "--state-dir"
+        )
 
 
-class EnrolmentFailed(DaemonError):
-    """The server could not be asked for a credential, or refused; the text says which, and never holds a code or a credential."""
+class EnrolmentFailed(Exception):
+    """The server could not be asked for a credential, or refused; the text says which.
 
-    code = "ENROLMENT_FAILED"
+    The text never holds a code or a credential.
+    """
 
 
-class ServerUnreachable(DaemonError):
+class ServerUnreachable(Exception):
     """The connection could not be made, or was lost."""
 
-    code = "SERVER_UNREACHABLE"
+
+_NEW_CREDENTIAL: Final = (
+    "The credential is wrong, expired or revoked. Ask the server's operator for a new code and run "
+    "holdline-controller enroll --replace; the daemon uses the new credential at once"
+)
+_REMEDIES: Final = {
+    401: _NEW_CREDENTIAL,
+    403: _NEW_CREDENTIAL,
+    4401: _NEW_CREDENTIAL,
+    4403: _NEW_CREDENTIAL,
+    4010: (
+        "ALARM: another daemon showed this credential first, or is connected with it. If this "
+        "host's state directory was moved or --state-dir changed, start the daemon on the earlier "
+        "directory. Otherwise revoke the credential, unless the other daemon is yours, and enrol "
+        "this host with a code of its own"
+    ),
+    4426: "The versions of daemon and server do not match: upgrade the older one",
+}
 
 
 class ServerRefused(ServerUnreachable):
-    """The server does not want this daemon; ``status`` is an HTTP status or a WebSocket close code."""
+    """The server does not want this daemon; ``status`` is an HTTP status or a WebSocket close code.
 
-    code = "SERVER_REFUSED"
+    ``remedy`` says what to do, if that is known.
+    """
 
     def __init__(self, status: int, reason: str = "") -> None:
         self.status = status
-        self.reason = reason
-        super().__init__(f"the server refused the connection ({status}{': ' if reason else ''}{reason})")
+        self.remedy = _REMEDIES.get(status, "")
+        super().__init__(
+            f"the server refused the connection ({status}{': ' if reason else ''}{reason})"
+        )
 
 
-class HolderUnreachable(DaemonError):
+class HolderUnreachable(Exception):
     """No holder answers in a session's directory."""
 
-    code = "HOLDER_UNREACHABLE"
-
     def __init__(self, session_id: str, reason: str) -> None:
-        self.session_id = session_id
-        self.reason = reason
         super().__init__(f"the holder of session {session_id} cannot be reached: {reason}")

@@ -1,4 +1,4 @@
-"""Who is calling, as the guard of ``/mcp`` put it into the ASGI scope of the request."""
+"""The caller of a request, as the guard of ``/mcp`` put it into the request's ASGI scope."""
 
 from typing import Any, Final
 
@@ -6,19 +6,24 @@ from mcp.server.context import ServerRequestContext
 from mcp.shared.exceptions import MCPError
 from mcp_types import INVALID_PARAMS
 
-from projects.authentication import Caller
-from projects.errors import ControllerActionError, Unauthenticated
+from controller_client.protocol.sentences import sentences
+from projects.accounts.authentication import Caller
+from projects.errors.access import Unauthenticated
+from projects.errors.base import ControllerActionError
 
 CALLER: Final = "holdline.caller"
-"""Where the verified caller stands in the scope."""
+"""The key of the verified caller in the scope."""
 TOOLSETS_ASKED: Final = "holdline.toolsets"
-"""Where the toolsets stand that its address names."""
+"""The key of the toolsets that the request's address names."""
 
 Context = ServerRequestContext[Any, Any]
 
 
 def caller_of(context: Context) -> Caller:
-    """Denies by default: without a verified caller in the scope there is none (another transport, a forgotten middleware)."""
+    """The verified caller of the request. Raises MCPError if there is none.
+
+    Access is denied by default, as on another transport or without the middleware.
+    """
     caller = scope_of(context).get(CALLER)
     if not isinstance(caller, Caller):
         raise as_protocol_error(Unauthenticated())
@@ -37,5 +42,11 @@ def scope_of(context: Context) -> dict[str, Any]:
 
 
 def as_protocol_error(error: ControllerActionError, **data: str) -> MCPError:
-    """For what has no result to carry an error in: an unknown tool, a resource, a prompt. ``data`` is added to the error's body."""
-    return MCPError(code=INVALID_PARAMS, message=f"{error}. {error.hint}", data={**error.body(), **data})
+    """For what has no result to carry an error in: an unknown tool, a resource, a prompt.
+
+    ``data`` is added to the error's body.
+    """
+    body = error.body()
+    return MCPError(
+        code=INVALID_PARAMS, message=sentences(body["error"], body["hint"]), data={**body, **data}
+    )

@@ -1,6 +1,7 @@
-"""Who may even speak to ``/mcp``: Host and Origin headers, before anything else is looked at.
+"""Checks the Host and Origin headers of requests for ``/mcp`` before anything else.
 
-A page in a browser on the same machine must not reach the endpoint by another name (DNS rebinding) or from another origin.
+A page in a browser on the same machine must not reach the endpoint by another name (DNS rebinding)
+or from another origin.
 """
 
 from collections.abc import Mapping
@@ -16,14 +17,22 @@ FORBIDDEN = 403
 
 
 def refusal_status(headers: Mapping[bytes, bytes]) -> int | None:
-    """421 for a Host we do not serve, 403 for an Origin that is neither ours nor allowed, None if both are fine."""
-    host = headers.get(b"host", b"").decode("latin-1")
-    if not _is_allowed_host(host, conf.allowed_hosts):
+    """The HTTP status of a refusal; None if Host and Origin are fine.
+
+    421 for a Host that is not served here, 403 for an Origin that is neither ours nor allowed.
+    """
+    if not is_host_served(headers):
         return MISDIRECTED
+    host = headers.get(b"host", b"").decode("latin-1")
     origin = headers.get(b"origin")
     if origin is not None and not _is_allowed_origin(origin.decode("latin-1"), host):
         return FORBIDDEN
     return None
+
+
+def is_host_served(headers: Mapping[bytes, bytes]) -> bool:
+    """True if the Host is one of HOLDLINE_ALLOWED_HOSTS."""
+    return _is_allowed_host(headers.get(b"host", b"").decode("latin-1"), conf.allowed_hosts)
 
 
 @lru_cache(maxsize=64)

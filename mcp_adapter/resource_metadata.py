@@ -1,13 +1,13 @@
-"""What a client that has no token yet, or too weak a one, can find out: RFC 9728 metadata and the challenges of RFC 6750.
+"""RFC 9728 metadata and RFC 6750 challenges, for clients without a token that is good enough.
 
-Tokens are made by an operator (``manage.py create_api_token``) and good for this server only; there is no authorization server, so the
-metadata names none.
+Tokens are made by an operator (``manage.py create_api_token``) and good for this server only; there
+is no authorization server, so the metadata names none.
 """
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from projects.authentication import SCOPES
+from projects.accounts.authentication import SCOPES
 from projects.conf import conf
 
 MCP_PATH: Final = "/mcp"
@@ -28,8 +28,13 @@ def protected_resource(scope: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def challenge(scope: Mapping[str, Any], error: str = "", scopes: Sequence[str] = ()) -> tuple[bytes, bytes]:
-    """The WWW-Authenticate header; ``error`` is a code of RFC 6750, empty where no token was shown."""
+def challenge(
+    scope: Mapping[str, Any], error: str = "", scopes: Sequence[str] = ()
+) -> tuple[bytes, bytes]:
+    """The WWW-Authenticate header.
+
+    ``error`` is a code of RFC 6750; empty where no token was shown.
+    """
     parts = ['realm="holdline"']
     if error:
         parts.append(f'error="{error}"')
@@ -44,5 +49,7 @@ def _base(scope: Mapping[str, Any]) -> str:
     if conf.public_url:
         return conf.public_url
     headers = dict(scope["headers"])
-    is_secure = scope.get("scheme") == "https" or (conf.secure_proxy_ssl_header is not None and headers.get(_FORWARDED) == b"https")
+    is_secure = scope.get("scheme") == "https" or (
+        conf.secure_proxy_ssl_header is not None and headers.get(_FORWARDED) == b"https"
+    )
     return f"{'https' if is_secure else 'http'}://{headers.get(b'host', b'').decode('latin-1')}"

@@ -1,3 +1,6 @@
-"""The bridge: Holdline's tools over stdio, for MCP clients that speak nothing else. A distribution of its own, on the MCP SDK alone."""
+"""The bridge: Holdline's tools over stdio, for MCP clients that speak nothing else.
 
-__version__ = "0.1.0"
+A distribution of its own, on the MCP SDK alone.
+"""
+
+__version__ = "0.2.0.dev0"

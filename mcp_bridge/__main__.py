@@ -1,4 +1,4 @@
-"""``python -m mcp_bridge``."""
+"""Run the bridge's command line: ``python -m mcp_bridge``."""
 
 from mcp_bridge.cli import console
 

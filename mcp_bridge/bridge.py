@@ -1,6 +1,7 @@
-"""The SDK's server over stdio in front of the SDK's client over HTTP: every request goes through as it is, and so does its answer.
+"""The bridge joins the SDK's server over stdio to the SDK's client over HTTP.
 
-Nothing is kept between requests: a server that restarts fails the calls that waited, and is there again for the next one. Cancelling a
+Every request and every answer passes through as it is. Nothing is kept between requests: when the
+Holdline server restarts, the calls that waited fail, and the next call works again. Cancelling a
 call here cancels it there.
 """
 
@@ -22,7 +23,7 @@ Paging = types.PaginatedRequestParams | None
 
 
 async def serve(url: str, token: str) -> None:
-    """Serves stdin and stdout until the client closes them."""
+    """Serve stdin and stdout until the client closes them."""
     async with (
         PatientClient(token) as http,
         Client(streamable_http_client(url, http_client=http)) as upstream,
@@ -33,15 +34,23 @@ async def serve(url: str, token: str) -> None:
 
 
 def build_server(upstream: Client) -> Server[Any]:
-    """A server whose every answer is ``upstream``'s."""
+    """Build a server that gives the answers of ``upstream``."""
 
-    async def call_tool(context: Context, params: types.CallToolRequestParams) -> types.CallToolResult:
-        return await upstream.session.call_tool(params.name, params.arguments, progress_callback=context.session.report_progress)
+    async def call_tool(
+        context: Context, params: types.CallToolRequestParams
+    ) -> types.CallToolResult:
+        return await upstream.session.call_tool(
+            params.name, params.arguments, progress_callback=context.session.report_progress
+        )
 
-    async def read_resource(_context: Context, params: types.ReadResourceRequestParams) -> types.ReadResourceResult:
+    async def read_resource(
+        _context: Context, params: types.ReadResourceRequestParams
+    ) -> types.ReadResourceResult:
         return await upstream.session.read_resource(params.uri)
 
-    async def get_prompt(_context: Context, params: types.GetPromptRequestParams) -> types.GetPromptResult:
+    async def get_prompt(
+        _context: Context, params: types.GetPromptRequestParams
+    ) -> types.GetPromptResult:
         return await upstream.session.get_prompt(params.name, params.arguments)
 
     return Server(
@@ -62,7 +71,7 @@ def build_server(upstream: Client) -> Server[Any]:
 
 def _paged(fetch: Callable[..., Awaitable[Any]]) -> Callable[[Context, Paging], Awaitable[Any]]:
     async def listed(_context: Context, params: Paging) -> Any:
-        # Only the position: the rest of the parameters is between this client and us.
+        # Only the position is passed on: the other parameters are between this client and us.
         cursor = params.cursor if params is not None else None
         return await fetch(params=types.PaginatedRequestParams(cursor=cursor) if cursor else None)
 

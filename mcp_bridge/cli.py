@@ -1,6 +1,10 @@
-"""The command ``holdline-mcp``: where the server is and with which token, from arguments or the environment."""
+"""The command ``holdline-mcp``: find the server and the token, then serve stdio.
+
+Both come from the arguments or from the environment.
+"""
 
 import argparse
+import contextlib
 import logging
 import os
 import sys
@@ -19,51 +23,82 @@ _LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "::1"})
 
 
 def console() -> None:
-    """Entry point of the installed command."""
-    code = main(sys.argv[1:], os.environ)
-    sys.stdout.flush()
-    # A thread of the library may still wait for a line on stdin: it would keep the process, and the client waiting for its end.
+    """Entry point of the script ``holdline-mcp``: exits with the code of :func:`main`."""
+    try:
+        code = main(sys.argv[1:], os.environ)
+    except SystemExit as ended:
+        # argparse exits by itself: 0 after --help, 2 for wrong usage.
+        code = ended.code if isinstance(ended.code, int) else USAGE
+    # A client that is gone reads nothing any more.
+    with contextlib.suppress(BrokenPipeError):
+        sys.stdout.flush()
+    # A thread of the SDK may still wait for a line on stdin. It would keep the process alive, and
+    # the client waits for the end of the process.
     os._exit(code)
 
 
 def main(arguments: Sequence[str], environment: Mapping[str, str]) -> int:
-    """Serves stdio until the client is gone; the exit code."""
+    """Serve stdio until the client is gone; return the exit code.
+
+    Raises SystemExit for --help and wrong usage, as argparse does.
+    """
     options = _parser().parse_args(arguments)
     try:
         url, token = _target(options, environment)
     except (ValueError, OSError) as error:
         return _fail(str(error), USAGE)
-    # The library's log would tell of every request.
-    logging.basicConfig(level=logging.WARNING, stream=sys.stderr, format="holdline-mcp: %(message)s")
+    # Below this level the SDK logs every request.
+    logging.basicConfig(
+        level=logging.WARNING, stream=sys.stderr, format="holdline-mcp: %(message)s"
+    )
     try:
         anyio.run(serve, url, token)
     except KeyboardInterrupt:
         return 0
-    except Exception as error:  # noqa: BLE001 - whatever ended it, the client's log is to say it in one line
+    except Exception as error:  # noqa: BLE001 - the client's log gets the cause in one line
         return _fail(f"{url} failed: {_first_of(error)}", UNAVAILABLE)
     return 0
 
 
 def _target(options: argparse.Namespace, environment: Mapping[str, str]) -> tuple[str, str]:
+    """Return the address to connect to and the token. Raises ValueError, OSError."""
     url: str = options.url or environment.get("HOLDLINE_URL", "")
-    token = Path(options.token_file).read_text().strip() if options.token_file else environment.get("HOLDLINE_TOKEN", "").strip()
-    if not url or not token:
-        raise ValueError("give the address of the server (--url or HOLDLINE_URL) and a token (--token-file or HOLDLINE_TOKEN)")
+    token = (
+        Path(options.token_file).read_text()
+        if options.token_file
+        else environment.get("HOLDLINE_TOKEN", "")
+    ).strip()
+    if not url:
+        raise ValueError("no address of a server: use --url or HOLDLINE_URL")
+    if not token:
+        raise ValueError("no token: use --token-file or HOLDLINE_TOKEN")
     parts = urlsplit(url)
     if parts.scheme not in {"http", "https"} or not parts.hostname:
         raise ValueError("the address must be a URL such as https://holdline.example.com/mcp")
     if parts.scheme == "http" and parts.hostname not in _LOOPBACK:
-        raise ValueError("a token does not leave this machine in the clear: use https")
+        raise ValueError(
+            "http:// would send the token unencrypted and is allowed to this machine only; use "
+            "https://"
+        )
     if options.toolsets:
         url += ("&" if parts.query else "?") + urlencode({"toolsets": options.toolsets})
     return url, token
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="holdline-mcp", description="Holdline's tools over stdio.")
-    parser.add_argument("--url", help="the server's /mcp (default: HOLDLINE_URL)")
-    parser.add_argument("--token-file", help="file with the API token (default: the token itself in HOLDLINE_TOKEN)")
-    parser.add_argument("--toolsets", help="narrow the tools, such as agent or interactive,jobs")
+    parser = argparse.ArgumentParser(
+        prog="holdline-mcp",
+        description="Offer a Holdline server's tools to an MCP client on stdio.",
+    )
+    parser.add_argument(
+        "--url", help="address of the server, such as https://HOST/mcp (default: HOLDLINE_URL)"
+    )
+    parser.add_argument(
+        "--token-file", help="file with the API token (default: the token in HOLDLINE_TOKEN)"
+    )
+    parser.add_argument(
+        "--toolsets", help="offer only these tools, such as agent or interactive,jobs"
+    )
     return parser
 
 
@@ -74,5 +109,5 @@ def _first_of(error: BaseException) -> str:
 
 
 def _fail(text: str, code: int) -> int:
-    print(f"holdline-mcp: {text}", file=sys.stderr)  # noqa: T201 - stderr is where a client keeps its servers' words
+    sys.stderr.write(f"holdline-mcp: {text}\n")
     return code

@@ -1,48 +1,93 @@
-"""System checks: a configuration that cannot work is refused at start, with a hint."""
+"""System checks that refuse a configuration that cannot work, each with a hint."""
 
-from typing import Any
+from typing import Any, Final
 
 from cryptography.fernet import Fernet
 from django.core import checks
 
 from projects.conf import conf
+from projects.storage import encoding as database_encoding
 
 REVOCATION_LOOK_SECONDS = 2.0
+OURS: Final = "holdline"
+"""The tag of these checks; ``config.start_checks`` runs them before a server serves."""
 
 
-@checks.register()
+@checks.register(OURS)
 def check_encryption_keys(**_kwargs: Any) -> list[checks.CheckMessage]:
-    """Each key must be a Fernet key."""
+    """Refuse an encryption key that is not a Fernet key."""
     try:
         for key in conf.encryption_keys:
             Fernet(key)
     except ValueError:
-        hint = 'Make one: python -c "from cryptography.fernet import Fernet; print(Fernet.generate_key().decode())"'
-        return [checks.Error("HOLDLINE_ENCRYPTION_KEYS holds something that is not a Fernet key.", hint=hint, id="holdline.E001")]
+        hint = (
+            'Make one: python -c "from cryptography.fernet import Fernet; '
+            'print(Fernet.generate_key().decode())"'
+        )
+        return [
+            checks.Error(
+                "HOLDLINE_ENCRYPTION_KEYS holds something that is not a Fernet key.",
+                hint=hint,
+                id="holdline.E001",
+            )
+        ]
     return []
 
 
-@checks.register()
+@checks.register(OURS)
 def check_liveness(**_kwargs: Any) -> list[checks.CheckMessage]:
-    """A heartbeat must be able to arrive before the connection counts as dead, and death before the lease runs out."""
+    """Refuse times that would declare live connections dead.
+
+    A heartbeat must come before its connection counts as dead, and that before the lease expires.
+    """
     if conf.heartbeat_seconds < conf.dead_after_seconds <= conf.lease_seconds:
         return []
-    hint = "Keep HOLDLINE_HEARTBEAT_SECONDS < HOLDLINE_DEAD_AFTER_SECONDS <= HOLDLINE_LEASE_SECONDS."
-    return [checks.Error("Heartbeat, dead-after and lease times do not fit together.", hint=hint, id="holdline.E002")]
+    hint = (
+        "Keep HOLDLINE_HEARTBEAT_SECONDS < HOLDLINE_DEAD_AFTER_SECONDS <= HOLDLINE_LEASE_SECONDS."
+    )
+    return [
+        checks.Error(
+            "Heartbeat, dead-after and lease times do not fit together.",
+            hint=hint,
+            id="holdline.E002",
+        )
+    ]
 
 
-@checks.register()
+@checks.register(OURS)
 def check_waits(**_kwargs: Any) -> list[checks.CheckMessage]:
-    """Clients of MCP give up after 60 s."""
+    """Warn of waits that are longer than those of MCP clients, which give up after 60 s."""
     if conf.max_wait_seconds <= 55:
         return []
-    return [checks.Warning("Calls may wait longer than clients do.", hint="Set HOLDLINE_MAX_WAIT_SECONDS to 30.", id="holdline.W001")]
+    return [
+        checks.Warning(
+            "Calls may wait longer than clients do.",
+            hint="Set HOLDLINE_MAX_WAIT_SECONDS to 30.",
+            id="holdline.W001",
+        )
+    ]
 
 
-@checks.register()
+@checks.register(OURS)
 def check_revocations(**_kwargs: Any) -> list[checks.CheckMessage]:
-    """A revocation closes connections within 5 s without any doorbell: a look, what it takes, and a close that nobody answers."""
+    """Warn if a revocation whose doorbell is lost could take more than 5 s to close connections.
+
+    The time covers one look of the reconciler, its query, and a close that the peer ignores.
+    """
     if conf.safety_net_seconds <= REVOCATION_LOOK_SECONDS:
         return []
     hint = f"Keep HOLDLINE_SAFETY_NET_SECONDS at {REVOCATION_LOOK_SECONDS:g} or below."
-    return [checks.Warning("Connections of what was revoked may stay open for more than 5 s.", hint=hint, id="holdline.W002")]
+    return [
+        checks.Warning(
+            "Connections of what was revoked may stay open for more than 5 s.",
+            hint=hint,
+            id="holdline.W002",
+        )
+    ]
+
+
+@checks.register(OURS)
+def check_database_encoding(**_kwargs: Any) -> list[checks.CheckMessage]:
+    """Refuse a database that cannot store every character, as program output may be any text."""
+    wrong = database_encoding.problem_at_start()
+    return [checks.Error(wrong, hint=database_encoding.HINT, id="holdline.E003")] if wrong else []

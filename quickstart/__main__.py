@@ -1,4 +1,4 @@
-"""First stage: nothing is installed yet, so the standard library has to do."""
+"""The first stage of the quickstart, on the standard library alone: nothing is installed yet."""
 
 import os
 import sys
@@ -10,18 +10,16 @@ from quickstart.options import ROOT, parse
 
 
 def main() -> None:
-    """Check, install, and become the second stage; exits with 1 and a message if that is not possible."""
+    """Check, install, and become the second stage; exits with 1 and a message on failure."""
     console = Console()
     try:
         preflight.check(parse(sys.argv[1:], os.environ))
         python = environment.ensure("requirements.txt", console)
     except QuickstartError as error:
-        console.line(f"error: {error}")
-        if error.hint:
-            console.line(f"       {error.hint}")
+        console.error(error)
         sys.exit(1)
     except KeyboardInterrupt:
-        console.line("stopped; run it again to go on")
+        console.line("stopped; run bin/quickstart again to continue")
         sys.exit(1)
     os.chdir(ROOT)
     os.execv(python, [str(python), "-m", "quickstart.run", *sys.argv[1:]])  # noqa: S606 - no shell on purpose

@@ -1,4 +1,7 @@
-"""Configurations of MCP clients for this server: command lines to print, and files to copy from, which hold the token."""
+"""Configurations of MCP clients for this server: command lines to print, and files to copy.
+
+The files hold the token.
+"""
 
 import json
 import os
@@ -12,28 +15,46 @@ from quickstart.options import ROOT
 
 DIRECTORY: Final = "clients"
 INSPECTOR: Final = "@modelcontextprotocol/inspector@2.12.0"
-# Few tools, so that a model picks the right one; without it a client is shown all of them.
+# A small set of tools, so that a model picks the right one. Without a set, a client gets all.
 _TOOLSET: Final = "agent"
 
 
 def command_lines(url: str, token_file: str) -> dict[str, str]:
-    """What to run for clients that are configured by a command, by the client's name. They read the token from its file."""
+    """Commands that configure a client, by the client's name; they read the token's file."""
     token, narrowed = f'"$(cat {shlex.quote(token_file)})"', shlex.quote(_narrowed(url))
     header = f'"Authorization: Bearer $(cat {shlex.quote(token_file)})"'
     return {
         "Claude Code": f"claude mcp add --transport http holdline {narrowed} --header {header}",
-        "Codex CLI": f"export HOLDLINE_TOKEN={token}; codex mcp add holdline --url {narrowed} --bearer-token-env-var HOLDLINE_TOKEN",
-        "Inspector": f"npx {INSPECTOR} --cli {url} --transport http --header {header} --method tools/list --strict",
+        "Codex CLI": (
+            f"export HOLDLINE_TOKEN={token}; codex mcp add holdline --url {narrowed} "
+            "--bearer-token-env-var HOLDLINE_TOKEN"
+        ),
+        "Inspector": (
+            f"npx {INSPECTOR} --cli {url} --transport http --header {header} --method "
+            "tools/list --strict"
+        ),
     }
 
 
 def files(url: str, token: str, token_file: str) -> dict[str, Mapping[str, Any]]:
-    """Configurations for clients that read a file, by the file's name. Each goes where ``docs/howto/connect-a-client.md`` says."""
+    """Contents of configuration files, by the file's name.
+
+    ``docs/howto/connect-a-client.md`` says where a client looks for its file.
+    """
     http = {"url": _narrowed(url), "headers": {"Authorization": f"Bearer {token}"}}
-    # It starts its servers itself, from anywhere and with next to no environment.
+    # Claude Desktop starts this itself, from any directory and with almost no environment.
     bridge = {
         "command": str(PYTHON),
-        "args": ["-m", "mcp_bridge", "--url", url, "--token-file", token_file, "--toolsets", _TOOLSET],
+        "args": [
+            "-m",
+            "mcp_bridge",
+            "--url",
+            url,
+            "--token-file",
+            token_file,
+            "--toolsets",
+            _TOOLSET,
+        ],
         "env": {"PYTHONPATH": str(ROOT)},
     }
     return {
@@ -44,7 +65,7 @@ def files(url: str, token: str, token_file: str) -> dict[str, Mapping[str, Any]]
 
 
 def write(data_dir: Path, url: str, token: str, token_file: str) -> Path:
-    """The files, readable by their owner only; the directory they are in."""
+    """Write the files, readable by their owner only; returns their directory."""
     directory = data_dir / DIRECTORY
     directory.mkdir(mode=0o700, exist_ok=True)
     for name, content in files(url, token, token_file).items():

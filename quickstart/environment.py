@@ -1,6 +1,7 @@
-"""``.venv``: made once, filled from a lock with hashes, and reused while the lock is the one it was filled from.
+"""The virtual environment ``.venv``: made once, and filled from a lock file with hashes.
 
-``python3 -m quickstart.environment requirements-dev.txt`` is how ``bin/test`` fills it with the tools as well.
+It is reused until the lock changes. ``bin/test`` adds the development tools with ``python3 -m
+quickstart.environment requirements-dev.txt``.
 """
 
 import json
@@ -23,12 +24,15 @@ PYTHON = VENV / "bin" / "python"
 _STAMP = VENV / "holdline-installed.json"
 _LOG = VENV / "install.log"
 _TAIL_LINES = 15
-# The development lock holds everything the other one holds, at the same versions.
+# The development lock contains the whole other lock, at the same versions.
 _ALSO_SATISFIES = {"requirements-dev.txt": ("requirements.txt",)}
 
 
 def ensure(lock: str, console: Console) -> Path:
-    """The Python of a ``.venv`` that has everything of ``lock`` (a file name in the checkout). Raises QuickstartError."""
+    """Make and fill ``.venv`` as needed; returns the path of its Python.
+
+    ``lock`` is the name of a lock file in the checkout. Raises QuickstartError.
+    """
     is_in_place = _stamp().get("path", _MADE_AT) == _MADE_AT and _runs(PYTHON)
     if is_in_place and _stamp().get(lock) == _digest(lock):
         return PYTHON
@@ -43,7 +47,12 @@ def ensure(lock: str, console: Console) -> Path:
 def _make(console: Console) -> None:
     check_venv_module()
     console.step(f"Making .venv with Python {platform.python_version()}")
-    made = subprocess.run([sys.executable, "-m", "venv", "--clear", str(VENV)], capture_output=True, text=True, check=False)
+    made = subprocess.run(
+        [sys.executable, "-m", "venv", "--clear", str(VENV)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     if made.returncode:
         raise StepFailed("making .venv", None, _tail((made.stdout + made.stderr).splitlines()))
 
@@ -67,7 +76,12 @@ def _install(lock: str, console: Console) -> None:
     with (
         _LOG.open("w") as log,
         subprocess.Popen(
-            [*command, "-r", str(ROOT / lock)], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace", cwd=ROOT
+            [*command, "-r", str(ROOT / lock)],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            errors="replace",
+            cwd=ROOT,
         ) as pip,
     ):
         seen = 0
@@ -82,14 +96,22 @@ def _install(lock: str, console: Console) -> None:
             elif line.startswith("Installing collected packages"):
                 console.progress(f"unpacking {seen} packages")
     if pip.returncode:
-        raise StepFailed("installing the dependencies", _LOG, _tail(lines), f"Check the network, then run this again. Whole log: {_LOG}")
+        raise StepFailed(
+            "installing the dependencies",
+            _LOG,
+            _tail(lines),
+            f"Check the network, then run this again. Whole log: {_LOG}",
+        )
     console.line(f"    done in {time.monotonic() - started:.0f} s")
 
 
 def _runs(python: Path) -> bool:
-    """An interpreter that was removed or replaced leaves a dead link behind."""
+    # The interpreter of ``.venv`` is a link, which is dead once the system's Python is replaced.
     try:
-        return subprocess.run([str(python), "-c", ""], capture_output=True, check=False).returncode == 0
+        return (
+            subprocess.run([str(python), "-c", ""], capture_output=True, check=False).returncode
+            == 0
+        )
     except OSError:
         return False
 
@@ -99,7 +121,10 @@ def _digest(lock: str) -> str:
 
 
 def _stamp() -> dict[str, str]:
-    """Lock name -> digest it was filled from, and the ``path`` it was made at: a moved environment has stale paths inside."""
+    """The digest of each installed lock by its name, and the ``path`` where ``.venv`` was made.
+
+    An environment that was moved has stale paths inside.
+    """
     try:
         stamp: dict[str, str] = json.loads(_STAMP.read_text())
     except (OSError, ValueError):
@@ -117,15 +142,13 @@ def _tail(lines: Sequence[str]) -> str:
 
 
 def main(locks: Sequence[str]) -> int:
-    """Fill ``.venv`` from each lock; 1 and a message when that fails."""
+    """Fill ``.venv`` from each lock; returns 1 after a message if that fails, else 0."""
     console = Console(sys.stderr)
     try:
         for lock in locks:
             ensure(lock, console)
     except QuickstartError as error:
-        console.line(f"error: {error}")
-        if error.hint:
-            console.line(f"       {error.hint}")
+        console.error(error)
         return 1
     return 0
 

@@ -1,20 +1,21 @@
-"""Why the quickstart cannot go on, in words for the person at the terminal.
+"""Errors that end the quickstart, in words for the person at the terminal.
 
 ::
 
 QuickstartError
 ├── UnusablePort
 ├── UnusableDirectory
+├── AlreadyRunning      another quickstart has the data directory
 ├── VenvModuleMissing
 ├── StepFailed          a program it ran ended with an error; carries the end of its log
-└── DemonstrationFailed
+└── ToolRefused         a tool answered with an error; carries its code
 """
 
 from pathlib import Path
 
 
 class QuickstartError(Exception):
-    """Root. The text says what is wrong; ``hint`` says what to do."""
+    """Any error of the quickstart; ``hint`` says what to do about it."""
 
     hint: str = ""
 
@@ -28,32 +29,47 @@ class UnusablePort(QuickstartError):
 
 
 class UnusableDirectory(QuickstartError):
-    """A directory the quickstart must write to, and cannot."""
+    """The quickstart cannot write to a directory that it needs."""
 
     def __init__(self, path: Path, reason: str, hint: str) -> None:
-        self.path, self.hint = path, hint
+        self.hint = hint
         super().__init__(f"cannot write to {path}: {reason}")
 
 
+class AlreadyRunning(QuickstartError):
+    """Another quickstart runs on the same data directory."""
+
+    hint = "Use that one, stop it with Ctrl-C, or choose another place with --data-dir DIR."
+
+    def __init__(self, data_dir: Path) -> None:
+        super().__init__(f"another quickstart is running on {data_dir}")
+
+
 class VenvModuleMissing(QuickstartError):
-    """The Python found cannot make a virtual environment."""
+    """The interpreter cannot make a virtual environment."""
 
     def __init__(self, module: str, version: str) -> None:
-        self.hint = f"On Debian and Ubuntu: sudo apt-get install python{version}-venv (or python3-venv). Then run this again."
+        self.hint = (
+            f"On Debian and Ubuntu: sudo apt-get install python{version}-venv (or "
+            "python3-venv). Then run this again."
+        )
         super().__init__(f"this Python {version} has no {module} module, so it cannot make .venv")
 
 
 class StepFailed(QuickstartError):
-    """A step ended with an error."""
+    """A program that the quickstart ran ended with an error."""
 
     def __init__(self, step: str, log: Path | None, tail: str, hint: str = "") -> None:
         self.hint = hint or (f"The whole log is in {log}." if log else "")
         super().__init__(f"{step} failed" + (":\n" + tail if tail else ""))
 
 
-class DemonstrationFailed(QuickstartError):
-    """The demonstration session did not go as it must; ``problems`` say where."""
+class ToolRefused(QuickstartError):
+    """A tool of the server answered with an error.
 
-    def __init__(self, problems: list[str]) -> None:
-        self.problems = tuple(problems)
-        super().__init__("the demonstration did not go as expected: " + "; ".join(problems))
+    ``code`` is one of ``docs/reference/errors.md``, or empty.
+    """
+
+    def __init__(self, tool: str, text: str, code: str) -> None:
+        self.code = code
+        super().__init__(f"{tool}: {text}")

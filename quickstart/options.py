@@ -1,4 +1,4 @@
-"""Command line and environment of the quickstart, as one value."""
+"""The options of the quickstart, from its command line and its environment."""
 
 import argparse
 from collections.abc import Mapping, Sequence
@@ -14,39 +14,78 @@ _HIGHEST_PORT = 65535
 
 @dataclass(frozen=True)
 class Options:
-    """What was asked for. ``data_dir`` is absolute."""
+    """The chosen options; paths are absolute.
+
+    ``is_port_chosen``: PORT is set, so no other port will do.
+    """
 
     data_dir: Path
     port: int
     once: bool
+    is_port_chosen: bool = False
+    log_roots: tuple[Path, ...] = ()
 
     @property
     def base_url(self) -> str:
-        """Where the server answers."""
+        """The origin of the server, without a slash at the end."""
         return f"http://127.0.0.1:{self.port}"
 
 
 def parse(arguments: Sequence[str], environ: Mapping[str, str]) -> Options:
-    """Read the command line; argparse exits with 2 on a wrong one. Raises UnusablePort.
+    """The options of a command line; argparse exits with 2 on a wrong one. Raises UnusablePort.
 
-    A relative ``--data-dir`` is meant from where the caller stood, which ``bin/quickstart`` leaves in HOLDLINE_CALLED_FROM.
+    Relative paths start from the caller's directory, which ``bin/quickstart`` passes in
+    HOLDLINE_CALLED_FROM.
     """
     parser = argparse.ArgumentParser(
         prog="bin/quickstart",
-        description="Set up and run a Holdline server and a local controller, and show one interactive session.",
-        epilog="PORT in the environment chooses the port of the server (default 8000, on 127.0.0.1 only).",
+        description=(
+            "Set up and run a Holdline server and a local controller, and show one "
+            "interactive session."
+        ),
+        epilog=(
+            "PORT in the environment chooses the port of the server, on 127.0.0.1 only "
+            "(default: 8000, or the next free one)."
+        ),
     )
-    parser.add_argument("--once", action="store_true", help="stop after the demonstration: exit 0 if it went well, 1 if not")
-    parser.add_argument("--data-dir", default=None, metavar="DIR", help="where all state is kept (default: .holdline in the checkout)")
+    parser.add_argument(
+        "--once",
+        action="store_true",
+        help="stop after the demonstration; exit 1 if the demonstration failed",
+    )
+    parser.add_argument(
+        "--data-dir",
+        default=str(ROOT / ".holdline"),
+        metavar="DIR",
+        help="directory for all state (default: .holdline in the checkout)",
+    )
+    parser.add_argument(
+        "--log-root",
+        action="append",
+        default=[],
+        metavar="DIR",
+        help="a directory whose logs may be monitored; may repeat",
+    )
     chosen = parser.parse_args(arguments)
-    stood_in = Path(environ.get("HOLDLINE_CALLED_FROM") or Path.cwd())
-    data_dir = ROOT / ".holdline" if chosen.data_dir is None else stood_in / Path(chosen.data_dir).expanduser()
-    return Options(data_dir=data_dir.resolve(), port=_port(environ.get("PORT", "")), once=chosen.once)
+    start = Path(environ.get("HOLDLINE_CALLED_FROM") or Path.cwd())
+    data_dir = start / Path(chosen.data_dir).expanduser()
+    port = environ.get("PORT", "")
+    return Options(
+        data_dir=data_dir.resolve(),
+        port=_port(port),
+        once=chosen.once,
+        is_port_chosen=bool(port),
+        log_roots=tuple((start / Path(root).expanduser()).resolve() for root in chosen.log_root),
+    )
 
 
 def _port(text: str) -> int:
     if not text:
         return DEFAULT_PORT
     if not text.isascii() or not text.isdigit() or not 1 <= int(text) <= _HIGHEST_PORT:
-        raise UnusablePort(repr(text), "is not a port number", f"Set PORT to a number from 1 to {_HIGHEST_PORT}, or leave it unset.")
+        raise UnusablePort(
+            repr(text),
+            "is not a port number",
+            f"Set PORT to a number from 1 to {_HIGHEST_PORT}, or leave it unset.",
+        )
     return int(text)

@@ -1,42 +1,94 @@
-"""Everything that can be known to be wrong before anything is installed or started."""
+"""Checks before anything is installed or started."""
 
 import errno
+import fcntl
 import importlib
-import os
 import socket
 import sys
 import tempfile
 from pathlib import Path
+from typing import Final, TextIO
 
-from quickstart.errors import UnusableDirectory, UnusablePort, VenvModuleMissing
+from quickstart import previous
+from quickstart.errors import AlreadyRunning, UnusableDirectory, UnusablePort, VenvModuleMissing
 from quickstart.options import ROOT, Options
+
+_PORTS_TRIED: Final = 20
 
 
 def check(options: Options) -> None:
-    """Raises the QuickstartError that says what stands in the way."""
-    check_port_is_free(options.port)
+    """Raise the QuickstartError that names the first obstacle, if there is one."""
     check_directory_is_writable(options.data_dir, "Choose another place with --data-dir DIR.")
+    claim(options.data_dir).close()
+    if options.is_port_chosen and not previous.running(options.data_dir):
+        check_port_is_free(options.port)
     if not (ROOT / ".venv").exists():
         check_venv_module()
         check_directory_is_writable(ROOT, "The checkout must be writable: .venv is made in it.")
 
 
+def claim(data_dir: Path) -> TextIO:
+    """Lock the data directory until the returned file is closed.
+
+    Raises AlreadyRunning if another quickstart has it.
+    """
+    lock = (data_dir / "quickstart.lock").open("a+")
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        lock.close()
+        raise AlreadyRunning(data_dir) from None
+    return lock
+
+
+def usable_port(options: Options) -> int:
+    """The chosen port, or without a choice the first free port from the default on.
+
+    Raises UnusablePort.
+    """
+    if options.is_port_chosen:
+        check_port_is_free(options.port)
+        return options.port
+    for port in range(options.port, options.port + _PORTS_TRIED):
+        if is_port_free(port):
+            return port
+    hint = "Choose another port: PORT=9000 bin/quickstart"
+    raise UnusablePort(
+        f"{options.port} to {options.port + _PORTS_TRIED - 1}", "on 127.0.0.1 are taken", hint
+    )
+
+
+def is_port_free(port: int) -> bool:
+    """True if a server could listen on ``port`` now."""
+    try:
+        check_port_is_free(port)
+    except UnusablePort:
+        return False
+    return True
+
+
 def check_port_is_free(port: int) -> None:
-    """Bind it for a moment, as the server will."""
+    """Raise UnusablePort unless ``port`` can be bound, as the server will bind it."""
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind(("127.0.0.1", port))
         except OSError as error:
             if error.errno == errno.EADDRINUSE:
-                hint = f"Stop what listens there, or choose another port: PORT={_another(port)} bin/quickstart"
+                hint = (
+                    f"Stop what listens there, or choose another port: PORT={_another(port)} "
+                    "bin/quickstart"
+                )
                 raise UnusablePort(port, "on 127.0.0.1 is taken", hint) from None
             hint = f"Choose another port: PORT={_another(port)} bin/quickstart"
             raise UnusablePort(port, f"cannot be used: {error.strerror}", hint) from None
 
 
 def check_directory_is_writable(path: Path, hint: str) -> None:
-    """Make it (0700) where it is missing, and write a file into it: permission bits do not tell of read-only mounts."""
+    """Raise UnusableDirectory unless a file can be written there; makes the directory (0700).
+
+    A file is written because permission bits do not show a read-only mount.
+    """
     try:
         path.mkdir(mode=0o700, parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=path):
@@ -46,18 +98,18 @@ def check_directory_is_writable(path: Path, hint: str) -> None:
 
 
 def check_venv_module() -> None:
-    """Debian packs ensurepip apart from Python, so ``venv`` alone is not enough."""
+    """Raise VenvModuleMissing unless this Python can make ``.venv``.
+
+    Debian ships ensurepip in a package of its own, so a Python may have venv without it.
+    """
     for module in ("venv", "ensurepip"):
         try:
             importlib.import_module(module)
         except ImportError:
-            raise VenvModuleMissing(module, f"{sys.version_info.major}.{sys.version_info.minor}") from None
+            raise VenvModuleMissing(
+                module, f"{sys.version_info.major}.{sys.version_info.minor}"
+            ) from None
 
 
 def _another(port: int) -> int:
     return port + 1 if port < 65000 else 8000
-
-
-def owner_is_root() -> bool:
-    """The local controller must be told explicitly that it may run as root."""
-    return os.geteuid() == 0

@@ -1,34 +1,34 @@
-"""Second stage: set up, start, demonstrate, stay up until Ctrl-C, and leave no process behind."""
+"""The second stage of the quickstart: set up, start, demonstrate, and stay up until Ctrl-C.
+
+Ctrl-C ends the server, the local controller and every program that it runs.
+"""
 
 import asyncio
 import os
 import signal
 import sys
 from collections.abc import Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from quickstart import clients, transcript
+from quickstart import clients
+from quickstart.announcement import Place, announce
 from quickstart.console import Console
-from quickstart.errors import DemonstrationFailed, QuickstartError
-from quickstart.leftovers import end_leftovers
+from quickstart.errors import QuickstartError
 from quickstart.options import Options, parse
-from quickstart.stack import Stack
+from quickstart.server.leftovers import end_leftovers, wait_until_reported
+from quickstart.server.stack import Stack
 
 _ONLINE_SECONDS = 30.0
-_FAREWELL_SECONDS = 10.0
 
 
 def main(arguments: Sequence[str]) -> int:
-    """0, or 1 with a message."""
+    """Run the second stage; returns the exit code, after a message if it is 1."""
     console = Console()
     try:
         return asyncio.run(_main(parse(arguments, os.environ), console))
     except QuickstartError as error:
-        console.line(f"error: {error}")
-        if error.hint:
-            console.line(f"       {error.hint}")
+        console.error(error)
     except TimeoutError:
         console.line("error: the server did not answer in time")
     except KeyboardInterrupt:
@@ -39,81 +39,83 @@ def main(arguments: Sequence[str]) -> int:
 async def _main(options: Options, console: Console) -> int:
     stopping = _stop_on_signals()
     stack = Stack(options)
-    stack.claim()
+    stack.claim(console)
     work = asyncio.ensure_future(_bring_up(stack, console))
     try:
         if not await _finishes(work, stopping):
             console.line("stopped")
             return 1
-        token = work.result()
-        if not options.once:
-            console.line("Up. Ctrl-C stops everything.")
-            keeping = asyncio.ensure_future(stack.keep_up(console))
-            if await _finishes(keeping, stopping):
-                keeping.result()
-            await _say_goodbye(stack, token, console)
-        return 0
-    finally:
+        place, has_failed = work.result()
+        if stack.options.once:
+            await asyncio.to_thread(wait_until_reported, stack.state_dir)
+            return int(has_failed)
+        console.line(
+            "Up. Ctrl-C ends the server, the local controller and the programs it runs; sessions "
+            "on other hosts go on."
+        )
+        keeping = asyncio.ensure_future(stack.keep_up(console))
+        if await _finishes(keeping, stopping):
+            keeping.result()
+        console.line("Stopping.")
+        await stack.end_sessions(place.project, place.controller)
         await stack.stop()
         end_leftovers(stack.state_dir)
+        return 0
+    finally:
+        # After an error, sessions live on, and the next start finds them.
+        await stack.stop()
 
 
-async def _bring_up(stack: Stack, console: Console) -> str:
-    """Everything up to the demonstration; the API token."""
+async def _bring_up(stack: Stack, console: Console) -> tuple[Place, bool]:
+    """Start all and demonstrate; returns the addresses, and True if the demonstration failed."""
     console.step(f"Setting up {stack.data_dir}")
-    made = await stack.set_up()
-    token = _read_token(made["token_file"])
+    place = Place(**await stack.set_up())
+    token = _read(place.token_file)
     console.step(f"Starting the server on 127.0.0.1:{stack.options.port} and a local controller")
     await stack.start_server()
-    await stack.start_controller(made["credential_file"])
-    # Takes a second, which the server and the controller need as well; and Ctrl-C is heard by now.
-    from quickstart import mcp_calls
-
-    async with mcp_calls.connected(made["mcp_url"], token) as client:
-        await mcp_calls.wait_until_online(client, _ONLINE_SECONDS)
-        console.step("One interactive session, through the official MCP client")
-        turns = await mcp_calls.demonstrate(client)
-    for line in transcript.render(turns):
-        console.line(line)
-    if found := transcript.problems(turns, mcp_calls.hidden_input()):
-        raise DemonstrationFailed(found)
-    directory = clients.write(stack.data_dir, made["mcp_url"], token, made["token_file"])
-    _announce(made, directory, console)
-    return token
+    await stack.start_controller(place.credential_file)
+    has_failed = False
+    try:
+        has_failed = await _look_around(stack, place, token, console)
+    except QuickstartError as error:
+        # The server stays up, so that a person can look for the cause in its log.
+        console.line(f"The server could not be asked: {error}")
+        has_failed = True
+    announce(
+        place, clients.write(stack.data_dir, place.mcp_url, token, place.token_file), stack, console
+    )
+    return place, has_failed
 
 
-def _read_token(path: str) -> str:
+def _read(path: str) -> str:
     return Path(path).read_text().strip()
 
 
-def _announce(made: dict[str, Any], directory: Path, console: Console) -> None:
-    console.line()
-    console.line(f"MCP endpoint    {made['mcp_url']}")
-    console.line(f"Client config   {made['client_file']}   (holds the token; give it to your MCP client)")
-    console.line(
-        f"                for Claude Desktop, VS Code and Cursor: {directory}   (docs/howto/connect-a-client.md says where they go)"
-    )
-    for name, command in clients.command_lines(made["mcp_url"], made["token_file"]).items():
-        console.line(f"{name:<15} {command}")
-    console.line(f"Admin           {made['admin_url']}   user: {made['admin_name']}")
-    if made["admin_password"]:
-        console.line(f"                one-time password: {made['admin_password']}   (shown now only; change it after you log in)")
-    else:
-        console.line("                password: the one you use already; forgotten? .venv/bin/python manage.py changepassword admin")
-    if os.geteuid() == 0:
-        console.line("Note            this runs as root, and so does every program a caller starts here")
-    console.line()
+async def _look_around(stack: Stack, place: Place, token: str, console: Console) -> bool:
+    """List sessions of before, and demonstrate unless that was done; True if something failed."""
+    # These imports take a second, in which the server and the controller start.
+    from quickstart.demonstration import mcp_calls
+    from quickstart.demonstration import session as demonstration
 
-
-async def _say_goodbye(stack: Stack, token: str, console: Console) -> None:
-    """End the sessions callers left running, while there is a server to record how they ended."""
-    from quickstart import mcp_calls
-
-    console.line("Stopping.")
-    if stack.has_server:
-        with suppress(Exception):
-            async with asyncio.timeout(_FAREWELL_SECONDS), mcp_calls.connected(f"{stack.options.base_url}/mcp", token) as client:
-                await mcp_calls.terminate_sessions(client)
+    async with mcp_calls.connected(place.mcp_url, token) as client:
+        if not await mcp_calls.is_online(client, place.controller, _ONLINE_SECONDS):
+            console.line(
+                f"The local controller did not come online within {_ONLINE_SECONDS:.0f} s (log: "
+                f"{stack.controller_log})"
+            )
+            return True
+        for session in await mcp_calls.active_sessions(client):
+            console.line(f"    goes on: {session['command']} (session {session['session_id']})")
+        shown = stack.data_dir / "demonstrated"
+        if shown.exists() and not stack.options.once:
+            return False
+        console.step("One interactive session, through the official MCP client")
+        outcome = await demonstration.show(client, place.controller)
+        for line in outcome.lines:
+            console.line(line)
+        if not outcome.has_failed:
+            shown.touch()
+        return outcome.has_failed
 
 
 def _stop_on_signals() -> asyncio.Event:
@@ -124,7 +126,7 @@ def _stop_on_signals() -> asyncio.Event:
 
 
 async def _finishes(work: "asyncio.Future[Any]", stopping: asyncio.Event) -> bool:
-    """Wait for the work or the order to stop, whichever comes first; whether it was the work. Otherwise the work is cancelled."""
+    """Wait for the work or the signal to stop; True if the work ended first, else cancel it."""
     stop = asyncio.ensure_future(stopping.wait())
     await asyncio.wait({work, stop}, return_when=asyncio.FIRST_COMPLETED)
     stop.cancel()

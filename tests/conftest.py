@@ -1,41 +1,62 @@
-"""What every test gets: the check that it leaves nothing behind, and the switch between short and long forms."""
+"""Options and checks for all tests.
+
+A test must leave no process and no terminal behind. ``--long`` selects long forms of fault tests.
+"""
 
 import os
 from collections.abc import Generator, Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 
-from tests.support.append_only import let_flush_pass
 from tests.support.processes import children_of, describe
+from tests.support.running.append_only import let_flush_pass
 from tests.support.stack import LIVE, SERVERS, Stack
 from tests.support.waiting import ConditionNotMetError, wait_until
 
-pytest_plugins = ["tests.support.agent_fixtures", "tests.support.fixtures", "tests.support.node_packages", "tests.support.no_skips"]
+pytest_plugins = [
+    "tests.support.agents.fixtures",
+    "tests.support.hosts.consumer_server",
+    "tests.support.running.fixtures",
+    "tests.support.mcp.node_packages",
+    "tests.support.running.no_skips",
+]
 
 _SETTLE_SECONDS = 30.0
+# A busy machine may be slow with an example. That fails no property test.
+settings.register_profile(
+    "any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.load_profile("any machine")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """``--long`` runs the fault tests in their long form; ``--server`` says what serves."""
-    parser.addoption("--long", action="store_true", default=False, help="long forms of the fault tests")
-    parser.addoption("--server", choices=SERVERS, default=SERVERS[0], help="the ASGI server of the stacks")
+    """Add ``--long`` for long forms of the fault tests, and ``--server`` for the ASGI server."""
+    parser.addoption(
+        "--long", action="store_true", default=False, help="long forms of the fault tests"
+    )
+    parser.addoption(
+        "--server", choices=SERVERS, default=SERVERS[0], help="the ASGI server of the stacks"
+    )
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Every stack of this run is served by the one that was asked for."""
+    """Serve every stack of this run with the server of ``--server``."""
     Stack.SERVER_KIND = config.getoption("--server")
 
 
 @pytest.fixture(scope="session")
 def is_long(request: pytest.FixtureRequest) -> bool:
-    """Whether the long forms were asked for."""
+    """True if ``--long`` was given."""
     return bool(request.config.getoption("--long"))
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """A failed test shows the ends of the logs of the stacks it used."""
+def pytest_runtest_makereport(
+    item: pytest.Item,
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Show the last lines of a stack's logs with a failed test that used the stack."""
     report = yield
     if report.failed:
         values = getattr(item, "funcargs", {}).values()
@@ -46,10 +67,13 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestR
 
 @pytest.fixture(scope="session")
 def django_db_setup(django_db_setup: None) -> Iterator[None]:
-    """As pytest-django makes it; the database threads' connections are closed before the test database is dropped."""
+    """pytest-django's test database.
+
+    The database threads close their connections before the database is dropped.
+    """
     let_flush_pass()
     yield
-    from projects.database import close_threads
+    from projects.storage.access import close_threads
 
     close_threads()
 
@@ -66,7 +90,7 @@ def _open_terminals() -> set[str]:
 
 @pytest.fixture(autouse=True)
 def _leaves_nothing_behind() -> Iterator[None]:
-    """No child process and no open terminal of the test outlives it."""
+    """Fail a test that leaves a child process or an open terminal."""
     if not Path("/proc/self").exists():
         yield
         return
@@ -74,12 +98,14 @@ def _leaves_nothing_behind() -> Iterator[None]:
     yield
 
     def left() -> list[str]:
-        # What a test stopped of a stack it shares, it has started again.
+        # The processes of shared stacks may be others now: a test starts again whatever it stops.
         expected = children.union(*(live.process_ids() for live in live_before))
         processes = [describe(pid) for pid in children_of(os.getpid()) - expected]
         return processes + sorted(_open_terminals() - terminals)
 
     try:
-        wait_until(lambda: not left(), _SETTLE_SECONDS, "processes and terminals of the test to be gone")
+        wait_until(
+            lambda: not left(), _SETTLE_SECONDS, "processes and terminals of the test to be gone"
+        )
     except ConditionNotMetError:
         pytest.fail(f"left behind: {left()}")

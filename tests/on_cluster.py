@@ -1,6 +1,8 @@
-"""A plugin of pytest: every stack is a cluster, and the test process's own database and channel layer are on PostgreSQL and Redis too.
+"""A pytest plugin that makes every stack a cluster.
 
-``bin/test --cluster [arguments]``. Without arguments it runs what stands on the server's storage or its channel layer.
+The database and the channel layer of the test process are on PostgreSQL and Redis too. ``bin/test
+--cluster [arguments]`` uses it. Without arguments it runs the tests that depend on the server's
+storage or its channel layer.
 """
 
 import os
@@ -9,48 +11,69 @@ from typing import Final
 
 import pytest
 
-from tests.support.cluster import Backends, Cluster
+from tests.support.databases.cluster import Backends, Cluster
 from tests.support.stack import deploy
 
 _TESTS: Final = (
     "tests/integration",
     "tests/faults",
-    # What is written out in SQL, or rests on locks.
-    "tests/unit/projects/inbound",
-    "tests/unit/projects/test_audit_log.py",
-    "tests/unit/projects/test_database.py",
-    "tests/unit/projects/test_dispatch.py",
-    "tests/unit/projects/test_duty.py",
-    "tests/unit/projects/test_output_log.py",
-    "tests/unit/projects/test_retention.py",
-    "tests/unit/projects/test_search.py",
-    "tests/unit/projects/test_services.py",
-    "tests/unit/projects/test_sweeper.py",
+    # Modules with SQL of their own or with locks.
+    "tests/unit/projects/link/inbound",
+    "tests/unit/projects/audit/test_log.py",
+    "tests/unit/projects/audit/test_marks.py",
+    "tests/unit/projects/storage/test_access.py",
+    "tests/unit/projects/storage/test_rows.py",
+    "tests/unit/projects/sessions/test_outbox.py",
+    "tests/unit/projects/wakeups/test_doorbells.py",
+    "tests/unit/projects/process/test_leader_lease.py",
+    "tests/unit/projects/output/test_log.py",
+    "tests/unit/projects/accounts/test_rate_limits.py",
+    "tests/unit/projects/upkeep/test_retention.py",
+    "tests/unit/projects/reads/test_search.py",
+    "tests/unit/projects/sessions/test_interactive.py",
+    "tests/unit/projects/sessions/test_interactive_refusals.py",
+    "tests/unit/projects/upkeep/test_sweeper.py",
 )
 _ELSEWHERE: Final = {
-    "tests/integration/test_agent_endpoint.py": "wires of models",
-    "tests/integration/test_agent_evaluation.py": "tasks for models",
-    "tests/integration/test_agent_models.py": "wires of models, and what is judged of their answers",
-    "tests/integration/test_connection.py": "the daemon's own connection, against a scripted server",
-    "tests/integration/test_daemon.py": "a daemon against a scripted server",
-    "tests/integration/test_daemon_pipes.py": "a daemon against a scripted server",
-    "tests/integration/test_holder*.py": "holders, without any server",
-    "tests/integration/test_packaging.py": "installs distributions",
-    "tests/integration/test_quickstart.py": "brings its own embedded server",
-    "tests/integration/test_mcp_bridge.py": "the face of the protocol; the calls behind it are those of the other tests",
-    "tests/integration/test_mcp_conformance.py": "the face of the protocol",
-    "tests/integration/test_mcp_inspector.py": "the face of the protocol",
-    "tests/integration/test_mcp_typescript.py": "the face of the protocol",
-    "tests/integration/test_secret_leaks.py": "brings its own databases of both kinds",
-    "tests/integration/test_tls.py": "the daemon's own side",
-    "tests/faults/test_monitors.py": "files of a host; what the server stores of them is tested without faults",
+    "tests/integration/agent/test_endpoint.py": "wires of models",
+    "tests/integration/agent/test_evaluation.py": "tasks for models",
+    "tests/integration/agent/test_models.py": (
+        "wires of models, and what is judged of their answers"
+    ),
+    "tests/integration/daemon/test_connection.py": (
+        "the daemon's own connection, against a scripted server"
+    ),
+    "tests/integration/daemon/test_daemon.py": "a daemon against a scripted server",
+    "tests/integration/daemon/test_pipes.py": "a daemon against a scripted server",
+    "tests/integration/daemon/test_reconnection.py": "a daemon against a scripted server",
+    "tests/integration/holder": "holders, without any server",
+    "tests/integration/installs/test_packaging.py": "installs distributions",
+    "tests/integration/installs/test_quickstart.py": "brings its own embedded server",
+    "tests/integration/installs/test_quickstart_again.py": "brings its own embedded server",
+    "tests/integration/installs/test_images.py": "brings its own embedded servers",
+    "tests/integration/server/test_start.py": "brings its own servers of both kinds",
+    "tests/integration/installs/test_ports.py": "the tests' own support",
+    "tests/integration/mcp/test_bridge.py": (
+        "the face of the protocol; the calls behind it are those of the other tests"
+    ),
+    "tests/integration/mcp/test_conformance.py": "the face of the protocol",
+    "tests/integration/mcp/test_inspector.py": "the face of the protocol",
+    "tests/integration/mcp/test_typescript.py": "the face of the protocol",
+    "tests/integration/server/test_secret_leaks.py": "brings its own databases of both kinds",
+    "tests/integration/daemon/test_tls.py": "the daemon's own side",
+    "tests/faults/peers/test_request_bounds.py": (
+        "what is refused before any storage is asked, on servers of its own"
+    ),
+    "tests/faults/test_monitors.py": (
+        "files of a host; what the server stores of them is tested without faults"
+    ),
 }
-"""What is left out by default, and what it is about instead."""
+"""The files that are left out by default, each with the subject that makes a cluster needless."""
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_load_initial_conftests(early_config: pytest.Config) -> Generator[None]:
-    """Before Django's settings are read."""
+    """Start the backends before Django reads its settings."""
     backends = Backends().start()
     early_config.add_cleanup(backends.remove)
     backends.postgres.execute("CREATE DATABASE tests")
@@ -61,12 +84,15 @@ def pytest_load_initial_conftests(early_config: pytest.Config) -> Generator[None
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """No paths were given: ours."""
+    """Run the default tests if no paths were given."""
     if config.args_source is not pytest.Config.ArgsSource.ARGS:
         config.args = list(_TESTS)
-        config.option.ignore_glob = [*(config.option.ignore_glob or []), *(str(config.rootpath / path) for path in _ELSEWHERE)]
+        config.option.ignore_glob = [
+            *(config.option.ignore_glob or []),
+            *(str(config.rootpath / path) for path in _ELSEWHERE),
+        ]
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Everything but what is about SQLite."""
+    """Leave out the tests that are about SQLite."""
     items[:] = [item for item in items if not item.get_closest_marker("sqlite")]

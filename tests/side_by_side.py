@@ -1,7 +1,8 @@
-"""All tests, as several runs of pytest side by side: most of what a test does is to wait. Each run has servers of its own.
+"""All tests, as several runs of pytest side by side, because a test mostly waits.
 
-``python -m tests.side_by_side [arguments for each of them]``, the last stage of ``bin/test``. What a run said is printed when all are
-over: those that failed whole and last, and at the very end what failed in them.
+Each run has servers of its own. ``bin/test`` ends with ``python -m tests.side_by_side [arguments
+for each of them]``. When all runs are over, their output is printed: failed runs whole and last,
+and the names of the failed tests at the very end.
 """
 
 import re
@@ -14,11 +15,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-_OF_PROGRAMS_AND_FAULTS: Final = ("tests/programs", "tests/faults", "tests/cluster", "tests/browser")
+_OF_PROGRAMS_AND_FAULTS: Final = (
+    "tests/programs",
+    "tests/faults",
+    "tests/cluster",
+    "tests/browser",
+)
 RUNS: Final = {
     "cluster": ("-p", "tests.on_cluster"),
     "programs and faults": _OF_PROGRAMS_AND_FAULTS,
-    # Whatever has no run of its own: nothing is forgotten.
+    # All tests that have no run of their own, so that none is forgotten.
     "everything else": ("tests", *(f"--ignore={path}" for path in _OF_PROGRAMS_AND_FAULTS)),
 }
 _PROGRESS_SECONDS: Final = 60.0
@@ -29,35 +35,44 @@ _FAILED: Final = re.compile(r"(FAILED|ERROR) ")
 
 @dataclass(frozen=True)
 class Run:
-    """One run of pytest, which writes into a file."""
+    """One run of pytest, whose output goes to a file."""
 
     name: str
     log: Path
     process: subprocess.Popen[bytes]
 
     def lines(self) -> list[str]:
-        """What it said so far."""
+        """The lines of output so far."""
         return self.log.read_text(errors="replace").splitlines()
 
     def progress(self) -> str:
-        """The share that is done, or how it ended."""
+        """The share of tests that are done, or the result of the run."""
         if self.process.poll() is None:
             return self._last(_SHARE, "[  0%]")
         return self._last(_END, f"exit code {self.process.returncode}")
 
     def _last(self, pattern: re.Pattern[str], otherwise: str) -> str:
-        return next((found[1] for line in reversed(self.lines()) if (found := pattern.search(line))), otherwise)
+        return next(
+            (found[1] for line in reversed(self.lines()) if (found := pattern.search(line))),
+            otherwise,
+        )
 
 
 def _begun(name: str, directory: Path, arguments: list[str]) -> Run:
     log = directory / name
     command = [sys.executable, "-m", "pytest", *RUNS[name], *arguments]
     with log.open("wb") as out:
-        return Run(name, log, subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT))
+        return Run(
+            name,
+            log,
+            subprocess.Popen(
+                command, stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT
+            ),
+        )
 
 
 def _wait(runs: list[Run]) -> None:
-    """Until all are over; says how far they are now and then."""
+    """Wait for all runs, and print their progress from time to time."""
     began = time.monotonic()
     while unfinished := [run for run in runs if run.process.poll() is None]:
         with suppress(subprocess.TimeoutExpired):
@@ -78,13 +93,13 @@ def _report(runs: list[Run]) -> None:
 
 
 def main(arguments: list[str]) -> int:
-    """What to exit with."""
+    """Run all tests, and return the exit code."""
     with tempfile.TemporaryDirectory(prefix="holdline-runs-") as directory:
         runs = [_begun(name, Path(directory), arguments) for name in RUNS]
         try:
             _wait(runs)
         finally:
-            # An interrupt from the terminal reached them too; each ends what it started.
+            # An interrupt from the terminal reaches the runs too. Each ends what it has started.
             for run in runs:
                 run.process.wait()
         runs.sort(key=lambda run: run.process.returncode != 0)

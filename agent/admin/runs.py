@@ -1,5 +1,6 @@
-"""Runs: how they go, live, and the buttons to start and to stop one and to answer what one asks."""
+"""Pages of runs: a live view, and forms to start, stop, resume and answer them."""
 
+from collections.abc import Callable
 from hashlib import sha256
 from typing import Any
 
@@ -14,54 +15,105 @@ from django.urls import URLPattern, path, reverse
 
 from agent import services
 from agent.models import AgentApproval, AgentRun, Approvals
-from agent.rendering import approval_line, sessions_of, used_line, whole_run
-from projects.admin.access import OfOwnProjects, ReadOnlyAdmin, actor_of, projects_of
-from projects.admin.display import duration, shortened, visible
-from projects.audit_log import audit
-from projects.errors import ControllerActionError
+from agent.views.rendering import approval_line, sessions_of, used_line, whole_run
+from projects.admin.parts.access import OfOwnProjects, ReadOnlyAdmin, actor_of, projects_of
+from projects.admin.parts.display import duration, text_column
+from projects.audit.log import audit
+from projects.errors.base import ControllerActionError
 from projects.models import Project
 
 
 class NewRunForm(forms.Form):
-    """What a run is started with; the choice of projects is the user's own."""
+    """The form that starts a run in one of the user's own projects."""
 
     project = forms.ModelChoiceField(queryset=Project.objects.none())
-    task = forms.CharField(widget=forms.Textarea(attrs={"rows": 4, "cols": 100}), max_length=services.MOST_TASK_CHARS)
-    model = forms.CharField(required=False, help_text="openai:NAME, anthropic:NAME or scripted:demo; empty: the server's default")
-    controllers = forms.CharField(required=False, help_text="names, with spaces between them; empty: all of the project")
-    approvals = forms.ChoiceField(required=False, choices=[("", "the project's policy"), *Approvals.choices])
-    max_steps = forms.IntegerField(required=False, help_text="answers of the model; empty, here and below: the server's default")
+    task = forms.CharField(
+        widget=forms.Textarea(attrs={"rows": 4}), max_length=services.MOST_TASK_CHARS
+    )
+    model = forms.CharField(
+        required=False,
+        help_text="openai:NAME, anthropic:NAME or scripted:demo. Empty: the server's default.",
+    )
+    controllers = forms.CharField(
+        required=False,
+        help_text="Names, separated by spaces. Empty: every controller of the project.",
+    )
+    approvals = forms.ChoiceField(
+        required=False,
+        choices=[("", "the project's policy"), *Approvals.choices],
+        help_text="The calls that wait for a person's approval.",
+    )
+    max_steps = forms.IntegerField(
+        required=False,
+        help_text="How often the model may answer. Empty, here and below: the server's default.",
+    )
     max_tokens = forms.IntegerField(required=False)
-    max_cost_cents = forms.IntegerField(required=False, help_text="0: no limit")
-    max_run_seconds = forms.FloatField(required=False)
+    max_cost_cents = forms.IntegerField(
+        required=False, label="Max cost (cents)", help_text="0: no limit."
+    )
+    max_run_seconds = forms.FloatField(required=False, label="Max run time (seconds)")
 
     def __init__(self, projects: QuerySet[Project], data: Any) -> None:
         super().__init__(data)
         self.fields["project"] = forms.ModelChoiceField(queryset=projects)
 
     def clean_controllers(self) -> list[str]:
-        """As a list."""
         return str(self.cleaned_data["controllers"]).split()
 
 
 @admin.register(AgentRun)
 class AgentRunAdmin(ReadOnlyAdmin[AgentRun]):
-    """Newest first. What a run said and saw needs ``view_run_transcript``; to do anything needs ``control_run``."""
+    """Runs, newest first.
+
+    To read the transcript of a run needs ``view_run_transcript``, to act on it ``control_run``.
+    """
 
     change_form_template = "admin/agent/agentrun/change_form.html"
     change_list_template = "admin/agent/agentrun/change_list.html"
-    list_display = ("shown_task", "state", "stop_reason", "model", "project", "lasted", "submitted_by", "created_at")
+    list_display = (
+        "shown_task",
+        "state",
+        "stop_reason",
+        "model",
+        "project",
+        "lasted",
+        "submitted_by",
+        "created_at",
+    )
     list_filter = ("state", "stop_reason", ("project", OfOwnProjects), "created_at")
     list_select_related = ("project",)
     search_fields = ("task", "model", "submitted_by")
     search_help_text = "Task, model, who submitted it, or a whole run id"
     fieldsets = (
-        (None, {"fields": ("whole_task", "model", "project", "controllers", "approvals", "submitted_by", "created_at")}),
-        ("Budget", {"fields": ("max_steps", "max_tokens", "max_cost_cents", "max_run_seconds", "output_bytes")}),
+        (
+            None,
+            {
+                "fields": (
+                    "whole_task",
+                    "model",
+                    "project",
+                    "controllers",
+                    "approvals",
+                    "submitted_by",
+                    "created_at",
+                )
+            },
+        ),
+        (
+            "Budget",
+            {
+                "fields": (
+                    "max_steps",
+                    "max_tokens",
+                    "max_cost_cents",
+                    "max_run_seconds",
+                    "output_bytes",
+                )
+            },
+        ),
     )
 
     def get_urls(self) -> list[URLPattern]:
-        """The live part and the buttons, beside the usual pages."""
         pages: tuple[tuple[str, Any, str], ...] = (
             ("new/", self.new_run, "new"),
             ("<uuid:run_id>/live/", self.live, "live"),
@@ -69,27 +121,38 @@ class AgentRunAdmin(ReadOnlyAdmin[AgentRun]):
             ("<uuid:run_id>/resume/", self.resume, "resume"),
             ("<uuid:run_id>/answer/<int:approval_id>/", self.answer, "answer"),
         )
-        ours = [path(route, self.admin_site.admin_view(view), name=f"agent_agentrun_{name}") for route, view, name in pages]
+        ours = [
+            path(route, self.admin_site.admin_view(view), name=f"agent_agentrun_{name}")
+            for route, view, name in pages
+        ]
         return [*ours, *super().get_urls()]
 
-    def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> Any:
-        """With a button to start one."""
-        return super().changelist_view(request, {**(extra_context or {}), "may_control": self._may_control(request)})
+    def changelist_view(
+        self, request: HttpRequest, extra_context: dict[str, Any] | None = None
+    ) -> Any:
+        return super().changelist_view(
+            request, {**(extra_context or {}), "may_control": self._may_control(request)}
+        )
 
     def change_view(
-        self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: dict[str, Any] | None = None
+        self,
+        request: HttpRequest,
+        object_id: str,
+        form_url: str = "",
+        extra_context: dict[str, Any] | None = None,
     ) -> HttpResponse:
-        """The run as it goes. Reading it leaves an audit row."""
+        """Shows the run live. Reading its transcript leaves an audit row."""
         run = self.get_object(request, object_id)
         context = extra_context or {}
         if run is not None:
             if self._may_read(request):
-                audit(actor_of(request), "agent_run.view", (run.project_id, None, None), {"run": str(run.id)})
+                about = (run.project_id, None, None)
+                audit(actor_of(request), "agent_run.view", about, {"run": str(run.id)})
             context = {**context, **self._shown(request, run)}
         return super().change_view(request, object_id, form_url, context)
 
     def live(self, request: HttpRequest, run_id: Any) -> HttpResponse:
-        """The part of the page that changes; 204 if it is what the page has."""
+        """The part of the page that changes; 204 if the page has this version already."""
         shown = self._shown(request, self._run(request, run_id))
         if request.GET.get("have") == shown["version"]:
             return HttpResponse(status=204)
@@ -105,24 +168,35 @@ class AgentRunAdmin(ReadOnlyAdmin[AgentRun]):
                 run = services.run_submit(actor=actor_of(request), **form.cleaned_data)
                 return redirect("admin:agent_agentrun_change", run.pk)
             except ControllerActionError as error:
-                form.add_error(None, f"{error} ({error.code}). {error.hint}")
-        context = {**self.admin_site.each_context(request), "title": "Start a run", "form": form, "opts": self.opts}
+                form.add_error(None, error.line())
+        context = {
+            **self.admin_site.each_context(request),
+            "title": "Start a run",
+            "form": form,
+            "opts": self.opts,
+        }
         return TemplateResponse(request, "admin/agent/agentrun/new.html", context)
 
     def stop(self, request: HttpRequest, run_id: Any) -> HttpResponse:
-        """Stops the run."""
-        return self._acted(request, run_id, lambda run: services.run_stop(run_id=run.pk, actor=actor_of(request)), "It is being stopped.")
+        return self._acted(
+            request,
+            run_id,
+            lambda run: services.run_stop(run_id=run.pk, actor=actor_of(request)),
+            "The run is being stopped.",
+        )
 
     def resume(self, request: HttpRequest, run_id: Any) -> HttpResponse:
-        """Lets a run that is over go on, with what the form says to the model."""
-
-        def act(run: AgentRun) -> None:
-            services.run_resume(run_id=run.pk, actor=actor_of(request), said=request.POST.get("said", ""))
-
-        return self._acted(request, run_id, act, "It goes on.")
+        """Resumes a run that is over, with the message to the model from the form."""
+        said = request.POST.get("said", "")
+        return self._acted(
+            request,
+            run_id,
+            lambda run: services.run_resume(run_id=run.pk, actor=actor_of(request), said=said),
+            "The run resumes.",
+        )
 
     def answer(self, request: HttpRequest, run_id: Any, approval_id: int) -> HttpResponse:
-        """Says yes or no to one thing the run asks."""
+        """Approves or denies one call of the run."""
 
         def act(run: AgentRun) -> None:
             if not run.approval_requests.filter(pk=approval_id).exists():
@@ -134,9 +208,11 @@ class AgentRunAdmin(ReadOnlyAdmin[AgentRun]):
                 reason=request.POST.get("reason", ""),
             )
 
-        return self._acted(request, run_id, act, "Answered.")
+        return self._acted(request, run_id, act, "Your answer was saved.")
 
-    def _acted(self, request: HttpRequest, run_id: Any, act: Any, done: str) -> HttpResponse:
+    def _acted(
+        self, request: HttpRequest, run_id: Any, act: Callable[[AgentRun], object], done: str
+    ) -> HttpResponse:
         if request.method != "POST":
             return HttpResponseNotAllowed(["POST"])
         run = self._run(request, run_id)
@@ -146,18 +222,24 @@ class AgentRunAdmin(ReadOnlyAdmin[AgentRun]):
             act(run)
             self.message_user(request, done, messages.SUCCESS)
         except ControllerActionError as error:
-            self.message_user(request, f"{error} ({error.code}). {error.hint}", messages.ERROR)
+            self.message_user(request, error.line(), messages.ERROR)
         return redirect(reverse("admin:agent_agentrun_change", args=[run.pk]))
 
     def _run(self, request: HttpRequest, run_id: Any) -> AgentRun:
-        run = self.get_object(request, str(run_id)) if self.has_view_permission(request) else None
+        run: AgentRun | None = (
+            self.get_object(request, str(run_id)) if self.has_view_permission(request) else None
+        )
         if run is None:
             raise Http404
         return run
 
     def _shown(self, request: HttpRequest, run: AgentRun) -> dict[str, Any]:
         approvals = list(run.approval_requests.order_by("id"))
-        pending = [one for one in approvals if one.answer == AgentApproval.Answer.PENDING and run.ended_at is None]
+        pending = [
+            one
+            for one in approvals
+            if one.answer == AgentApproval.Answer.PENDING and run.ended_at is None
+        ]
         may_read = self._may_read(request)
         steps = list(run.steps.order_by("number"))
         lines = list(whole_run(run, steps, approvals)) if may_read else []
@@ -182,17 +264,10 @@ class AgentRunAdmin(ReadOnlyAdmin[AgentRun]):
     def _may_read(self, request: HttpRequest) -> bool:
         return request.user.has_perm("agent.view_run_transcript")
 
-    @admin.display(description="task", ordering="task")
-    def shown_task(self, run: AgentRun) -> str:
-        """Its beginning."""
-        return shortened(run.task)
-
-    @admin.display(description="task")
-    def whole_task(self, run: AgentRun) -> str:
-        """All of it."""
-        return visible(run.task, keep="\n")
+    shown_task = text_column("task", "task", is_sortable=True)
+    whole_task = text_column("task", "task", is_whole=True, keep="\n")
 
     @admin.display(description="duration")
     def lasted(self, run: AgentRun) -> str:
-        """From its first worker to its end, or to now."""
+        """The time from its first worker to its end, or to now."""
         return duration(run.started_at, run.ended_at)

@@ -1,4 +1,4 @@
-"""Questions put to whoever sits at the terminal, asked beside other work and dropped when they are answered elsewhere."""
+"""Questions to the person at the terminal, withdrawn when they are answered elsewhere."""
 
 import asyncio
 import os
@@ -10,12 +10,15 @@ LOOK_SECONDS = 0.25
 
 
 async def answered(question: str, is_settled: Callable[[], Awaitable[bool]]) -> str | None:
-    """The line that is typed; None if the question settled itself meanwhile. Raises EOFError at the end of input."""
+    """Ask on the terminal; returns the typed line, or None once ``is_settled`` says so.
+
+    Other tasks of the event loop run while it waits. Raises EOFError at the end of input.
+    """
     loop, descriptor = asyncio.get_running_loop(), sys.stdin.fileno()
     typed: asyncio.Future[bytes] = loop.create_future()
 
     def read() -> None:
-        # The terminal gives whole lines.
+        # A terminal delivers whole lines, so one read is enough.
         loop.remove_reader(descriptor)
         if not typed.done():
             typed.set_result(os.read(descriptor, 4096))
@@ -27,7 +30,7 @@ async def answered(question: str, is_settled: Callable[[], Awaitable[bool]]) -> 
         while not typed.done():
             await asyncio.wait([typed], timeout=LOOK_SECONDS)
             if not typed.done() and await is_settled():
-                # Half a line is no answer to the next question.
+                # Drop a half-typed line: it must not become the answer to the next question.
                 termios.tcflush(descriptor, termios.TCIFLUSH)
                 sys.stdout.write("\n")
                 return None

@@ -1,20 +1,21 @@
-"""Reading along with a run until it is over or the reader has had enough; on a terminal, with answers to what is asked."""
+"""Follow a run live until it is over or the reader leaves; on a terminal, answer its questions."""
 
 import asyncio
 import contextlib
 import signal
 import sys
-from typing import Final, Protocol
+from typing import Final
 from uuid import UUID
 
 from agent import services, worker
-from agent.following import Follower
 from agent.management.keyboard import LOOK_SECONDS, answered
-from agent.management.naming import actor
 from agent.models import AgentApproval, AgentRun, AgentStep
-from agent.rendering import Line
-from projects.database import in_database
-from projects.errors import StorageUnavailable
+from agent.views.console import Console, JsonLines
+from agent.views.following import Follower
+from agent.views.rendering import Line
+from projects.errors.server import StorageUnavailable
+from projects.management.naming import actor
+from projects.storage.access import in_database
 
 EXIT_DONE: Final = 0
 EXIT_GAVE_UP: Final = 1
@@ -23,26 +24,22 @@ EXIT_STOPPED: Final = 3
 EXIT_DETACHED: Final = 130
 
 
-class Sink(Protocol):
-    """Where lines go."""
-
-    def write(self, line: Line, *, goes_on: bool = False) -> None:
-        """One line, or a piece of text behind the last one."""
-
-    def close(self) -> None:
-        """Ends an open line."""
-
-
 class Live:
-    """One reader of one run. ``is_here``: this process carries the run out; ``can_ask``: somebody sits at the terminal."""
+    """One reader of one run.
 
-    def __init__(self, run_id: UUID, sink: Sink, *, is_here: bool, can_ask: bool) -> None:
+    ``is_here``: this process carries the run out. ``can_ask``: a person is at the terminal.
+    """
+
+    def __init__(
+        self, run_id: UUID, sink: Console | JsonLines, *, is_here: bool, can_ask: bool
+    ) -> None:
         self.run_id, self._sink, self._is_here, self._can_ask = run_id, sink, is_here, can_ask
         self._follower = Follower()
         self._interrupted = asyncio.Event()
+        self._told_of = 0
 
     async def to_its_end(self) -> int:
-        """The exit code."""
+        """Follow the run to its end, or until the reader leaves; returns the exit code."""
         loop = asyncio.get_running_loop()
         loop.add_signal_handler(signal.SIGINT, self._interrupted.set)
         for number in (signal.SIGTERM, signal.SIGHUP):
@@ -51,19 +48,20 @@ class Live:
         try:
             return await self._followed()
         finally:
-            self._sink.close()
+            with contextlib.suppress(BrokenPipeError):
+                self._sink.close()
             if working is not None:
                 working.cancel()
                 with contextlib.suppress(asyncio.CancelledError):
                     await working
 
     def _dismiss(self) -> None:
-        """Nobody is there any more: as if detached."""
+        # SIGTERM or SIGHUP: nobody is at the terminal any more, which is the same as detaching.
         self._can_ask = False
         self._interrupted.set()
 
     async def _carried_on(self) -> None:
-        # It comes back each time the run waits for a person, or was given up for lack of a database.
+        # ``carry_out`` returns whenever the run waits for a person or the database is away.
         while True:
             await worker.carry_out(self.run_id)
             await asyncio.sleep(LOOK_SECONDS)
@@ -73,61 +71,80 @@ class Live:
             try:
                 run, steps, approvals = await in_database(_look, self.run_id)
             except StorageUnavailable:
-                # It comes back, and the run with it.
+                # The run continues when the database is back.
                 await asyncio.sleep(LOOK_SECONDS)
                 continue
             for line, goes_on in self._follower.news(run, steps, approvals):
                 self._sink.write(line, goes_on=goes_on)
             if run.state in services.OVER:
                 return _exit_code(run)
-            pending = next((one for one in approvals if one.answer == AgentApproval.Answer.PENDING), None)
+            pending = next(
+                (one for one in approvals if one.answer == AgentApproval.Answer.PENDING), None
+            )
             if self._interrupted.is_set():
                 if await self._is_left():
                     return EXIT_DETACHED
             elif pending is not None and self._can_ask and run.state == AgentRun.State.WAITING:
                 await self._ask_about(pending)
             else:
+                if pending is not None and not self._can_ask:
+                    self._tell_where_to_answer(pending)
                 with contextlib.suppress(TimeoutError):
                     await asyncio.wait_for(self._interrupted.wait(), LOOK_SECONDS)
+
+    def _tell_where_to_answer(self, pending: AgentApproval) -> None:
+        if pending.pk > self._told_of:
+            self._told_of = pending.pk
+            how = f"manage.py answer_approval {pending.pk} --approve (or --deny)"
+            self._sink.write(
+                Line("note", f"the run waits for an answer: use its page in the admin, or {how}")
+            )
 
     async def _ask_about(self, approval: AgentApproval) -> None:
         async def is_settled() -> bool:
             await in_database(approval.refresh_from_db)
             run = await in_database(lambda: AgentRun.objects.get(id=self.run_id))
-            return approval.answer != AgentApproval.Answer.PENDING or run.state in services.OVER or self._interrupted.is_set()
+            return (
+                approval.answer != AgentApproval.Answer.PENDING
+                or run.state in services.OVER
+                or self._interrupted.is_set()
+            )
 
         try:
             answer = await answered("approve? [y]es, or why not: ", is_settled)
         except EOFError:
-            self._sink.write(Line("note", "answer it elsewhere: the admin, or manage.py answer_approval"))
             self._can_ask = False
             return
         if answer:
             is_approved = answer.lower() in {"y", "yes"}
             reason = "" if is_approved else answer
             await in_database(
-                lambda: services.approval_answer(approval_id=approval.pk, is_approved=is_approved, actor=actor(), reason=reason)
+                lambda: services.approval_answer(
+                    approval_id=approval.pk, is_approved=is_approved, actor=actor(), reason=reason
+                )
             )
 
     async def _is_left(self) -> bool:
-        """Whether the reader goes; asks first, if there is somebody to ask."""
+        """Ask what Ctrl-C means, if there is somebody to ask; True if the reader leaves."""
         self._interrupted.clear()
         self._sink.close()
         answer = await self._choice() if self._can_ask else "d"
         if answer == "s":
             await in_database(lambda: services.run_stop(run_id=self.run_id, actor=actor()))
         if answer != "d":
-            self._sink.write(Line("note", "asked to stop" if answer == "s" else "following on"))
+            self._sink.write(
+                Line("note", "stop requested" if answer == "s" else "following the run again")
+            )
             return False
         goes_on = "it goes on"
         if self._is_here:
             await in_database(lambda: services.run_reserve(run_id=self.run_id, is_reserved=False))
-            goes_on = "it is left to the server"
+            goes_on = "the server carries it on"
         self._sink.write(Line("note", f"{goes_on}; manage.py run_agent --follow {self.run_id}"))
         return True
 
     async def _choice(self) -> str:
-        """The letter of what was chosen. A second Ctrl-C, or the end of input, detaches."""
+        """The first letter of the answer. A second Ctrl-C, or the end of input, means detach."""
 
         async def is_settled() -> bool:
             run = await in_database(lambda: AgentRun.objects.get(id=self.run_id))
@@ -141,12 +158,12 @@ class Live:
 
 
 def can_ask() -> bool:
-    """Whether somebody sits at a terminal that this process reads and writes."""
+    """True if this process reads and writes a terminal, where a person can answer."""
     return sys.stdin.isatty() and sys.stdout.isatty()
 
 
 def _look(run_id: UUID) -> tuple[AgentRun, list[AgentStep], list[AgentApproval]]:
-    # The steps last: what the run row says is never newer than they are.
+    # The steps are read last, so that the row of the run is never newer than they are.
     run = AgentRun.objects.get(id=run_id)
     return run, list(run.steps.order_by("number")), list(run.approval_requests.order_by("id"))
 

@@ -1,6 +1,6 @@
-"""``base`` runs on one machine as it is; ``production`` hardens it; ``test`` is for the tests."""
+"""Django's settings: ``base`` for one machine, ``production`` for many, ``test`` for tests."""
 
-from config.env import Environment
+from projects.conf.setting import Environment
 
 environment = Environment()
-"""One for all modules of settings: everything that is wrong with it is reported together."""
+"""The variables of this process; shared, so that all problems end up in one error."""

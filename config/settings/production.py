@@ -1,12 +1,13 @@
-"""Settings of a server that others reach: https only, and no setting that suits one machine alone.
+"""Settings of a server that others reach: https only, and no default that suits one machine alone.
 
-It stands behind a TLS proxy that sets X-Forwarded-Proto itself, and drops what clients send under that name.
+The server runs behind a TLS proxy that sets X-Forwarded-Proto, and drops any value of that header
+that a client sends.
 """
 
-from config.production_rules import report_unsafe
 from config.settings import environment
+from config.settings.production_rules import report_unsafe
 
-# Before the rest is read, which ends with one error naming everything.
+# Before ``base``, whose import ends with one error that names every problem.
 report_unsafe(environment)
 
 from config.settings.base import *  # noqa: E402, F403
@@ -19,5 +20,5 @@ SECURE_HSTS_INCLUDE_SUBDOMAINS = True
 SECURE_HSTS_PRELOAD = True
 SESSION_COOKIE_SECURE = True
 CSRF_COOKIE_SECURE = True
-# A proxy speaks for everybody; without HOLDLINE_METRICS_TOKEN there is no /metrics.
+# All requests come from the proxy's address; without HOLDLINE_METRICS_TOKEN there is no /metrics.
 LOCAL_METRICS = False

@@ -1,8 +1,9 @@
-"""A command line as a plan: pipelines of literal argument vectors, or the part that makes it something else.
+"""The parser that turns a command line into a plan, or names the part that prevents it.
 
-The line is parsed with bash's grammar. Only a plain list (``&&``, ``||``, ``;``, newline) of pipelines of simple commands with literal
-words is a plan; everything else (substitutions, expansions, patterns, redirections, assignments, functions, background jobs) is
-:class:`NotPlain`, naming the part. A plan is run from its *words*, never from the text it was parsed from, so a difference between this
+The line is parsed with bash's grammar. Only a plain list (``&&``, ``||``, ``;``, newline) of
+pipelines of simple commands with literal words is a plan. Everything else is :class:`NotPlain`:
+substitutions, expansions, patterns, redirections, assignments, functions and background jobs. A
+plan is run from its *words*, never from the text it was parsed from, so a difference between this
 grammar and a shell's cannot run anything that was not checked.
 """
 
@@ -12,7 +13,7 @@ import unicodedata
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, ClassVar, Final, Literal
 
 if TYPE_CHECKING:
     from tree_sitter import Node, Parser
@@ -27,18 +28,34 @@ _NEVER_BARE: Final = re.compile(r"[\s;&|<>()$`'\"\\]")
 _ESCAPE_IN_DOUBLE_QUOTES: Final = re.compile(r'\\([$`"\\])')
 _CONTINUATION: Final = "\\\n"
 _MAX_PART_CHARS: Final = 80
-# Words a shell acts on before it looks for a program. Quoted they lose that power, so a line that uses one means something else.
-_RESERVED_WORDS: Final = "! [[ ]] { } case coproc do done elif else esac fi for function if in select then time until while"
+# Words a shell acts on before it looks for a program. Quoted they lose that power, so a line that
+# uses one means something else.
+_RESERVED_WORDS: Final = (
+    "! [[ ]] { } case coproc do done elif else esac fi for function if in select then time "
+    "until while"
+)
 _RESERVED: Final = frozenset(_RESERVED_WORDS.split())
 
 
-class NotPlain(Exception):
-    """The line is not a plain list of literal commands; ``part`` is the text at fault, ``reason`` says what it is."""
+class CommandNotAllowed(Exception):
+    """``part`` of a command line is refused because of ``reason``.
+
+    The text shows the part with everything but plain ASCII escaped.
+    """
+
+    code: ClassVar[str] = "COMMAND_NOT_ALLOWED"
 
     def __init__(self, part: str, reason: str) -> None:
-        self.part = part if len(part) <= _MAX_PART_CHARS else part[: _MAX_PART_CHARS - 1] + "…"
-        self.reason = reason
-        super().__init__(f"{reason}: {self.part!a}")
+        self.part, self.reason = part, reason
+        super().__init__(f"{part!a} is not allowed: {reason}")
+
+
+class NotPlain(CommandNotAllowed):
+    """The line is not a plain list of literal commands; ``part`` is the text at fault."""
+
+    def __init__(self, part: str, reason: str) -> None:
+        is_short = len(part) <= _MAX_PART_CHARS
+        super().__init__(part if is_short else part[: _MAX_PART_CHARS - 1] + "…", reason)
 
 
 @dataclass(frozen=True)
@@ -51,12 +68,12 @@ class Pipeline:
 
 @dataclass(frozen=True)
 class CommandPlan:
-    """What a plain command line does, as words."""
+    """The pipelines of a plain command line, as words."""
 
     pipelines: tuple[Pipeline, ...]
 
     def commands(self) -> Iterator[Words]:
-        """Every simple command, in order."""
+        """Yield every simple command, in order."""
         for pipeline in self.pipelines:
             yield from pipeline.commands
 
@@ -67,21 +84,25 @@ class CommandPlan:
         return commands[0] if len(commands) == 1 else None
 
     def script(self, render: Callable[[Words], str] | None = None) -> str:
-        """The plan as shell text; ``render`` writes one command, and by default quotes each word so that it means nothing but itself."""
+        """Write the plan as shell text.
+
+        ``render`` writes one command. By default each word is quoted and means only itself.
+        """
         render = render or quoted
         return " ".join(
-            (f"{pipeline.operator} " if pipeline.operator else "") + " | ".join(map(render, pipeline.commands))
+            (f"{pipeline.operator} " if pipeline.operator else "")
+            + " | ".join(map(render, pipeline.commands))
             for pipeline in self.pipelines
         )
 
 
 def quoted(words: Words) -> str:
-    """Shell text of one command."""
+    """Write one command as shell text, with every word quoted."""
     return " ".join(f"'{word}'" if word in _RESERVED else shlex.quote(word) for word in words)
 
 
 def parse_plan(command: str) -> CommandPlan:
-    """The plan of ``command``. Raises NotPlain."""
+    """Parse ``command`` into its plan. Raises NotPlain."""
     _refuse_unusual_characters(command)
     if _CONTINUATION in command:
         raise NotPlain(_CONTINUATION, "a line continuation")
@@ -97,7 +118,10 @@ def parse_plan(command: str) -> CommandPlan:
 
 @dataclass(frozen=True)
 class Survey:
-    """What can be said of any command line. A word that a shell would work out is empty; ``writes_to`` is a file it redirects to."""
+    """The parts that can be told of any command line.
+
+    A word that a shell would expand is empty. ``writes_to`` is a file that the line redirects to.
+    """
 
     commands: tuple[Words, ...]
     writes_to: str | None
@@ -105,7 +129,10 @@ class Survey:
 
 
 def surveyed(command: str) -> Survey:
-    """Every simple command in the line, however deep: in loops, functions and substitutions too. For judging, never for running."""
+    """Find every simple command in the line: in loops, functions and substitutions too.
+
+    The result is for judging, never for running.
+    """
     root = _parser().parse(command.encode(errors="replace")).root_node
     commands: list[Words] = []
     targets: list[str] = []
@@ -113,13 +140,19 @@ def surveyed(command: str) -> Survey:
     while pending:
         node = pending.pop()
         if node.type == "command":
-            words = [child for child in node.children if child.type not in {"file_redirect", "variable_assignment"}]
+            words = [
+                child
+                for child in node.children
+                if child.type not in {"file_redirect", "variable_assignment"}
+            ]
             commands.append(tuple(_word_if_literal(child) for child in words) or ("",))
         elif node.type == "file_redirect" and any(">" in child.type for child in node.children):
             targets.append(_word_if_literal(node.children[-1]))
         pending.extend(reversed(node.children))
     harmless = {"/dev/null", "1", "2"}
-    target = next((target for target in targets if target not in harmless), targets[0] if targets else None)
+    target = next(
+        (target for target in targets if target not in harmless), targets[0] if targets else None
+    )
     return Survey(tuple(commands), target, is_whole=not root.has_error)
 
 
@@ -132,7 +165,7 @@ def _word_if_literal(node: "Node") -> str:
 
 @lru_cache(maxsize=1)
 def _parser() -> "Parser":
-    # Loaded by the first line that is checked: a daemon without a policy has no use for it.
+    # Loaded with the first line that is checked: a daemon without a policy never needs the parser.
     import tree_sitter_bash
     from tree_sitter import Language, Parser
 
@@ -140,14 +173,20 @@ def _parser() -> "Parser":
 
 
 def _unseen_line_end(root: "Node", end: int, node: "Node") -> Operator:
-    """The line end between two commands, which the grammar does not always make a node of."""
+    """Find the line end between two commands, for which the grammar does not always have a node."""
     between = (root.text or b"")[end - root.start_byte : node.start_byte - root.start_byte]
     if b"\n" not in between or between.strip(b" \t\n"):
         raise NotPlain(_text(node), "not a complete command line")
     return ";"
 
 
-_OPERATORS: Final[dict[str, Operator | Literal["|"]]] = {"&&": "&&", "||": "||", ";": ";", "\n": ";", "|": "|"}
+_OPERATORS: Final[dict[str, Operator | Literal["|"]]] = {
+    "&&": "&&",
+    "||": "||",
+    ";": ";",
+    "\n": ";",
+    "|": "|",
+}
 
 
 def _refuse_unusual_characters(command: str) -> None:
@@ -155,12 +194,14 @@ def _refuse_unusual_characters(command: str) -> None:
         if character in "\n\t":
             continue
         category = unicodedata.category(character)
-        if category in {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"} or (category == "Zs" and character != " "):
+        if category in {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"} or (
+            category == "Zs" and character != " "
+        ):
             raise NotPlain(f"U+{ord(character):04X}", "a control or unusual blank character")
 
 
 def _refuse_escaped_blanks(source: bytes, root: "Node") -> None:
-    """Such a blank begins a word to a shell; to the grammar it stands between two."""
+    """Refuse escaped blanks: to a shell they begin a word, to the grammar they separate words."""
     pending, end = [root], 0
     while pending:
         node = pending.pop()
@@ -179,13 +220,18 @@ def _text(node: "Node") -> str:
 
 
 def _first_error(node: "Node") -> "Node":
-    while child := next((child for child in node.children if child.has_error or child.is_missing), None):
+    while child := next(
+        (child for child in node.children if child.has_error or child.is_missing), None
+    ):
         node = child
     return node
 
 
 def _tokens(root: "Node") -> Iterator["Node"]:
-    """Commands and the operators between them, from left to right, however the tree nests them: a shell's precedence is flat."""
+    """Yield commands and the operators between them, from left to right.
+
+    The tree nests them, but a shell's precedence is flat.
+    """
     pending = list(reversed(root.children))
     while pending:
         node = pending.pop()
@@ -211,7 +257,7 @@ def _pipelines(root: "Node") -> list[Pipeline]:
                 pipelines.append((operator if pipelines else "", [_command(node)]))
             is_joined, end = False, node.end_byte
         elif node.type in _OPERATORS:
-            # A line end behind an operator is none of its own.
+            # A line end after an operator is no operator of its own.
             operator = operator if is_joined and node.type == "\n" else _OPERATORS[node.type]
             is_joined = True
         else:
@@ -220,7 +266,10 @@ def _pipelines(root: "Node") -> list[Pipeline]:
 
 
 def _command(node: "Node") -> Words:
-    words = [_word(child.children[0] if child.type == "command_name" else child) for child in node.children]
+    words = [
+        _word(child.children[0] if child.type == "command_name" else child)
+        for child in node.children
+    ]
     if not words or not words[0]:
         raise NotPlain(_text(node), "a command without a name")
     if words[0] in _RESERVED and _text(node).startswith(words[0]):
@@ -229,7 +278,7 @@ def _command(node: "Node") -> Words:
 
 
 def _word(node: "Node") -> str:
-    """The literal value of a word. Raises NotPlain for anything a shell would expand."""
+    """Return the literal value of a word. Raises NotPlain for text a shell would expand."""
     text = _text(node)
     if node.type in {"word", "number"} and node.named_child_count == 0:
         return _bare_word(text)
@@ -258,7 +307,9 @@ def _bare_word(text: str) -> str:
 def _unsupported(node: "Node") -> NotPlain:
     if node.type == "redirected_statement":
         node = next((child for child in node.children if child.type.endswith("_redirect")), node)
-    return NotPlain(_text(node), _NAMES.get(node.type, f"{node.type.replace('_', ' ')!r} in a command line"))
+    return NotPlain(
+        _text(node), _NAMES.get(node.type, f"{node.type.replace('_', ' ')!r} in a command line")
+    )
 
 
 _NAMES: Final = {

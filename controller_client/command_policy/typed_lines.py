@@ -1,27 +1,36 @@
-"""What may be typed into a shell that is running while an allowlist is in force.
+"""The check of text that is typed into a running shell while an allowlist is in force.
 
-An input is whole lines, each a plain list of allowed commands, or keys that edit nothing. An unfinished line is refused: what the shell
-has of it would have to be known exactly, across retries, lost inputs and restarts, to know what the next input makes of it. And because
-some shell reads the line, not this grammar, what shells read differently is refused as well: history, backslashes, some quotes, anything
-but printable ASCII, and builtins that can change what a later line does.
+An input is whole lines, each a plain list of allowed commands, or keys that edit nothing. An
+unfinished line is refused: what the shell has of it would have to be known exactly, across retries,
+lost inputs and restarts, to know what the next input makes of it. And because some shell reads the
+line, not this grammar, what shells read differently is refused as well: history, backslashes, some
+quotes, anything but printable ASCII, and builtins that can change what a later line does.
 """
 
 import re
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from controller_client.command_policy.allowlist import Allowlist, CommandNotAllowed, plain
+from controller_client.command_policy.allowlist import Allowlist
+from controller_client.command_policy.shell_grammar import CommandNotAllowed, parse_plan
 
 _PLAIN_KEYS: Final = frozenset({"enter", "ctrl-c", "ctrl-d", "ctrl-z"})
 _PLAIN_CONTROLS: Final = frozenset({"\x03", "\x04", "\x1a"})
 _LINE_END: Final = re.compile(r"\r\n|\r|\n")
-_OTHER_MEANINGS: Final = {"!": "shells expand it to an earlier line", "\\": "shells differ in what it escapes"}
+_OTHER_MEANINGS: Final = {
+    "!": "shells expand it to an earlier line",
+    "\\": "shells differ in what it escapes",
+}
 # Nothing is escaped in a line that got this far, so each quote ends at the next one like it.
-_QUOTE: Final = re.compile(r"""'[^']*'|"(?P<double>[^"]*)"|(?P<marked>(?<![A-Za-z0-9_])[bprBPR]?[fF][bprBPR]?["'])""")
+_QUOTE: Final = re.compile(
+    r"""'[^']*'|"(?P<double>[^"]*)"|(?P<marked>(?<![A-Za-z0-9_])[bprBPR]?[fF][bprBPR]?["'])"""
+)
 _PUNCTUATION: Final = frozenset(";&|<>(){}#")
-# In a shell that is running these are builtins: they need no listing, for they run nothing and change nothing a later line means.
+# In a running shell these are builtins. They need not be listed, because they run nothing and do
+# not change the meaning of a later line.
 _HARMLESS_BUILTINS: Final = frozenset({"exit", "logout", "jobs", "fg", "bg", "pwd"})
-# What these may be given: elsewhere than in bash a number may be an expression, which may run anything, and jobs -x runs a command.
+# The arguments that these builtins may have. In shells other than bash a number may be an
+# expression, which may run anything, and jobs -x runs a command.
 _JOB: Final = r"%[\w+%-]*|\d+"
 _ARGUMENTS: Final = {
     "exit": re.compile(r"\d*"),
@@ -32,29 +41,39 @@ _ARGUMENTS: Final = {
     "pwd": re.compile(r"-[LP]"),
     "ulimit": re.compile(r"-[A-Za-z]+|\d+|unlimited|hard|soft"),
 }
-# Of a list that names them these are builtins as good as the programs.
-_BUILTINS_LIKE_PROGRAMS: Final = frozenset({"echo", "true", "false", "kill", "cd", "ulimit", "umask", "clear"})
-# bash's, zsh's, ksh's, fish's and csh's other builtins: they evaluate, assign, define, or look elsewhere for programs.
+# These builtins do what the programs of the same names do, so a list that has the names allows
+# them.
+_BUILTINS_LIKE_PROGRAMS: Final = frozenset(
+    {"echo", "true", "false", "kill", "cd", "ulimit", "umask", "clear"}
+)
+# The other builtins of bash, zsh, ksh, fish and csh: they evaluate, assign, define, or change where
+# programs are looked for.
 _REFUSED: Final = (
-    ". : [ abbr alias argparse autoload begin bind bindkey block break breakpoint builtin caller case chdir command commandline "
-    "compctl compgen complete compopt contains continue coproc count declare dirs disable disown echotc echoti emulate enable end "
-    "enum eval exec export fc float foreach functions funcsave getln getopts glob hash hashstat help hist history if integer let "
-    "limit local mapfile math nameref noglob notify onintr or popd print printenv printf private pushd pushln r random read "
-    "readarray readonly rehash repeat return sched select set setenv setopt settc setty shift shopt source status stop string "
-    "suspend switch telltc test time times trap ttyctl type typeset unalias unfunction unhash unlimit unset unsetenv unsetopt "
-    "vared wait whence where which while zcompile zformat zle zmodload zparseopts zpty zselect zsocket zstyle ztcp"
+    ". : [ abbr alias argparse autoload begin bind bindkey block break breakpoint builtin caller "
+    "case chdir command commandline compctl compgen complete compopt contains continue coproc "
+    "count declare dirs disable disown echotc echoti emulate enable end enum eval exec export fc "
+    "float foreach functions funcsave getln getopts glob hash hashstat help hist history if "
+    "integer let limit local mapfile math nameref noglob notify onintr or popd print printenv "
+    "printf private pushd pushln r random read readarray readonly rehash repeat return sched "
+    "select set setenv setopt settc setty shift shopt source status stop string suspend switch "
+    "telltc test time times trap ttyctl type typeset unalias unfunction unhash unlimit unset "
+    "unsetenv unsetopt vared wait whence where which while zcompile zformat zle zmodload "
+    "zparseopts zpty zselect zsocket zstyle ztcp"
 )
 REFUSED_BUILTINS: Final = frozenset(_REFUSED.split())
 
 
 def check_input(data: bytes, keys: Sequence[str], check_program: Callable[[str], None]) -> None:
-    """Raises CommandNotAllowed unless the input can only run programs that ``check_program`` lets pass.
+    """Raise CommandNotAllowed if the input could run a program that is not allowed.
 
-    ``check_program`` raises CommandNotAllowed; it is not asked about builtins that do nothing.
+    ``check_program`` raises CommandNotAllowed for such a program. It is not called for harmless
+    builtins.
     """
     for key in keys:
         if key not in _PLAIN_KEYS:
-            raise CommandNotAllowed(key, "keys that edit a line cannot be checked; type the whole line")
+            raise CommandNotAllowed(
+                key, "keys that edit a line cannot be checked; type the whole line"
+            )
     text = data.decode("utf-8", "replace")
     if not text or text in _PLAIN_CONTROLS:
         return
@@ -63,16 +82,20 @@ def check_input(data: bytes, keys: Sequence[str], check_program: Callable[[str],
         if line.strip(" "):
             _check_line(line, check_program)
     if rest:
-        raise CommandNotAllowed(_shown(rest), "a line is checked as a whole; type it with \\n at its end")
+        raise CommandNotAllowed(
+            _shown(rest), "a line is checked as a whole; type it with \\n at its end"
+        )
 
 
 def check_script(data: bytes, check_program: Callable[[str], None]) -> None:
-    """As ``check_input``, for all that a shell gets to read: its last line needs no end."""
-    check_input(data if data.endswith((b"\n", b"\r")) or not data else data + b"\n", (), check_program)
+    """Check the whole input of a shell as ``check_input`` does; its last line needs no end."""
+    check_input(
+        data if data.endswith((b"\n", b"\r")) or not data else data + b"\n", (), check_program
+    )
 
 
 def listed(allowlist: Allowlist) -> Callable[[str], None]:
-    """The check of an allowlist by itself, for ``check_input``."""
+    """Return the check of an allowlist alone, for ``check_input``."""
 
     def check(name: str) -> None:
         if name in _BUILTINS_LIKE_PROGRAMS and allowlist.lists(name):
@@ -83,27 +106,47 @@ def listed(allowlist: Allowlist) -> Callable[[str], None]:
 
 
 def is_builtin_like_program(name: str) -> bool:
-    """Whether a running shell has a builtin of that name which does what the program does, so that there need be no program."""
+    """Tell whether a running shell has a builtin that does what the program of this name does.
+
+    Such a program need not exist on the host.
+    """
     return name in _BUILTINS_LIKE_PROGRAMS
 
 
 def _check_line(line: str, check_program: Callable[[str], None]) -> None:
     for character in line:
         if not " " <= character <= "~":
-            raise CommandNotAllowed(f"U+{ord(character):04X}", "what is typed into a shell has to be printable ASCII, and a line's end")
+            raise CommandNotAllowed(
+                f"U+{ord(character):04X}",
+                "what is typed into a shell has to be printable ASCII, and a line's end",
+            )
         if character in _OTHER_MEANINGS:
             raise CommandNotAllowed(character, _OTHER_MEANINGS[character])
     if line.lstrip(" ").startswith("^"):
         raise CommandNotAllowed("^", "shells expand it to an earlier line")
-    plan = plain(line)
+    plan = parse_plan(line)
     _check_quotes(line)
     for words in plan.commands():
         name = words[0]
         if any(word.startswith("=") for word in words):
-            raise CommandNotAllowed("=", "some shells make a program's path of a word that begins with it")
+            raise CommandNotAllowed(
+                "=", "some shells replace a word that begins with it by a program's path"
+            )
         if name in REFUSED_BUILTINS:
-            raise CommandNotAllowed(name, "in a shell this is a builtin that can change what later lines run; give the program's path")
-        if name in _ARGUMENTS and (odd := next((word for word in words[1:] if not _ARGUMENTS[name].fullmatch(word)), None)) is not None:
+            raise CommandNotAllowed(
+                name,
+                "in a shell this is a builtin that can change what later lines run; give the "
+                "program's path",
+            )
+        if (
+            name in _ARGUMENTS
+            and (
+                odd := next(
+                    (word for word in words[1:] if not _ARGUMENTS[name].fullmatch(word)), None
+                )
+            )
+            is not None
+        ):
             raise CommandNotAllowed(odd, f"in a shell {name} is a builtin that might evaluate it")
         if name not in _HARMLESS_BUILTINS:
             check_program(name)
@@ -115,7 +158,10 @@ def _check_quotes(line: str) -> None:
         if found["marked"]:
             raise CommandNotAllowed(found[0], "some shells evaluate a string with such a mark")
         if found["double"] and not _PUNCTUATION.isdisjoint(found["double"]):
-            raise CommandNotAllowed(_shown(found[0]), "shells differ in what double quotes keep together; use single ones")
+            raise CommandNotAllowed(
+                _shown(found[0]),
+                "shells differ in what double quotes keep together; use single ones",
+            )
 
 
 def _shown(text: str) -> str:

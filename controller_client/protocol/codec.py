@@ -1,7 +1,7 @@
-"""The one ``encode`` and the one ``decode``: JSON text, bytes as base64, unknown fields ignored.
+"""Encoding and decoding of frames: JSON text, bytes as base64, unknown fields ignored.
 
-A missing or mistyped field, an unknown type or an over-long frame is a :class:`BadFrame` or :class:`FrameTooLarge`;
-their texts name the field, never its value.
+A missing or mistyped field or an unknown type is a :class:`BadFrame`, an over-long frame a
+:class:`FrameTooLarge`. Their texts name the field, never its value.
 """
 
 import re
@@ -11,15 +11,22 @@ import msgspec
 
 from controller_client.protocol.errors import BadFrame, FrameTooLarge
 from controller_client.protocol.limits import MAX_FRAME_BYTES
-from controller_client.protocol.messages import AnyMessage, FromController, FromHolder, FromServer, Message, ToHolder
+from controller_client.protocol.messages import (
+    AnyMessage,
+    FromController,
+    FromHolder,
+    FromServer,
+    Message,
+    ToHolder,
+)
 
 T = TypeVar("T")
 _encoder = msgspec.json.Encoder()
-_PLACE = re.compile(r" - at `\$[\w.\[\]]*`$")
+_FIELD_PATH = re.compile(r" - at `\$[\w.\[\]]*`$")
 
 
 def encode(message: Message) -> bytes:
-    """One message as the UTF-8 bytes of one frame. Raises FrameTooLarge over MAX_FRAME_BYTES."""
+    """Return one frame of UTF-8 bytes. Raises FrameTooLarge over MAX_FRAME_BYTES."""
     frame = _encoder.encode(message)
     if len(frame) > MAX_FRAME_BYTES:
         raise FrameTooLarge(len(frame), MAX_FRAME_BYTES)
@@ -33,7 +40,10 @@ class Decoder(Generic[T]):
         self._decoder: msgspec.json.Decoder[T] = msgspec.json.Decoder(message_type)
 
     def decode(self, frame: bytes | str) -> T:
-        """The message in ``frame``. Raises BadFrame or FrameTooLarge; the frame's values are not in the text."""
+        """Return the message in ``frame``.
+
+        Raises BadFrame or FrameTooLarge; their texts hold no value of the frame.
+        """
         size_bytes = _size_bytes(frame)
         if size_bytes > MAX_FRAME_BYTES:
             raise FrameTooLarge(size_bytes, MAX_FRAME_BYTES)
@@ -48,20 +58,20 @@ class Decoder(Generic[T]):
 
 
 def _size_bytes(frame: bytes | str) -> int:
-    """Size on the wire; a str counts characters, which are fewer."""
     if isinstance(frame, bytes) or frame.isascii():
         return len(frame)
     return len(frame.encode(errors="surrogatepass"))
 
 
 def _describe(error: msgspec.DecodeError) -> str:
-    """The library quotes unknown tags and unknown values of an enumeration; everything else in its texts is ours."""
+    # Of the values in a frame msgspec quotes unknown tags and unknown values of an enumeration.
+    # Everything else in its texts are names and types of our own fields.
     text = str(error)
     if text.startswith("Invalid value"):
         return "unknown message type"
     if text.startswith("Invalid enum value"):
-        place = _PLACE.search(text)
-        return f"unknown value{place[0] if place else ''}"
+        field_path = _FIELD_PATH.search(text)
+        return f"unknown value{field_path[0] if field_path else ''}"
     return text
 
 

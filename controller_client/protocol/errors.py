@@ -1,17 +1,17 @@
-"""What can be wrong, as a tree::
+"""Errors of the protocol, as a tree::
 
     ProtocolError
     ├── LocalProtocolError        we misused this package; nothing was changed
-    │   ├── IllegalTransition     from_state, to_state
-    │   └── UnknownKeyName        name (kept out of the text: it may be anything a caller typed)
+    │   ├── IllegalTransition     a session state cannot follow another
+    │   └── UnknownKeyName        no key has this name
     └── RemoteProtocolError       the peer broke the protocol; close_code says how to close
-        ├── BadFrame              not decodable as any message it may send
-        ├── FrameTooLarge         size_bytes, limit_bytes
-        ├── WindowViolated        more un-acknowledged output than was granted
-        ├── OffsetAhead           stream, expected, offset: bytes are missing and no GAP explains them
-        └── AckAhead              stream, sent, offset: an ACK of bytes that were never sent
+        ├── BadFrame              not decodable as any message that the peer may send
+        ├── FrameTooLarge         a frame over MAX_FRAME_BYTES
+        ├── WindowViolated        more un-acknowledged output than the window grants
+        ├── OffsetAhead           bytes are missing in a stream, and no GAP explains them
+        └── AckAhead              an ACK of bytes that were never sent
 
-Texts are built from the fields and never contain payload.
+Texts never contain payload. ``code`` is stable, and is sent to the peer in an ERROR.
 """
 
 from typing import ClassVar
@@ -37,23 +37,20 @@ class IllegalTransition(LocalProtocolError):
     code = "ILLEGAL_TRANSITION"
 
     def __init__(self, from_state: str, to_state: str) -> None:
-        self.from_state = from_state
-        self.to_state = to_state
         super().__init__(f"a session in state {from_state} cannot become {to_state}")
 
 
 class UnknownKeyName(LocalProtocolError):
-    """No key has this name."""
+    """No key has this name, which stays out of the text: a caller may have typed a secret."""
 
     code = "UNKNOWN_KEY_NAME"
 
     def __init__(self, name: str) -> None:
-        self.name = name
         super().__init__(f"no key has this name of {len(name)} characters")
 
 
 class RemoteProtocolError(ProtocolError):
-    """The peer broke the protocol; the connection is to be closed with ``close_code`` after an ERROR."""
+    """The peer broke the protocol: send ERROR and close the connection with ``close_code``."""
 
     code = "REMOTE_PROTOCOL_ERROR"
     close_code: ClassVar[int] = CloseCode.BAD_FRAME
@@ -65,30 +62,25 @@ class BadFrame(RemoteProtocolError):
     code = "BAD_FRAME"
 
     def __init__(self, reason: str) -> None:
-        self.reason = reason
         super().__init__(f"bad frame: {reason}")
 
 
 class FrameTooLarge(RemoteProtocolError):
-    """The frame is over the limit."""
+    """The frame is larger than the limit."""
 
     code = "FRAME_TOO_LARGE"
 
     def __init__(self, size_bytes: int, limit_bytes: int) -> None:
-        self.size_bytes = size_bytes
-        self.limit_bytes = limit_bytes
         super().__init__(f"frame of {size_bytes} bytes is over the limit of {limit_bytes}")
 
 
 class WindowViolated(RemoteProtocolError):
-    """The sender ignored its window."""
+    """The sender exceeded the window it was granted."""
 
     code = "WINDOW_VIOLATED"
     close_code = CloseCode.WINDOW_VIOLATED
 
     def __init__(self, in_flight_bytes: int, window_bytes: int) -> None:
-        self.in_flight_bytes = in_flight_bytes
-        self.window_bytes = window_bytes
         super().__init__(f"{in_flight_bytes} bytes in flight in a window of {window_bytes}")
 
 
@@ -98,19 +90,14 @@ class OffsetAhead(RemoteProtocolError):
     code = "OFFSET_AHEAD"
 
     def __init__(self, stream: str, expected: int, offset: int) -> None:
-        self.stream = stream
-        self.expected = expected
-        self.offset = offset
+        self.stream, self.expected = stream, expected
         super().__init__(f"{stream} jumped from {expected} to {offset} without a gap")
 
 
 class AckAhead(RemoteProtocolError):
-    """The peer acknowledged bytes it cannot have."""
+    """The peer acknowledged bytes that were never sent to it."""
 
     code = "ACK_AHEAD"
 
     def __init__(self, stream: str, sent: int, offset: int) -> None:
-        self.stream = stream
-        self.sent = sent
-        self.offset = offset
         super().__init__(f"{stream} was acknowledged up to {offset} when only {sent} was sent")

@@ -1,7 +1,8 @@
 """Names of keys and the bytes an xterm sends for them (``TERM=xterm-256color``).
 
-Every single printable character is its own key, and exists with ``alt-`` before it, besides the names listed in KEY_NAMES. Other ways to
-write a name (``Ctrl+C``, ``^C``, ``Return``, ``PgUp``) mean the same key; the case of a name never matters, that of a character does.
+Every single printable character is its own key, and exists with ``alt-`` before it, besides the
+names listed in KEY_NAMES. Other ways to write a name (``Ctrl+C``, ``^C``, ``Return``, ``PgUp``)
+mean the same key; the case of a name never matters, that of a character does.
 """
 
 from string import ascii_lowercase
@@ -25,11 +26,23 @@ _PLAIN: dict[str, bytes] = {
     "page-down": _ESC + b"[6~",
 }
 # These change their prefix in application cursor mode (DECCKM): CSI becomes SS3.
-_CURSOR: dict[str, bytes] = {"up": b"A", "down": b"B", "right": b"C", "left": b"D", "home": b"H", "end": b"F"}
-_FUNCTION: dict[str, bytes] = {f"f{n}": _ESC + b"O" + bytes([0x50 + n - 1]) for n in range(1, 5)} | {
-    f"f{n}": _ESC + b"[%d~" % code for n, code in zip(range(5, 13), (15, 17, 18, 19, 20, 21, 23, 24), strict=True)
+_CURSOR: dict[str, bytes] = {
+    "up": b"A",
+    "down": b"B",
+    "right": b"C",
+    "left": b"D",
+    "home": b"H",
+    "end": b"F",
 }
-_CONTROL: dict[str, bytes] = {f"ctrl-{letter}": bytes([ord(letter) & 0x1F]) for letter in ascii_lowercase} | {
+_FUNCTION: dict[str, bytes] = {
+    f"f{n}": _ESC + b"O" + bytes([0x50 + n - 1]) for n in range(1, 5)
+} | {
+    f"f{n}": _ESC + b"[%d~" % code
+    for n, code in zip(range(5, 13), (15, 17, 18, 19, 20, 21, 23, 24), strict=True)
+}
+_CONTROL: dict[str, bytes] = {
+    f"ctrl-{letter}": bytes([ord(letter) & 0x1F]) for letter in ascii_lowercase
+} | {
     "ctrl-space": b"\x00",
     "ctrl-\\": b"\x1c",
     "ctrl-]": b"\x1d",
@@ -61,7 +74,7 @@ KEY_NAMES: tuple[str, ...] = (*_PLAIN, *_CURSOR, *_FUNCTION, *_CONTROL, *_MODIFI
 
 
 def _canonical(name: str) -> str:
-    """The name in KEY_NAMES; what is none (a character, a character with alt) as it is, but for ``Alt+``."""
+    """Return a key's one name, as in KEY_NAMES or as a character, maybe with ``alt-`` before it."""
     if len(name) == 1:
         return name
     if len(name) == len("^x") and name.startswith("^"):
@@ -78,7 +91,10 @@ def _canonical(name: str) -> str:
 
 
 def key_bytes(name: str, *, application_cursor: bool = False) -> bytes:
-    """What the key sends; arrows, home and end depend on the cursor mode. Raises UnknownKeyName."""
+    """Return the bytes that a key sends. Raises UnknownKeyName.
+
+    The bytes of the arrows, home and end depend on the cursor mode.
+    """
     key = _canonical(name)
     if key in _CURSOR:
         return _ESC + (b"O" if application_cursor else b"[") + _CURSOR[key]
@@ -91,7 +107,7 @@ def key_bytes(name: str, *, application_cursor: bool = False) -> bytes:
 
 
 def is_key(name: str) -> bool:
-    """Whether ``key_bytes`` knows the name."""
+    """Return whether ``key_bytes`` knows the name."""
     try:
         key_bytes(name)
     except UnknownKeyName:

@@ -1,35 +1,45 @@
-"""Numbers of the controller protocol. Bytes and seconds; both ends import these or are told in WELCOME."""
+"""Numbers of the controller protocol, in bytes and seconds.
+
+Both ends import them, or the server sends them in WELCOME.
+"""
 
 from typing import Final
 
 PROTOCOL_VERSION: Final = 1
 SUPPORTED_VERSIONS: Final = (1,)
 
-# Frames. A chunk of raw bytes grows by a third as base64, so it fits its frame with room for the envelope.
+# Frames. A chunk of raw bytes grows by a third as base64, so it fits its frame with room for the
+# envelope.
 MAX_FRAME_BYTES: Final = 256 * 1024
 MAX_CHUNK_BYTES: Final = 64 * 1024
 MAX_INPUT_BYTES: Final = 64 * 1024
-# What a program is given to read at its start, in one frame with its command and environment.
+# The first input of a program. It travels in one frame with the command and the environment.
 MAX_STDIN_BYTES: Final = 96 * 1024
 MAX_COMMAND_BYTES: Final = 64 * 1024
 MAX_PROMPT_CHARS: Final = 512
 MAX_DETAIL_CHARS: Final = 256
 MAX_KEYS: Final = 64
-# Bytes of a file in one FILE_CHUNK, and how long a READ_FILE may wait.
+# Bytes of a file in one FILE_CHUNK, and the longest wait of a READ_FILE.
 MAX_FILE_CHUNK_BYTES: Final = 64 * 1024
 MAX_FILE_WAIT_SECONDS: Final = 30.0
+# Log directories that HELLO may name.
+MAX_LOG_ROOTS: Final = 16
+MAX_LOG_ROOT_CHARS: Final = 256
 
-# Un-acknowledged output a sender may have in flight.
+# Un-acknowledged output that a sender may have in flight.
 SESSION_WINDOW_BYTES: Final = 256 * 1024
 CONNECTION_WINDOW_BYTES: Final = 512 * 1024
+# The limit of frames in flight: a server whose database is slow keeps every frame in memory,
+# however short it is.
+MAX_OUTPUT_FRAMES_IN_FLIGHT: Final = 1024
 # Output a session keeps on the host until the server has committed it.
 RING_BYTES: Final = 10 * 1024 * 1024
 MAX_RING_BYTES: Final = 100 * 1024 * 1024
 MAX_TERMINAL_SIZE: Final = 65535
-# How long output may wait in the holder to travel with its neighbours.
+# The longest time that output waits in the holder, to travel in one frame with later output.
 COALESCE_SECONDS: Final = 0.020
 
-# Canonical mode: the kernel cuts a longer line without telling anybody.
+# Canonical mode: the kernel cuts a longer line, and reports no error.
 CANONICAL_LINE_BYTES_LINUX: Final = 4095
 CANONICAL_LINE_BYTES_MACOS: Final = 1023
 
@@ -40,7 +50,8 @@ LEASE_SECONDS: Final = 30.0
 START_TTL_SECONDS: Final = 30.0
 INPUT_BLOCKED_SECONDS: Final = 10.0
 TERMINATE_GRACE_SECONDS: Final = 5.0
-# A background child may keep the terminal open after the program ended; DONE waits for it no longer than this.
+# A background child may keep the terminal open after the program ended. DONE waits for such a child
+# no longer than this.
 DONE_DRAIN_SECONDS: Final = 2.0
 
 RECONNECT_MIN_SECONDS: Final = 0.5

@@ -1,7 +1,7 @@
-"""Bytes of one stream under absolute offsets: the newest ``capacity_bytes`` of what was not released yet.
+"""A buffer of one stream under absolute offsets: its newest bytes that were not released yet.
 
-Offsets count from the first byte the program ever wrote and are never reused. Append, release and read cost what they
-move and nothing else, however much is held; an empty ring holds no buffer.
+Offsets count from the first byte the program ever wrote and are never reused. Append, release and
+read cost what they move and nothing else, however much is held; an empty ring holds no buffer.
 """
 
 from collections import deque
@@ -11,12 +11,13 @@ from typing import Final
 from controller_client.protocol.errors import LocalProtocolError
 from controller_client.protocol.limits import RING_BYTES
 
-# Small enough that a partly released first segment is no burden, large enough that 10 MiB are few of them.
+# Small, so that a first segment that is partly released wastes little memory. Large, so that 10 MiB
+# are few segments.
 _SEGMENT_BYTES: Final = 64 * 1024
 
 
 class OutputRing:
-    """Holds ``[first_offset, next_offset)``; over ``capacity_bytes`` the oldest bytes are dropped."""
+    """The bytes ``[first_offset, next_offset)``; over ``capacity_bytes`` the oldest are dropped."""
 
     def __init__(self, capacity_bytes: int = RING_BYTES) -> None:
         if capacity_bytes <= 0:
@@ -31,21 +32,24 @@ class OutputRing:
 
     @property
     def size_bytes(self) -> int:
-        """How many bytes are held."""
+        """The number of bytes that are held."""
         return self.next_offset - self.first_offset
 
     @property
     def free_bytes(self) -> int:
-        """How many bytes fit before the oldest are dropped."""
+        """The number of bytes that fit before the oldest are dropped."""
         return self.capacity_bytes - self.size_bytes
 
     def append(self, data: bytes) -> tuple[int, int] | None:
-        """Add ``data`` at ``next_offset``. Returns the range ``[from, to)`` that this dropped unreleased, if any."""
+        """Add ``data`` at ``next_offset``.
+
+        Returns the range ``[from, to)`` of unreleased bytes that this dropped, if any.
+        """
         self._digest.update(data)
         old_first, start = self.first_offset, self.next_offset
         end = start + len(data)
         new_first = max(old_first, end - self.capacity_bytes)
-        # Before storing, so that the ring is never over its capacity, not even for a moment.
+        # Old bytes go first, so that the ring never exceeds its capacity, not even for a moment.
         self._drop_before(min(new_first, start))
         if new_first > start:
             data = data[new_first - start :]
@@ -55,9 +59,15 @@ class OutputRing:
         return (old_first, new_first) if new_first > old_first else None
 
     def read(self, offset: int, max_bytes: int) -> bytes:
-        """Up to ``max_bytes`` from ``offset`` on; empty at the end. Raises LocalProtocolError for an offset that is not held."""
+        """Return up to ``max_bytes`` from ``offset`` on; empty at the end.
+
+        Raises LocalProtocolError for an offset that is not held.
+        """
         if not self.first_offset <= offset <= self.next_offset or max_bytes < 0:
-            raise LocalProtocolError(f"cannot read {max_bytes} bytes at {offset} of [{self.first_offset}, {self.next_offset})")
+            raise LocalProtocolError(
+                f"cannot read {max_bytes} bytes at {offset} of [{self.first_offset}, "
+                f"{self.next_offset})"
+            )
         wanted = min(max_bytes, self.next_offset - offset)
         index, skip = divmod(offset - self._origin, _SEGMENT_BYTES)
         pieces: list[memoryview] = []
@@ -69,15 +79,20 @@ class OutputRing:
         return b"".join(pieces)
 
     def release(self, offset: int) -> None:
-        """Everything before ``offset`` is no longer needed; an old offset is ignored. Raises LocalProtocolError past the end."""
+        """Forget everything before ``offset``; an old offset is ignored.
+
+        Raises LocalProtocolError past the end.
+        """
         if offset > self.next_offset:
-            raise LocalProtocolError(f"cannot release up to {offset}: the stream ends at {self.next_offset}")
+            raise LocalProtocolError(
+                f"cannot release up to {offset}: the stream ends at {self.next_offset}"
+            )
         if offset > self.first_offset:
             self._drop_before(offset)
             self.first_offset = offset
 
     def sha256_hex(self) -> str:
-        """Digest of every byte ever appended, held or not."""
+        """Return the SHA-256 of every byte ever appended, held or not."""
         return self._digest.hexdigest()
 
     def _store(self, data: bytes) -> None:

@@ -1,6 +1,7 @@
 """States of a session and the only transitions between them. A terminal state is final.
 
-``PENDING`` is committed on the server; ``SENT`` handed to a connection; ``RUNNING`` the program exists. The rest are ends.
+``PENDING``: committed on the server. ``SENT``: handed to a connection. ``RUNNING``: the program
+exists. All others are final.
 """
 
 from enum import StrEnum
@@ -23,7 +24,7 @@ class SessionState(StrEnum):
 
     @property
     def is_final(self) -> bool:
-        """Nothing follows this state."""
+        """True for an end: no other state follows this one."""
         return not TRANSITIONS[self]
 
 
@@ -43,10 +44,12 @@ TRANSITIONS: dict[SessionState, frozenset[SessionState]] = {
     _S.EXPIRED: frozenset(),
 }
 
-ACTIVE_STATES: frozenset[SessionState] = frozenset(state for state in SessionState if TRANSITIONS[state])
+ACTIVE_STATES: frozenset[SessionState] = frozenset(
+    state for state in SessionState if TRANSITIONS[state]
+)
 
 
 def check_transition(from_state: SessionState, to_state: SessionState) -> None:
-    """Raises IllegalTransition unless the table allows it."""
+    """Raise IllegalTransition unless the table allows the step."""
     if to_state not in TRANSITIONS[from_state]:
         raise IllegalTransition(from_state, to_state)

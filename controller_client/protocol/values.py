@@ -1,11 +1,20 @@
-"""The values that messages carry: names with a closed set, bounded numbers, and the structs that are part of several messages."""
+"""The parts that messages are made of: the envelope, closed sets of names, numbers and structs."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Final, Literal
+from uuid import uuid4
 
 import msgspec
 
+from controller_client.protocol.limits import PROTOCOL_VERSION
+
 Stream = Literal["stdout", "stderr"]
 """``stdout`` also carries everything a PTY shows; ``stderr`` exists in pipe mode only."""
+
+PROVES_READERS: Final = "secret_readers"
+"""Capability of a daemon or a holder: it types a stored secret only to a proven reader."""
+
+TELLS_FOUND: Final = "session_found"
+"""Capability of a daemon: it sends SESSION_FOUND once a holder answers that was silent at HELLO."""
 
 IoMode = Literal["pty", "pipe"]
 OverflowPolicy = Literal["truncate", "block"]
@@ -14,24 +23,52 @@ Evidence = Literal["kernel", "kernel+quiet", "heuristic"]
 LiveState = Literal["running", "awaiting_input"]
 StdinMode = Literal["open", "closed"]
 DirectiveAction = Literal["continue", "terminate", "forget"]
-GapReason = Literal["ring_overflow", "lost", "retention"]
+GapReason = Literal["ring_overflow", "lost", "retention", "restored"]
+"""``restored``: a server lost output that it had, and says so itself. A host says ``lost`` instead,
+which every server knows.
+"""
 ResetReason = Literal["rotated", "truncated", "replaced"]
-"""Why the next bytes of a log are not of the file that was read so far: ``rotated``: that one was read to its end first; ``replaced``: it
-is gone; ``truncated``: it was cut or rewritten."""
+"""Why the next bytes of a log are not of the file that was read so far. ``rotated``: that file was
+read to its end first. ``replaced``: the file is gone. ``truncated``: it was cut or rewritten.
+"""
 FileGapReason = Literal["truncated", "replaced", "hole"]
 EndReason = Literal["exited", "terminated", "timed_out", "lost"]
-"""``exited``: by itself, also by a signal it did not get from us. ``terminated``: a TERMINATE_CMD ended it.
-``timed_out``: its lifetime ran out. ``lost``: its holder or host died."""
+"""``exited``: by itself, also by a signal that we did not send. ``terminated``: a TERMINATE_CMD
+ended it. ``timed_out``: its lifetime ran out. ``lost``: its holder or host died.
+"""
 
-# What is stored fits the columns it is stored in: anything else is a bad frame, wherever it is decoded.
+NOTE_NOTHING_LEFT = "nothing_left"
+"""Note on a lost session: every process that it left is known, and none of them runs any more."""
+NOTE_LEFT_UNKNOWN = "left_unknown"
+"""Note on a program that ended by itself: its host could not look for processes that it left, for
+example because no descriptor was free.
+"""
+
+# The bounds are those of the columns that store the numbers. Anything else is a bad frame, wherever
+# the frame is decoded.
 Count = Annotated[int, msgspec.Meta(ge=0, le=2**62)]
 """An offset, a size or a sequence number."""
 Pid = Annotated[int, msgspec.Meta(ge=0, le=2**31 - 1)]
 ExitCode = Annotated[int, msgspec.Meta(ge=-(2**31), le=2**31 - 1)]
+Seconds = Annotated[float, msgspec.Meta(ge=0, le=2**31)]
+"""A stretch of time, not a date."""
+
+
+def new_id() -> str:
+    """Return a fresh frame id, a UUID."""
+    return str(uuid4())
+
+
+class Message(msgspec.Struct, kw_only=True, frozen=True, tag_field="type"):
+    """The envelope that every message shares; ``messages`` explains its fields."""
+
+    v: int = PROTOCOL_VERSION
+    id: str = msgspec.field(default_factory=new_id)
+    epoch: Count = 0
 
 
 class FilePlace(msgspec.Struct, kw_only=True, frozen=True):
-    """How far a file was read: its identity, a position, and a mark of the bytes before it."""
+    """A position in a file that was read: its identity, and a mark of the bytes before it."""
 
     identity: str
     mark: str
@@ -47,7 +84,7 @@ class StreamOffset(msgspec.Struct, kw_only=True, frozen=True):
 
 
 class StreamPosition(msgspec.Struct, kw_only=True, frozen=True):
-    """What a holder still has of one stream: ``[first_offset, next_offset)``."""
+    """The bytes ``[first_offset, next_offset)`` of a stream that a holder still has."""
 
     stream: Stream
     first_offset: Count
@@ -55,10 +92,12 @@ class StreamPosition(msgspec.Struct, kw_only=True, frozen=True):
 
 
 class TerminalReport(msgspec.Struct, kw_only=True, frozen=True):
-    """The holder's verdict on the program, taken when ``offset`` bytes had been produced and ``input_seq`` inputs applied.
+    """The holder's verdict on the program.
 
-    ``kind`` and ``evidence`` are set exactly when ``state`` is ``awaiting_input``. ``prompt`` is the text left of the cursor;
-    ``detail`` says what the program does, such as ``sleep[12] clock_nanosleep``.
+    It was taken when ``offset`` bytes had been produced and ``input_seq`` inputs applied. ``kind``
+    and ``evidence`` are set exactly when ``state`` is ``awaiting_input``. ``prompt`` is the text
+    left of the cursor; ``detail`` says what the program does, such as ``sleep[12]
+    clock_nanosleep``.
     """
 
     state: LiveState
@@ -70,6 +109,23 @@ class TerminalReport(msgspec.Struct, kw_only=True, frozen=True):
     detail: str = ""
 
 
+class LifetimeReport(msgspec.Struct, kw_only=True, frozen=True):
+    """The clock of a session's lifetime, as its holder measures it.
+
+    ``left_seconds`` is the rest of the lifetime. While ``is_paused``, ``pause_left_seconds`` is the
+    longest time until the clock runs on. Otherwise it is the time that pauses may still take.
+    """
+
+    left_seconds: Seconds
+    is_paused: bool = False
+    pause_left_seconds: Seconds = 0.0
+
+    @property
+    def longest_seconds(self) -> float:
+        """Seconds until the lifetime is over if no other message changes its clock."""
+        return self.left_seconds + (self.pause_left_seconds if self.is_paused else 0.0)
+
+
 class SessionSummary(msgspec.Struct, kw_only=True, frozen=True):
     """One session as its host knows it, in HELLO."""
 
@@ -78,14 +134,20 @@ class SessionSummary(msgspec.Struct, kw_only=True, frozen=True):
     streams: list[StreamPosition]
     input_seq: Count
     pid: Pid | None = None
+    lifetime: LifetimeReport | None = None
 
 
 class SessionDirective(msgspec.Struct, kw_only=True, frozen=True):
-    """What the controller is to do with a session it named in HELLO; ``expected`` is what the server has committed."""
+    """The server's decision on a session that the controller named in HELLO.
+
+    ``expected`` is the output that the server has committed. ``is_awaited``: the holder was silent,
+    so no input is sent until SESSION_FOUND says how many inputs were applied.
+    """
 
     session_id: str
     action: DirectiveAction
     expected: list[StreamOffset] = []
+    is_awaited: bool = False
 
 
 class StreamFinal(msgspec.Struct, kw_only=True, frozen=True):
@@ -97,7 +159,10 @@ class StreamFinal(msgspec.Struct, kw_only=True, frozen=True):
 
 
 class Failure(msgspec.Struct, kw_only=True, frozen=True):
-    """A typed refusal: stable ``code``, text for people, and the errno name where the kernel said no."""
+    """A typed refusal: a stable ``code`` and a text for people.
+
+    ``errno_name`` is set if the kernel refused, such as ``ENOENT``.
+    """
 
     code: str
     message: str
@@ -105,10 +170,11 @@ class Failure(msgspec.Struct, kw_only=True, frozen=True):
 
 
 class ResourceLimits(msgspec.Struct, kw_only=True, frozen=True, omit_defaults=True):
-    """What a session may use on its host; None leaves it to the host. A core file is never written.
+    """Limits on the resources of a session; None leaves a limit to the host.
 
-    ``processes`` and ``memory_bytes`` are of the session as a whole where the daemon owns a control group, else of the
-    user's processes and of each process; ``file_size_bytes`` is of each file written, ``open_files`` of each process.
+    ``processes`` and ``memory_bytes`` are of the session as a whole where the daemon owns a control
+    group, else of the user's processes and of each process. ``file_size_bytes`` is of each file
+    written, ``open_files`` of each process. A core file is never written.
     """
 
     processes: Count | None = None
@@ -118,10 +184,11 @@ class ResourceLimits(msgspec.Struct, kw_only=True, frozen=True, omit_defaults=Tr
 
 
 class ProjectRules(msgspec.Struct, kw_only=True, frozen=True, omit_defaults=True):
-    """What the project allows; the host applies it beside its own policy. None: anything.
+    """The rules of the project for a start; the host applies them beside its own policy.
 
-    Entries of ``commands`` are those of ``controller_client.command_policy``; ``directories`` are where a program may be started. Output
-    that the server has not committed after ``strict_seconds`` ends its program; None: it waits for as long as it takes.
+    None allows anything. ``commands`` has entries as in ``controller_client.command_policy``. A
+    program may be started in ``directories`` only. If the server has not committed output after
+    ``strict_seconds``, the host ends the program; with None the program waits as long as it takes.
     """
 
     commands: list[str] | None = None
@@ -130,11 +197,11 @@ class ProjectRules(msgspec.Struct, kw_only=True, frozen=True, omit_defaults=True
 
 
 class Admission(msgspec.Struct, kw_only=True, frozen=True, omit_defaults=True):
-    """*Host only.* What the host's policy made of a start, for its holder.
+    """*Host only.* The decision of the host's policy on a start, for its holder.
 
-    ``program`` is the file to execute with the start's ``argv``. The working directory has to be in one of each list of ``roots``.
-    ``takes_lines``: the program is a shell, so what is typed is checked as command lines. ``keeps_user``: nothing that
-    it runs becomes another user.
+    ``program`` is the file to execute with the start's ``argv``. The working directory has to be in
+    one of each list of ``roots``. ``takes_lines``: the program is a shell, so typed input is
+    checked as command lines. ``keeps_user``: no process of the session may become another user.
     """
 
     program: str | None = None

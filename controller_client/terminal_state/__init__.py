@@ -1,5 +1,7 @@
-"""How the holder knows that a program waits for input: the kernel is asked, text is only a tie-breaker."""
+"""The decision whether a program waits for input: the kernel is asked, text only breaks ties."""
 
-from controller_client.terminal_state.watcher import RUNNING, TerminalWatcher, Verdict
+from controller_client.terminal_state.decision import RUNNING, Verdict
+from controller_client.terminal_state.kernel.outsiders import pipe_holders
+from controller_client.terminal_state.watcher import TerminalWatcher
 
-__all__ = ["RUNNING", "TerminalWatcher", "Verdict"]
+__all__ = ["RUNNING", "TerminalWatcher", "Verdict", "pipe_holders"]

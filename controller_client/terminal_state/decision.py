@@ -1,23 +1,31 @@
-"""From a snapshot to an answer: who counts as waiting, how long that must have held, and what kind of input it wants.
+"""The verdict on a program, and the requirement for it: which task waits, and after what silence.
 
-Pure: no clock, no kernel.
+Pure: this module reads no clock and asks no kernel.
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Final, NamedTuple
 
-from controller_client.protocol.messages import Evidence
-from controller_client.terminal_state.probe import Snapshot
-from controller_client.terminal_state.prompt_text import Likeness
-from controller_client.terminal_state.waiter import How, Waiter
+from controller_client.protocol.messages import Evidence, LiveState, PromptKind
+from controller_client.terminal_state.kernel.probe import Snapshot
+from controller_client.terminal_state.kernel.waiter import How, Waiter
+from controller_client.terminal_state.prompt.kind import SHELLS
+from controller_client.terminal_state.prompt.text import Likeness
 
 OUTSIDER_SETTLE_SECONDS: Final = 0.008
-"""A reader outside the tree has no counters to prove that it slept."""
+"""For a reader outside the tree, which has no counters to prove that it slept."""
 OPAQUE_RELAY_SETTLE_SECONDS: Final = 0.02
-"""A relay that may not be inspected may have output of the program under way."""
+"""For a relay that may not be inspected: it may still have output of the program to pass on."""
 PATIENT_SECONDS: Final = 1.0
 PATIENT_SETTLE_SECONDS: Final = 0.02
-"""An editor or a monitor that sleeps on the keyboard alone, for a second or more at a time, does nothing else until then."""
+"""For an editor or a monitor that sleeps on the keyboard alone for PATIENT_SECONDS or more at a
+time: it does nothing else until then.
+"""
+OUTLAST_SECONDS: Final = 0.1
+"""The silence beyond the end of a short timeout that shows that the wait was taken up again."""
+# The silence at a prompt if the task also waits for other things, and if the program is out of
+# reach. At any other text the silence is longer.
 SHARED_SETTLE_SECONDS: Final = 0.25
 GUESS_SETTLE_SECONDS: Final = 0.3
 TEXT_SETTLE_SECONDS: Final = 1.5
@@ -25,43 +33,89 @@ ESCAPE_SETTLE_SECONDS: Final = 1.2
 """Programs hold a lone ESC for up to a second, as it may be the start of a key's sequence."""
 
 
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """The answer of a look: the program runs, or it waits for input.
+
+    ``kind`` and ``evidence`` are set exactly when it waits. ``prompt`` is the text left of the
+    cursor, ``detail`` a text for people.
+    """
+
+    state: LiveState
+    kind: PromptKind | None = None
+    evidence: Evidence | None = None
+    prompt: str = ""
+    detail: str = ""
+
+    @property
+    def is_waiting(self) -> bool:
+        """True if the program waits for input."""
+        return self.state == "awaiting_input"
+
+
+RUNNING: Final = Verdict("running")
+
+ClaimKey = tuple[How, int, int, bool]
+"""The way of waiting, the pid, the thread (0 for none), and whether the wait has a timeout."""
+
+
 class Requirement(NamedTuple):
-    """A claim that may be made once it has held for ``settle_seconds`` (zero: now, if the snapshot still holds)."""
+    """A claim that may be made once it has held for ``settle_seconds``.
+
+    With zero seconds the claim may be made now, if the snapshot still holds.
+    """
 
     waiter: Waiter
     evidence: Evidence
     settle_seconds: float
     by_silence: bool = False
-    """Only silence counts, not for how long the waiter was seen: waking it moves its counter."""
+    """Only the silence counts, not how long the waiter was seen: waking it changes its counter."""
 
     @property
-    def key(self) -> tuple[How, int, int, bool]:
-        """Two requirements with equal keys are one claim, ripening."""
+    def key(self) -> ClaimKey:
+        """A key that is equal for two looks if their requirements are one and the same claim."""
         waiter = self.waiter
         return waiter.how, waiter.pid, waiter.task.tid if waiter.task else 0, waiter.is_timed
 
 
 class Context(NamedTuple):
-    """What the snapshot does not know. ``likeness`` is of the text printed since the last input that completed a line."""
+    """Facts for a decision that come from input and output, not from the snapshot.
+
+    ``likeness`` judges the text printed since the last input that completed a line.
+    """
 
     likeness: Callable[[], Likeness]
     is_after_escape: bool
     is_editing: bool = False
-    """A line editor has asked for pasted text to be marked, and printed something since the last input."""
+    """A line editor switched bracketed paste on, and has printed something since the last input."""
 
 
 def requirement(snapshot: Snapshot, context: Context) -> Requirement | None:
-    """What it takes to say that the program waits; None when it does not, or when that cannot be known yet."""
+    """Return the requirement for a claim that the program waits.
+
+    None if the program does not wait, or if that cannot be known yet.
+    """
     if snapshot.has_unread or snapshot.is_relaying:
         return None
-    waiter = min(snapshot.waiters, key=lambda candidate: (candidate.how, candidate.is_timed), default=None)
+    waiter = min(
+        snapshot.waiters, key=lambda candidate: (candidate.how, candidate.is_timed), default=None
+    )
     if waiter is None:
         return _guess(snapshot, context) if snapshot.is_unreachable else None
     if snapshot.inner_device and not snapshot.is_asleep:
         return None
-    if waiter.how >= How.WOKEN or (waiter.is_loop and snapshot.has_workers):
+    if waiter.how >= How.WOKEN or _may_go_on(snapshot, waiter):
         return _shared(snapshot, context, waiter)
     return _own(snapshot, context, waiter)
+
+
+def _may_go_on(snapshot: Snapshot, waiter: Waiter) -> bool:
+    """Return whether something that works elsewhere may end the wait without any input.
+
+    A shell does not wait for its jobs: it reports the end of one and goes on waiting.
+    """
+    has_child = waiter.has_job_at_work and waiter.comm not in SHELLS
+    return waiter.has_detached_child or has_child or (waiter.is_loop and snapshot.has_workers)
 
 
 def _own(snapshot: Snapshot, context: Context, waiter: Waiter) -> Requirement:
@@ -73,13 +127,35 @@ def _own(snapshot: Snapshot, context: Context, waiter: Waiter) -> Requirement:
         settle = max(settle, OPAQUE_RELAY_SETTLE_SECONDS)
     if is_timed or snapshot.is_busy:
         evidence = "kernel+quiet"
-        is_patient = (waiter.timeout_seconds or 0.0) >= PATIENT_SECONDS and not is_polling and not snapshot.is_busy
+        is_patient = (
+            (waiter.timeout_seconds or 0.0) >= PATIENT_SECONDS
+            and not is_polling
+            and not snapshot.is_busy
+        )
         settle = max(settle, PATIENT_SETTLE_SECONDS if is_patient else SHARED_SETTLE_SECONDS)
-    # Whoever holds the ESC back sleeps with a short timeout, until it counts as a key of its own.
-    is_impatient = is_polling or (waiter.timeout_seconds is not None and waiter.timeout_seconds <= ESCAPE_SETTLE_SECONDS)
+        if not is_patient:
+            settle = max(settle, _timeout_to_outlast(snapshot, context, waiter))
+    # A program that holds the ESC back sleeps with a short timeout. After that the ESC counts as a
+    # key of its own.
+    is_impatient = is_polling or (
+        waiter.timeout_seconds is not None and waiter.timeout_seconds <= ESCAPE_SETTLE_SECONDS
+    )
     if context.is_after_escape and is_impatient:
         settle = max(settle, ESCAPE_SETTLE_SECONDS)
     return Requirement(waiter, evidence, settle)
+
+
+def _timeout_to_outlast(snapshot: Snapshot, context: Context, waiter: Waiter) -> float:
+    """Return the silence after which a wait with a short timeout was taken up again; or 0.
+
+    A program may look at the keyboard for a moment on its way to something else: a line editor
+    shows the matching bracket, a relay lets its last bytes pass. At a prompt it is not on its way.
+    """
+    timeout = waiter.timeout_seconds or 0.0
+    if timeout <= SHARED_SETTLE_SECONDS or timeout >= PATIENT_SECONDS:
+        return 0.0
+    is_prompt = _likeness(snapshot, context) is Likeness.PROMPT
+    return 0.0 if is_prompt else timeout + OUTLAST_SECONDS
 
 
 def _shared(snapshot: Snapshot, context: Context, waiter: Waiter) -> Requirement | None:
@@ -92,11 +168,17 @@ def _shared(snapshot: Snapshot, context: Context, waiter: Waiter) -> Requirement
         settle = PATIENT_SETTLE_SECONDS
     if context.is_after_escape:
         settle = max(settle, ESCAPE_SETTLE_SECONDS)
-    return Requirement(waiter, "kernel+quiet" if is_prompt else "heuristic", settle, by_silence=waiter.how is How.WOKEN)
+    return Requirement(
+        waiter,
+        "kernel+quiet" if is_prompt else "heuristic",
+        settle,
+        by_silence=waiter.how is How.WOKEN,
+    )
 
 
 def _is_left_alone(snapshot: Snapshot, context: Context, waiter: Waiter) -> bool:
-    """Whether nothing but a timer can keep an event loop from its prompt: one that is far off, or that a line editor lives with."""
+    # True if only a timer can still set this event loop to work, and the timer is far off, or
+    # belongs to a line editor, which waits for input all the same.
     is_alone = waiter.is_loop and not waiter.is_shared and not snapshot.has_workers
     return is_alone and (context.is_editing or (waiter.timeout_seconds or 0.0) >= PATIENT_SECONDS)
 

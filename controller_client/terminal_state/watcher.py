@@ -1,140 +1,200 @@
-"""The watcher of one session: fed with output and input, asked now and then what the program does."""
+"""The watcher of one session, which decides whether a program on a terminal waits for input.
+
+Theory of operation
+-------------------
+
+Whoever owns the terminal's master side tells the watcher of every output, input and resize, and
+calls :meth:`TerminalWatcher.look` when the delay is over that the last look returned. The watcher
+has no thread and no timer of its own.
+
+A look takes a *snapshot*: which tasks of the program's process tree sleep, and in which system
+calls. A task that sleeps in a read of this terminal is evidence from the kernel; text that looks
+like a prompt is only used where the kernel cannot be asked. ``decision.requirement`` turns the
+snapshot and the text into a *requirement*: the waiter, the evidence, and how long the program
+must have been silent. "Awaiting input" is claimed only if all of these hold, and they are checked
+in this order:
+
+1. The output has paused. In a flood nothing is looked at (``look``).
+2. The input has been read, and the waiter has run since it was written. Otherwise a reader would
+   count that still sleeps from before the input (``_has_run_since_input``, ``InputReach``).
+3. The snapshot meets a requirement, and has met the same one for as long as it asks for
+   (``_ripens_in``).
+4. The master is empty. Output that is still on its way belongs to the answer (``_confirm``).
+5. The tasks of the snapshot have not run since it was taken: the evidence outlived the check.
+
+A claim stands until something happens: output, input or a resize. Each of them makes the program
+"running" again and takes the looks back to short delays. While nothing happens, a
+claim stands as long as its waiter has not run, whatever background jobs do (``_is_claimed``).
+
+Looks are cheap when nothing has moved. A snapshot is used again while no task of it has run
+(``_current_snapshot``), and the delays between looks grow with the silence (``BackOff``). Two
+kinds of look are expensive and therefore rare:
+
+* Readers outside the process tree are searched for among all processes, at most once a second and
+  less often as the silence grows (``_search``).
+* Some tasks may not be inspected, such as those of another user. To find out whether they wait,
+  every task that is blocked on the terminal is woken. A task that has run by the next look was
+  blocked on it (``_wake_if_due``).
+
+Processes come and go while ``/proc`` is read. The errors of that (``VANISHED``) void the look, and
+the next look follows soon: a verdict never rests on half a snapshot.
+"""
 
 import math
 import os
 import re
-import struct
 import time
 from collections.abc import Callable
-from contextlib import suppress
-from dataclasses import dataclass
-from typing import Final, Literal
+from dataclasses import replace
+from typing import Final
 
 from controller_client.protocol.limits import MAX_DETAIL_CHARS, MAX_PROMPT_CHARS
-from controller_client.protocol.messages import Evidence, PromptKind
 from controller_client.terminal_state.back_off import BackOff
-from controller_client.terminal_state.decision import Context, Requirement, requirement
-from controller_client.terminal_state.output_modes import OutputModes
-from controller_client.terminal_state.outsiders import holders_of
-from controller_client.terminal_state.probe import Options, Snapshot, TerminalProbe
-from controller_client.terminal_state.process_table import Counters
-from controller_client.terminal_state.prompt_kind import prompt_kind
-from controller_client.terminal_state.prompt_text import Likeness, likeness
-from controller_client.terminal_state.terminal_device import Flags, read_flags
-from controller_client.terminal_state.waiter import activity_of
+from controller_client.terminal_state.decision import (
+    RUNNING,
+    ClaimKey,
+    Context,
+    Requirement,
+    Verdict,
+    requirement,
+)
+from controller_client.terminal_state.input_reach import InputReach
+from controller_client.terminal_state.kernel.outsiders import holders_of
+from controller_client.terminal_state.kernel.probe import Options, Snapshot, TerminalProbe
+from controller_client.terminal_state.kernel.proc_file import VANISHED
+from controller_client.terminal_state.kernel.process_table import Counters
+from controller_client.terminal_state.kernel.reader import Reader, find_reader, others_may_read
+from controller_client.terminal_state.kernel.terminal_device import Flags, read_flags
+from controller_client.terminal_state.kernel.waiter import activity_of
+from controller_client.terminal_state.prompt.kind import prompt_kind
+from controller_client.terminal_state.prompt.line_echo import LineEcho
+from controller_client.terminal_state.prompt.output_modes import OutputModes
+from controller_client.terminal_state.prompt.text import Likeness, likeness
 
-NOT_WOKEN_SECONDS: Final = 0.15
-"""How long an input may go without anybody running before it counts as one that wakes nobody (an ignored ctrl-c)."""
 RETRY_SECONDS: Final = 0.003
 WAKE_AFTER_SECONDS: Final = 0.15
 SEARCH_AFTER_SECONDS: Final = 0.2
 DETAIL_AFTER_SECONDS: Final = 0.02
 CLOCK_SECONDS: Final = 1e-6
-"""What is left of a delay below this is rounding."""
+"""A shorter rest of a delay is a rounding error."""
 
 _ENDS_LINE: Final = re.compile(rb"[\r\n\x03\x04\x1a\x1c]")
-# What reading /proc can raise while the processes read about come and go.
-_VANISHED: Final = (OSError, ValueError, IndexError, struct.error, OverflowError)
-
-
-@dataclass(frozen=True, slots=True)
-class Verdict:
-    """What the program does. ``kind`` and ``evidence`` are set exactly when it waits for input."""
-
-    state: Literal["running", "awaiting_input"]
-    kind: PromptKind | None = None
-    evidence: Evidence | None = None
-    prompt: str = ""
-    detail: str = ""
-
-    @property
-    def is_waiting(self) -> bool:
-        """Whether the program waits for input."""
-        return self.state == "awaiting_input"
-
-
-RUNNING: Final = Verdict("running")
 
 
 class TerminalWatcher:
-    """Decides whether the program behind a PTY waits for input. Single-threaded; never blocks, never raises from ``look``."""
+    """The decision whether the program behind a PTY waits for input.
 
-    def __init__(self, master_fd: int, leader_pid: int, *, clock: Callable[[], float] = time.monotonic) -> None:
+    Single-threaded. ``look`` never blocks and never raises.
+    """
+
+    def __init__(
+        self, master_fd: int, leader_pid: int, *, clock: Callable[[], float] = time.monotonic
+    ) -> None:
         self._master = master_fd
         self._clock = clock
         self._probe = TerminalProbe(master_fd, leader_pid)
         self._modes = OutputModes()
+        self._echo = LineEcho()
         self._back_off = BackOff()
+        self._reach = InputReach()
+        # The time of the last event (output, input or resize), and of the last input.
         self._changed_at = clock()
-        self._input_at = self._sent_at = -math.inf
-        self._sent: Counters | None = None
+        self._input_at = -math.inf
         self._is_after_escape = False
+        # The last snapshot; None after an event, or if it turned out to be void.
         self._snapshot: Snapshot | None = None
-        self._claim: tuple[object, float] | None = None
-        self._claimed: tuple[object, bytes] | None = None
+        # The requirement that the last look met, and the time since when all looks have met it.
+        self._ripening: ClaimKey | None = None
+        self._ripening_since = 0.0
+        # The last verdict, and the claim behind it with the run counter of its waiter.
         self._standing = RUNNING
+        self._claimed: tuple[ClaimKey, bytes] | None = None
+        # Readers outside the tree, by the last search.
         self._outsiders: list[int] = []
+        # Counters from right before the sleepers were woken, until a look has used them.
         self._woken: Counters | None = None
         self._next_wake = self._next_search = 0.0
 
-    # ---- what happens --------------------------------------------------------------------------------------------------
+    # ---- events ----------------------------------------------------------------------------------
 
     def on_output(self, data: bytes) -> bytes:
-        """Take output; the bytes to type in answer to the terminal queries in it, each answered once."""
+        """Take output, and return the bytes to type in answer to the terminal queries in it.
+
+        Each query is answered once.
+        """
         self._back_off.on_output()
         self._happened()
+        self._echo.on_output(data)
         return self._modes.feed(data)
 
     def before_input(self, data: bytes) -> None:
-        """To be called right before ``data`` is written to the master: remembers who had run until then."""
-        self._back_off.on_input()
-        self._happened()
-        self._input_at = self._sent_at = self._changed_at
+        """To be called right before ``data`` is written to the master."""
+        flags = self._flags()
+        is_raw = flags is not None and not flags.is_canonical
+        ends_line = _ENDS_LINE.search(data) is not None
+        self._before_event(wakes_readers=flags is None or is_raw or ends_line)
+        self._input_at = self._changed_at
         self._is_after_escape = data.endswith(b"\x1b")
-        self._sent = None
-        try:
-            if _ENDS_LINE.search(data) or not read_flags(self._master).is_canonical:
-                self._sent = self._probe.table.read_counters()
-        except _VANISHED:
-            pass
-        if _ENDS_LINE.search(data):
+        self._echo.before_input(data if is_raw else b"")
+        if ends_line:
             self._modes.forget_text()
 
     def before_resize(self) -> None:
-        """To be called right before the size changes: a program that draws has run, and drawn again, before it counts as waiting."""
+        """To be called right before the size changes.
+
+        A program that draws has to run, and to draw again, before it counts as waiting.
+        """
+        self._before_event(wakes_readers=True)
+
+    def _before_event(self, *, wakes_readers: bool) -> None:
         self._back_off.on_input()
         self._happened()
-        self._sent_at = self._changed_at
-        self._sent = None
-        with suppress(*_VANISHED):
-            self._sent = self._probe.table.read_counters()
+        self._reach.before_event(self._changed_at, self._probe.table, wakes_readers=wakes_readers)
 
     def reset(self) -> None:
-        """Back to the quick end of the back-off."""
+        """Go back to the shortest delay between looks."""
         self._back_off.reset()
 
     def _happened(self) -> None:
         self._changed_at = self._clock()
-        self._snapshot = self._claim = self._woken = None
+        self._snapshot = self._ripening = self._woken = None
         self._standing = RUNNING
         self._next_wake = self._next_search = 0.0
 
-    # ---- what is asked -------------------------------------------------------------------------------------------------
+    # ---- questions -------------------------------------------------------------------------------
 
     @property
     def application_cursor(self) -> bool:
-        """Whether cursor keys are to be sent in their application form."""
+        """True if cursor keys are to be sent in their application form."""
         return self._modes.is_application_cursor
 
     def is_canonical(self) -> bool:
-        """Whether the terminal takes whole lines now."""
+        """Return whether the terminal takes whole lines now."""
         flags = self._flags()
         return flags is not None and flags.is_canonical
 
-    def is_asking_for_secret(self) -> bool:
-        """Whether the terminal, or the one behind a relay, takes a line without showing it now."""
-        flags = self._flags()
-        return (flags is not None and flags.is_secret) or self._standing.kind == "secret"
+    def reader(self) -> Reader | None:
+        """Return the reader that would get input now; None if no process is proven to wait.
+
+        This is a look of its own, whatever was claimed before.
+        """
+        self._snapshot = None
+        reader = find_reader(self._probe, self._master)
+        if reader is not None and reader.is_relayed and not self._has_question():
+            return replace(reader, is_hidden=False)
+        return reader
+
+    def _has_question(self) -> bool:
+        # Relays such as ``unbuffer -p`` hide input from the start. Without a question on the line
+        # of the cursor, hidden input is no sign of a secret.
+        return bool(self._modes.line.strip())
+
+    def is_read_by_others(self, pid: int) -> bool:
+        """Return whether a process other than ``pid`` may wait for the terminal.
+
+        To be called right after ``reader``. Raises OSError if that cannot be found out.
+        """
+        return others_may_read(self._probe, pid)
 
     def _flags(self) -> Flags | None:
         try:
@@ -146,12 +206,13 @@ class TerminalWatcher:
         """Release every descriptor; the master stays the caller's."""
         self._probe.close()
 
-    # ---- the look ------------------------------------------------------------------------------------------------------
+    # ---- the look --------------------------------------------------------------------------------
 
     def look(self, drain: Callable[[], bool]) -> tuple[Verdict, float | None]:
-        """The verdict now, and in how many seconds to look again unless something happens first.
+        """Return the verdict now, and the seconds until the next look if no event comes first.
 
-        ``drain`` reads the master until it is empty, feeds ``on_output``, and says whether anything came.
+        ``drain`` reads the master until it is empty, feeds ``on_output``, and returns whether any
+        output came.
         """
         now = self._clock()
         quiet = now - self._changed_at
@@ -160,15 +221,19 @@ class TerminalWatcher:
             return RUNNING, pause - quiet
         try:
             return self._look(drain, now, quiet)
-        except _VANISHED:
-            self._snapshot = self._claim = None
+        except VANISHED:
+            self._snapshot = self._ripening = None
             self._standing = RUNNING
             return RUNNING, max(RETRY_SECONDS, self._back_off.next_delay(quiet, is_waiting=False))
 
-    def _look(self, drain: Callable[[], bool], now: float, quiet: float) -> tuple[Verdict, float | None]:
+    def _look(
+        self, drain: Callable[[], bool], now: float, quiet: float
+    ) -> tuple[Verdict, float | None]:
         snapshot = self._current_snapshot(now, quiet)
         context = Context(self._likeness, self._is_after_escape, self._is_editing())
-        needed = requirement(snapshot, context) if self._has_run_since_input(snapshot, now) else None
+        needed = (
+            requirement(snapshot, context) if self._has_run_since_input(snapshot, now) else None
+        )
         ripens_in = self._ripens_in(needed, now, quiet)
         if needed is not None and self._is_claimed(needed):
             return self._standing, self._back_off.next_delay(quiet, is_waiting=True)
@@ -182,8 +247,10 @@ class TerminalWatcher:
         self._standing = self._running(snapshot, quiet)
         return self._standing, delay
 
-    def _confirm(self, snapshot: Snapshot, needed: Requirement, drain: Callable[[], bool], quiet: float) -> tuple[Verdict, float | None]:
-        """The last two conditions of a claim: nothing of the answer is still on its way, and the evidence outlived the check."""
+    def _confirm(
+        self, snapshot: Snapshot, needed: Requirement, drain: Callable[[], bool], quiet: float
+    ) -> tuple[Verdict, float | None]:
+        """Check the last two conditions of a claim: empty master, tasks that have not run."""
         if drain():
             return RUNNING, self._back_off.pause_after_output()
         if not snapshot.still_holds():
@@ -196,23 +263,27 @@ class TerminalWatcher:
         return self._standing, self._back_off.next_delay(quiet, is_waiting=True)
 
     def _is_claimed(self, needed: Requirement) -> bool:
-        """Whether this is what was claimed already: then it stands, whatever a background job does meanwhile."""
+        # An equal claim stands, whatever a background job does meanwhile.
         return self._standing.is_waiting and self._claimed == (needed.key, needed.waiter.counter)
 
     def _current_snapshot(self, now: float, quiet: float) -> Snapshot:
-        """The last snapshot while nobody ran since, else a new one."""
+        """Return the last snapshot while no task has run since, else a new one."""
         last = self._snapshot
-        is_unmoved = last is not None and self._probe.is_unmoved()
-        is_slow_due = last is not None and not last.waiters and self._search(now, quiet)
-        if last is not None and last.is_settled and is_unmoved and not is_slow_due and self._woken is None:
-            return self._wake_if_due(last, now, quiet)
+        if last is not None:
+            is_unmoved = self._probe.is_unmoved()
+            has_outsiders = not last.waiters and self._search(now, quiet)
+            if last.is_settled and is_unmoved and not has_outsiders and self._woken is None:
+                return self._wake_if_due(last, now, quiet)
         options = Options(self._outsiders, self._woken)
         self._woken = None
         self._snapshot = self._probe.look(options, is_hasty=quiet < DETAIL_AFTER_SECONDS)
         return self._snapshot
 
     def _search(self, now: float, quiet: float) -> bool:
-        """Look for readers outside the tree, seldom, and more seldom as time goes by; whether there are any."""
+        """Look for readers outside the tree if that is due, and return whether there are any.
+
+        The search gets rarer as the silence grows.
+        """
         if quiet <= SEARCH_AFTER_SECONDS or now < self._next_search or self._probe.identity is None:
             return False
         self._next_search = now + max(1.0, quiet)
@@ -221,7 +292,10 @@ class TerminalWatcher:
         return bool(self._outsiders)
 
     def _wake_if_due(self, last: Snapshot, now: float, quiet: float) -> Snapshot:
-        """Wake who sleeps on the terminal, while nobody ran: then whoever has run by the next look sleeps on it."""
+        """Wake every task blocked on the terminal, if that is due; return the last snapshot.
+
+        A task that has run by the next look was blocked on the terminal.
+        """
         is_due = quiet > WAKE_AFTER_SECONDS and now >= self._next_wake
         if is_due and last.blind and not last.waiters and not last.is_unreachable:
             self._next_wake = now + max(0.25, quiet / 4)
@@ -232,36 +306,53 @@ class TerminalWatcher:
         return self._changed_at > self._input_at
 
     def _is_editing(self) -> bool:
-        return self._has_answer() and self._modes.is_bracketed_paste and not self._modes.is_alternate_screen
+        return (
+            self._has_answer()
+            and self._modes.is_bracketed_paste
+            and not self._modes.is_alternate_screen
+        )
 
     def _likeness(self) -> Likeness:
         modes = self._modes
-        return Likeness.PROMPT if self._has_answer() and modes.is_input_screen else likeness(modes.line)
+        return (
+            Likeness.PROMPT
+            if self._has_answer() and modes.is_input_screen
+            else likeness(modes.line)
+        )
 
     def _has_run_since_input(self, snapshot: Snapshot, now: float) -> bool:
-        """Whether the input has reached the waiter; without this a reader still asleep from before it would count."""
-        sent = self._sent
-        if sent is None or now - self._sent_at >= NOT_WOKEN_SECONDS:
-            return True
-        return any(sent.get(task.tid) != task.counter for task in snapshot.concerned)
+        return self._reach.has_reached(snapshot.concerned, now)
 
     def _ripens_in(self, needed: Requirement | None, now: float, quiet: float) -> float:
+        """Return the seconds until the requirement is met; zero if now, or if there is none."""
         if needed is None:
-            self._claim = None
+            self._ripening = None
             return 0.0
-        if self._claim is None or self._claim[0] != needed.key:
-            self._claim = (needed.key, now)
-        held = quiet if needed.by_silence else min(quiet, now - self._claim[1])
+        if self._ripening != needed.key:
+            self._ripening, self._ripening_since = needed.key, now
+        held = quiet if needed.by_silence else min(quiet, now - self._ripening_since)
         left = needed.settle_seconds - held
         return left if needed.settle_seconds and left > CLOCK_SECONDS else 0.0
 
-    # ---- words ---------------------------------------------------------------------------------------------------------
+    # ---- verdicts --------------------------------------------------------------------------------
 
     def _awaiting(self, snapshot: Snapshot, needed: Requirement) -> Verdict:
         waiter = needed.waiter
-        kind = prompt_kind(snapshot.flags, self._modes, waiter.comm, waiter.pid)
+        asked = self._modes.line
+        flags = snapshot.flags
+        if flags is not None and snapshot.inner_device and not self._has_question():
+            flags = flags._replace(is_echoing=True)
+        kind = prompt_kind(
+            flags,
+            self._modes,
+            waiter.comm,
+            waiter.pid,
+            is_echoed=self._echo.is_echoed(waiter.pid, asked),
+        )
+        self._echo.on_claim(waiter.pid, asked)
         if kind in {"line", "shell"}:
-            self._modes.forget_drawing()
+            # The program that drew has ended, or asks for lines now.
+            self._modes.is_drawn = False
         detail = waiter.describe()
         if snapshot.inner_device:
             detail += f" on inner pts/{os.minor(snapshot.inner_device)}"
@@ -273,9 +364,12 @@ class TerminalWatcher:
     def _running(self, snapshot: Snapshot, quiet: float) -> Verdict:
         if quiet < DETAIL_AFTER_SECONDS:
             return RUNNING
-        if self._standing.detail and snapshot is self._snapshot and not self._standing.is_waiting and self._probe.is_unmoved():
-            return self._standing
-        foreground = [process for process in self._probe.table.processes if process.pgrp == os.tcgetpgrp(self._master)]
+        standing = self._standing
+        is_current = snapshot is self._snapshot and not standing.is_waiting
+        if standing.detail and is_current and self._probe.is_unmoved():
+            return standing
+        pgrp = os.tcgetpgrp(self._master)
+        foreground = [process for process in self._probe.table.processes if process.pgrp == pgrp]
         activities = [activity_of(process) for process in foreground[:4]]
         if snapshot.has_unread:
             activities.insert(0, "input not read yet")

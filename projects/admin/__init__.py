@@ -11,6 +11,7 @@ from projects.admin.projects import ProjectAdmin
 from projects.admin.secrets import SecretAdmin
 from projects.admin.sessions import CommandSessionAdmin
 from projects.admin.tokens import ApiTokenAdmin
+from projects.admin.users import OwnGroupAdmin, OwnUserAdmin
 
 __all__ = [
     "ApiTokenAdmin",
@@ -20,6 +21,8 @@ __all__ = [
     "ControllerCredentialAdmin",
     "EnrolmentCodeAdmin",
     "MonitorAdmin",
+    "OwnGroupAdmin",
+    "OwnUserAdmin",
     "ProjectAdmin",
     "SecretAdmin",
 ]

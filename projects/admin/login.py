@@ -1,55 +1,171 @@
-"""Logging in: passwords can be guessed, so wrong ones are counted per user and address, and both outcomes are audited."""
+"""The login of the admin and its page for a new password, with a limit of attempts.
 
+Each attempt is counted before its password is looked at, and audited whatever its outcome.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from django.contrib import admin
-from django.contrib.admin.forms import AdminAuthenticationForm
+from django.contrib.admin.forms import AdminAuthenticationForm, AdminPasswordChangeForm
 from django.contrib.auth import get_user_model
+from django.contrib.auth.views import PasswordChangeView
 from django.core.exceptions import ValidationError
+from django.db import transaction
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 from django.template.response import TemplateResponse
+from django.urls import reverse_lazy
 
-from projects.account_errors import RateLimited
-from projects.audit_log import audit
+from projects.accounts.client_address import network_of, peer_of_request
+from projects.accounts.errors import RateLimited
+from projects.accounts.rate_limits import rate_give_back, rate_take
+from projects.audit.log import audit
 from projects.conf import conf
-from projects.peers import peer_of_request
-from projects.rate_limits import rate_check, rate_take
 
 _FAILURES = "failed logins"
+# Once a name is guessed at from many addresses, each address has only this part of the rate. That
+# slows guessing down and locks nobody out.
+_SLOWED_PART = 10
+
+
+class Attempt:
+    """One attempt to show the password of ``name`` from the address ``peer``."""
+
+    def __init__(self, name: str, peer: str) -> None:
+        known_as = name.casefold()[:64]
+        per_minute = conf.login_failures_per_minute
+        slowed = max(1, per_minute // _SLOWED_PART) if per_minute > 0 else 0
+        self._of_address = (f"password {network_of(peer)} {known_as}", per_minute)
+        self._of_name = (f"password of {known_as}", per_minute)
+        self._slowed = (f"slow password {network_of(peer)} {known_as}", slowed)
+        self._taken: list[tuple[str, int]] = []
+
+    def take(self) -> None:
+        """Counts the attempt. Raises RateLimited, and then the attempt does not count.
+
+        Each meter is read and raised in one statement, so that no attempt of many at once slips
+        through.
+        """
+        self._take(self._of_address)
+        try:
+            self._take(self._of_name)
+        except RateLimited:
+            try:
+                self._take(self._slowed)
+            except RateLimited:
+                self.forgive()
+                raise
+
+    def forgive(self) -> None:
+        """Takes the attempt back: the password was right, or was not looked at."""
+        while self._taken:
+            meter, per_minute = self._taken.pop()
+            rate_give_back(meter, 1, per_minute)
+
+    def _take(self, meter: tuple[str, int]) -> None:
+        rate_take(meter[0], 1, meter[1], _FAILURES)
+        self._taken.append(meter)
+
+
+class TooManyAttempts(ValidationError):
+    """The password was not looked at: too many attempts came before."""
+
+    def __init__(self, text: str, retry_after_seconds: int) -> None:
+        self.retry_after_seconds = retry_after_seconds
+        super().__init__(f"{text} Wait {retry_after_seconds} s.", code="rate_limited")
+
+
+@contextmanager
+def _counted(kind: str, name: str, peer: str, *, too_many: str) -> Iterator[None]:
+    """Counts and audits the attempt that the block makes.
+
+    A ValidationError out of the block is a failed attempt. Raises TooManyAttempts before the block.
+    """
+    attempt = Attempt(name, peer)
+    try:
+        attempt.take()
+    except RateLimited as limit:
+        _audit_failure(f"{kind}.throttled", name, peer)
+        raise TooManyAttempts(too_many, limit.retry_after_seconds) from None
+    try:
+        yield
+    except ValidationError:
+        _audit_failure(f"{kind}.failed", name, peer)
+        raise
+    attempt.forgive()
 
 
 class LoginForm(AdminAuthenticationForm):
-    """Django's own, with a limit. ``retry_after_seconds`` is set where it was reached: also the right password is not tried then."""
+    """Django's form with a limit of attempts.
+
+    ``retry_after_seconds`` is not 0 once the limit is reached. Even the right password is refused
+    then.
+    """
 
     retry_after_seconds = 0
 
     def clean(self) -> dict[str, Any]:
-        """Raises ValidationError."""
-        name, peer = str(self.cleaned_data.get("username", "")), peer_of_request(self.request) if self.request else ""
-        meter = f"password {peer} {name.casefold()[:64]}"
+        name = self.cleaned_data.get("username")
+        peer = peer_of_request(self.request) if self.request else ""
+        if not name or not self.cleaned_data.get("password"):
+            # The fields say what is missing; no password is looked at.
+            return dict(self.cleaned_data)
         try:
-            rate_check(meter, conf.login_failures_per_minute, _FAILURES)
-        except RateLimited as limit:
-            self.retry_after_seconds = limit.retry_after_seconds
-            raise ValidationError(f"Too many failed logins. Wait {self.retry_after_seconds} s.", code="rate_limited") from None
-        try:
-            cleaned: dict[str, Any] = super().clean()
-        except ValidationError:
-            rate_take(meter, 1, conf.login_failures_per_minute, _FAILURES)
-            # A name nobody has may be a password in the wrong field.
-            is_known = get_user_model().objects.filter(username=name).exists()
-            audit("nobody", "login.failed", (None, None, None), {"user": name if is_known else None, "from": peer})
+            with _counted("login", name, peer, too_many="Too many failed logins."):
+                cleaned: dict[str, Any] = super().clean()
+        except TooManyAttempts as error:
+            self.retry_after_seconds = error.retry_after_seconds
             raise
-        audit(f"admin:{name}", "login", (None, None, None), {"from": peer})
+        audit(f"admin:{name}"[:128], "login", (None, None, None), {"from": peer})
         return cleaned
 
 
+class OwnPasswordForm(AdminPasswordChangeForm):
+    """The form with which users change their own password.
+
+    It counts attempts as well: whoever finds a browser open could guess the old password there.
+    """
+
+    def clean_old_password(self) -> str:
+        name = self.user.get_username()
+        with _counted("password", name, "", too_many="Too many wrong passwords."):
+            old: str = super().clean_old_password()
+        return old
+
+    def save(self, commit: bool = True) -> Any:
+        name = self.user.get_username()
+        with transaction.atomic():
+            audit(f"admin:{name}"[:128], "password.change", (None, None, None), {"user": name})
+            return super().save(commit)
+
+
+def _audit_failure(action: str, name: str, peer: str) -> None:
+    # A name that no user has may be a password that was typed into the wrong field.
+    is_known = get_user_model().objects.filter(username=name).exists()
+    audit("nobody", action, (None, None, None), {"user": name if is_known else None, "from": peer})
+
+
 def login(request: HttpRequest) -> HttpResponseBase:
-    """The admin's login page; 429 where the form says that it was too often."""
+    """The admin's login page. Its status is 429 once there were too many attempts."""
     response: HttpResponseBase = admin.site.login(request)
-    form = (response.context_data or {}).get("form") if isinstance(response, TemplateResponse) else None
+    form = (
+        (response.context_data or {}).get("form")
+        if isinstance(response, TemplateResponse)
+        else None
+    )
     if isinstance(form, LoginForm) and form.retry_after_seconds:
         response.status_code = 429
         response["Retry-After"] = str(form.retry_after_seconds)
     return response
+
+
+def password_change(request: HttpRequest) -> HttpResponseBase:
+    """The admin's page on which users change their own password."""
+    view = PasswordChangeView.as_view(
+        form_class=OwnPasswordForm,
+        success_url=reverse_lazy("admin:password_change_done"),
+        extra_context=admin.site.each_context(request),
+    )
+    return view(request)

@@ -1,4 +1,4 @@
-"""API tokens: who can call, never with what. A token is made here, shown once, and revoked here."""
+"""Pages of API tokens. A token is made here, shown once, and revoked here."""
 
 from datetime import timedelta
 from typing import Any
@@ -9,34 +9,71 @@ from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
 
-from projects.admin.access import OfOwnProjects, ReadOnlyAdmin, actor_of, projects_of
-from projects.admin.confirmation import Item, Question, confirmation, is_confirmed, shown_once
-from projects.admin.display import shortened, visible
-from projects.authentication import ADMIN_SCOPE, AGENT_SCOPES, SCOPES, api_token_create
+from projects.accounts.authentication import ADMIN_SCOPE, AGENT_SCOPES, SCOPES
+from projects.accounts.credentials import api_token_create
+from projects.admin.parts.access import (
+    OfOwnProjects,
+    ReadOnlyAdmin,
+    TypedForm,
+    actor_of,
+    is_superuser,
+)
+from projects.admin.parts.confirmation import Item, Question, page_before, shown_once
+from projects.admin.parts.display import shortened, text_column, visible
+from projects.enrolment.revocation import api_token_revoke
 from projects.models import ApiToken
-from projects.revocation import api_token_revoke
 from projects.tools.toolsets import TOOLSETS
 
 _REVOCATION = Question(
     title="Revoke API tokens",
     action="revoke",
     confirm="Yes, revoke",
-    consequence="Their next call is refused, calls that wait end, and what no host was sent yet is dropped. Programs that run go on.",
+    nothing="None of the selected tokens is active.",
+    consequence=(
+        "Their next calls are refused, their waiting calls end, and commands that were not sent "
+        "to a host yet are dropped. Running programs keep running."
+    ),
 )
+# Whoever gives a token one of these scopes must have the permission to do the same in the admin.
+# Every other scope may be given by whoever may make tokens.
+_PERMISSIONS = {
+    "session:kill": "projects.terminate_session",
+    "secret:use": "projects.change_secret",
+    "monitor:delete": "projects.clear_output",
+}
 
 
-class ApiTokenForm(forms.ModelForm):  # type: ignore[type-arg]  # takes no parameter when it runs
-    """What a new token may do."""
+def _may_give(request: HttpRequest, scope: str) -> bool:
+    if scope == ADMIN_SCOPE:
+        return is_superuser(request)
+    return scope not in _PERMISSIONS or request.user.has_perm(_PERMISSIONS[scope])
+
+
+class ApiTokenForm(TypedForm[ApiToken]):
+    """The rights and limits of a new token."""
 
     scopes = forms.MultipleChoiceField(
-        choices=[(scope, scope) for scope in SCOPES], initial=AGENT_SCOPES, widget=forms.CheckboxSelectMultiple
+        choices=[(scope, scope) for scope in SCOPES],
+        initial=AGENT_SCOPES,
+        widget=forms.CheckboxSelectMultiple,
     )
     toolsets = forms.MultipleChoiceField(
-        choices=[(name, name) for name in TOOLSETS], required=False, widget=forms.CheckboxSelectMultiple, help_text="None: every tool."
+        choices=[(name, name) for name in TOOLSETS],
+        required=False,
+        widget=forms.CheckboxSelectMultiple,
+        help_text="Without a choice: every tool.",
     )
-    days = forms.IntegerField(required=False, min_value=1, max_value=3650, help_text="Expires after so many days; empty: never.")
+    days = forms.IntegerField(
+        required=False,
+        min_value=1,
+        max_value=3650,
+        help_text="The token expires after this many days. Empty: never.",
+    )
     is_mine = forms.BooleanField(
-        required=False, initial=True, label="Bound to me", help_text="Good for as long as I am active and a member of the project."
+        required=False,
+        initial=True,
+        label="Bound to me",
+        help_text="Valid while I am active and a member of the project.",
     )
 
     class Meta:
@@ -49,45 +86,68 @@ class ApiTokenAdmin(ReadOnlyAdmin[ApiToken]):
     """Looking needs ``view_apitoken``, making and revoking ``manage_apitoken``."""
 
     form = ApiTokenForm
-    list_display = ("shown_name", "key_id", "project", "scopes_granted", "tools_granted", "last_used_at", "expires_at", "revoked_at")
+    list_display = (
+        "shown_name",
+        "key_id",
+        "project",
+        "scopes_granted",
+        "tools_granted",
+        "last_used_at",
+        "expires_at",
+        "revoked_at",
+    )
     list_filter = (("project", OfOwnProjects), "revoked_at")
     list_select_related = ("project",)
     search_fields = ("name", "key_id")
     actions = ("revoke",)
-    _NEW = ("project", "name", "scopes", "toolsets", "days", "is_mine", "starts_per_minute", "input_bytes_per_minute")
+    _NEW = (
+        "project",
+        "name",
+        "scopes",
+        "toolsets",
+        "days",
+        "is_mine",
+        "starts_per_minute",
+        "input_bytes_per_minute",
+    )
     _OLD = (
-        *("shown_name", "key_id", "project", "scopes_granted", "tools_granted", "owner", "starts_per_minute", "input_bytes_per_minute"),
-        *("created_at", "last_used_at", "expires_at", "revoked_at"),
+        "shown_name",
+        "key_id",
+        "project",
+        "scopes_granted",
+        "tools_granted",
+        "owner",
+        "starts_per_minute",
+        "input_bytes_per_minute",
+        "created_at",
+        "last_used_at",
+        "expires_at",
+        "revoked_at",
     )
 
     def has_manage_permission(self, request: HttpRequest) -> bool:
-        """May make and revoke tokens."""
         return request.user.has_perm("projects.manage_apitoken")
 
     def has_add_permission(self, request: HttpRequest, *_args: Any) -> bool:
-        """The same."""
         return self.has_manage_permission(request)
 
     def get_fields(self, _request: HttpRequest, obj: ApiToken | None = None) -> Any:
-        """A form for a new one, all there is to know of an old one."""
         return self._NEW if obj is None else self._OLD
 
-    def formfield_for_foreignkey(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
-        """Of the user's own projects."""
-        if db_field.name == "project":
-            kwargs["queryset"] = projects_of(request)
-        return super().formfield_for_foreignkey(db_field, request, **kwargs)
-
-    def get_form(self, request: HttpRequest, obj: ApiToken | None = None, change: bool = False, **kwargs: Any) -> Any:
-        """Only who may do everything gives everything away."""
+    def get_form(
+        self, request: HttpRequest, obj: ApiToken | None = None, change: bool = False, **kwargs: Any
+    ) -> Any:
+        """Offers only the scopes that the user may give."""
         form = super().get_form(request, obj, change, **kwargs)
-        if obj is None and not getattr(request.user, "is_superuser", False):
+        if obj is None:
             scopes: Any = form.base_fields["scopes"]
-            scopes.choices = [(scope, scope) for scope in SCOPES if scope != ADMIN_SCOPE]
+            allowed = [scope for scope in SCOPES if _may_give(request, scope)]
+            scopes.choices = [(scope, scope) for scope in allowed]
+            scopes.initial = [scope for scope in AGENT_SCOPES if scope in allowed]
         return form
 
     def save_model(self, request: HttpRequest, obj: ApiToken, form: Any, _change: bool) -> None:
-        """By the service, which audits it; its text stays with this request."""
+        """Has the service make the token and audit it. Its text stays with this request."""
         chosen = form.cleaned_data
         row, text = api_token_create(
             project=chosen["project"],
@@ -102,37 +162,35 @@ class ApiTokenAdmin(ReadOnlyAdmin[ApiToken]):
         )
         obj.pk, obj.key_id, request.holdline_secret = row.pk, row.key_id, text  # type: ignore[attr-defined]
 
-    def response_add(self, request: HttpRequest, obj: ApiToken, _post_url_continue: str | None = None) -> HttpResponse:
-        """The text, this once."""
-        advice = "Give it to the client as bearer token; it opens this project only."
-        return shown_once(self, request, f"API token {shortened(obj.name)}", request.holdline_secret, advice)  # type: ignore[attr-defined]
+    def response_add(
+        self, request: HttpRequest, obj: ApiToken, _post_url_continue: str | None = None
+    ) -> HttpResponse:
+        advice = "Give it to the client as its bearer token. It opens this project only."
+        secret = request.holdline_secret  # type: ignore[attr-defined]
+        return shown_once(self, request, f"API token {shortened(obj.name)}", secret, advice)
 
     @admin.action(description="Revoke selected API tokens", permissions=["manage"])
     def revoke(self, request: HttpRequest, queryset: QuerySet[ApiToken]) -> HttpResponse | None:
-        """Asks first."""
-        active = queryset.filter(revoked_at__isnull=True)
-        if not active:
-            self.message_user(request, "None of the selected tokens is active.", messages.WARNING)
-            return None
-        if not is_confirmed(request):
-            items = [Item(token.pk, visible(token.name), f"{token.key_id} of {token.project}") for token in active]
-            return confirmation(self, request, _REVOCATION, items)
-        for token in list(active):
+        active = list(queryset.filter(revoked_at__isnull=True))
+        items = [
+            Item(token.pk, visible(token.name), f"{token.key_id} of {token.project}")
+            for token in active
+        ]
+        if page := page_before(self, request, _REVOCATION, items):
+            return page
+        for token in active:
             api_token_revoke(token=token, actor=actor_of(request))
-            self.message_user(request, f"Revoked: {shortened(token.name)} ({token.key_id})", messages.SUCCESS)
+            self.message_user(
+                request, f"Revoked: {shortened(token.name)} ({token.key_id})", messages.SUCCESS
+            )
         return None
 
-    @admin.display(description="name", ordering="name")
-    def shown_name(self, token: ApiToken) -> str:
-        """What it is for."""
-        return shortened(token.name)
+    shown_name = text_column("name", "name", is_sortable=True)
 
     @admin.display(description="scopes")
     def scopes_granted(self, token: ApiToken) -> str:
-        """In words."""
         return visible(", ".join(str(scope) for scope in token.scopes))
 
     @admin.display(description="toolsets")
     def tools_granted(self, token: ApiToken) -> str:
-        """In words."""
         return visible(", ".join(str(toolset) for toolset in token.toolsets)) or "all"

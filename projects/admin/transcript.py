@@ -1,4 +1,4 @@
-"""What a session's terminal showed, for people: the newest part as text on its page, all of it as a download."""
+"""Transcripts for people: the newest part as text on the session's page, and all as a download."""
 
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
@@ -6,19 +6,20 @@ from dataclasses import dataclass
 from django.http import StreamingHttpResponse
 
 from controller_client.protocol.messages import Stream
-from projects.admin.display import visible
-from projects.audit_log import audit
-from projects.database import at_length
+from projects.admin.parts.display import visible
+from projects.audit.log import audit
 from projects.models import CommandSession
-from projects.output_log import GapRange, pieces
-from projects.text_view import text_of
+from projects.output.log import GapRange, pieces
+from projects.output.text_view import TextView
+from projects.secrets.masks import secret_mask
+from projects.storage.access import at_length
 
 SHOWN_BYTES = 256 * 1024
 
 
 @dataclass(frozen=True)
 class Part:
-    """One stream as the page shows it: the text of bytes ``[offset, next_offset)``, and what is missing there."""
+    """One stream on the page: the text of the bytes ``[offset, next_offset)``, and its gaps."""
 
     stream: str
     offset: int
@@ -34,7 +35,10 @@ def newest(session: CommandSession, *, viewed_by: str) -> list[Part]:
 
 
 def download(session: CommandSession, *, viewed_by: str) -> StreamingHttpResponse:
-    """Raw bytes as an attachment that no browser interprets; a gap is one line in brackets."""
+    """All stored bytes as an attachment that no browser interprets.
+
+    A gap is one line in brackets.
+    """
     _record(session, viewed_by, "transcript.download")
     response = StreamingHttpResponse(_raw(session), content_type="text/plain; charset=utf-8")
     response["Content-Disposition"] = f'attachment; filename="session-{session.pk}.log"'
@@ -48,14 +52,21 @@ def _ends(session: CommandSession) -> list[tuple[Stream, int]]:
 
 def _part(session: CommandSession, stream: Stream, end: int) -> Part:
     start = max(0, end - SHOWN_BYTES)
-    text, gaps = [], []
+    mask = secret_mask(session.pk)
+    text, gaps, view = "", [], TextView()
     for piece in pieces(session.pk, stream, start, end):
         if isinstance(piece, GapRange):
             gaps.append(_described(piece))
-            text.append(f"\n[{_described(piece)}]\n")
+            view.feed(b"", final=True)
+            text += f"{view.text}\n[{_described(piece)}]\n"
+            view = TextView()
         else:
-            text.append(visible(text_of(piece), keep="\n\t"))
-    return Part(stream, start, end, "".join(text), tuple(gaps))
+            # One view for all pieces: a program may draw a secret across the end of a piece.
+            view.feed(piece)
+    view.feed(b"", final=True)
+    return Part(
+        stream, start, end, visible(mask.masked(text + view.text), keep="\n\t"), tuple(gaps)
+    )
 
 
 async def _raw(session: CommandSession) -> AsyncIterator[bytes]:

@@ -1,15 +1,47 @@
-"""How commands say no: what is wrong, its code, and what to do next."""
+"""Refusals of commands: each says what is wrong, its code, and what to do next."""
 
-from typing import Final
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, Final
 
-from django.core.management.base import CommandError
+from django.core.exceptions import ValidationError
+from django.core.management.base import BaseCommand, CommandError
+from django.db import OperationalError, ProgrammingError
 
-from projects.errors import ControllerActionError
+from projects.errors.base import ControllerActionError
 
 EXIT_REFUSED: Final = 4
-"""Nothing was done. Not one of the codes that a followed run ends with."""
+"""The exit code of a command that did nothing. A command that follows a run never ends with it."""
 
 
-def refusal(error: ControllerActionError) -> CommandError:
-    """The error as a command ends with it."""
-    return CommandError(f"{error} ({error.code}). {error.hint}", returncode=EXIT_REFUSED)
+def refused(text: str) -> CommandError:
+    """An error that ends the command with EXIT_REFUSED."""
+    return CommandError(text, returncode=EXIT_REFUSED)
+
+
+@contextmanager
+def refusals() -> Iterator[None]:
+    """End the command with one line, not a traceback, if something inside is refused.
+
+    That includes a database that is not there yet, because no server has been set up.
+    """
+    try:
+        yield
+    except ControllerActionError as error:
+        raise refused(error.line()) from None
+    except ValidationError as error:
+        raise CommandError("; ".join(error.messages)) from None
+    except (OperationalError, ProgrammingError) as error:
+        raise refused(
+            f"the database cannot be used: {error} (STORAGE_UNAVAILABLE). Start a server first: "
+            "bin/quickstart, or manage.py migrate"
+        ) from None
+
+
+class RefusingCommand(BaseCommand):
+    """A command that reports whatever is refused as ``refusals`` does."""
+
+    def execute(self, *arguments: Any, **options: Any) -> str | None:
+        """Check and run the command."""
+        with refusals():
+            return super().execute(*arguments, **options)

@@ -2,7 +2,7 @@
 
 import django.db.models.deletion
 import django.utils.timezone
-import projects.validators
+import projects.models.validators
 import uuid
 from django.conf import settings
 from django.db import migrations, models
@@ -77,8 +77,8 @@ class Migration(migrations.Migration):
                 ('id', models.UUIDField(default=uuid.uuid4, editable=False, primary_key=True, serialize=False)),
                 ('name', models.SlugField(max_length=64, unique=True)),
                 ('max_interactive_sessions', models.PositiveSmallIntegerField(default=1)),
-                ('allowed_commands', models.JSONField(blank=True, null=True, validators=[projects.validators.validate_commands])),
-                ('allowed_directories', models.JSONField(blank=True, null=True, validators=[projects.validators.validate_directories])),
+                ('allowed_commands', models.JSONField(blank=True, null=True, validators=[projects.models.validators.validate_commands])),
+                ('allowed_directories', models.JSONField(blank=True, null=True, validators=[projects.models.validators.validate_directories])),
                 ('created_at', models.DateTimeField(default=django.utils.timezone.now, editable=False)),
                 ('members', models.ManyToManyField(blank=True, related_name='projects', to=settings.AUTH_USER_MODEL)),
             ],

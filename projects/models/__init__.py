@@ -1,15 +1,30 @@
-"""The rows that are the truth. No behaviour here: ``services`` writes for callers, ``inbound`` for controllers.
+"""The rows, which are the truth.
 
-Invariants live in the database as constraints. Offsets and sizes are bytes; times are UTC.
+Models have no behaviour: ``sessions.transactions`` writes for callers, ``link.inbound`` for
+controllers. Invariants are constraints of the database. Offsets and sizes are bytes; times are UTC.
 """
 
-from projects.models.accounts import ApiToken, Controller, ControllerCredential, Credential, EnrolmentCode, Project, RateMeter
+from projects.models.accounts import (
+    ApiToken,
+    Controller,
+    ControllerCredential,
+    Credential,
+    EnrolmentCode,
+    Project,
+    RateMeter,
+)
 from projects.models.audit import AuditEvent, AuditMark
 from projects.models.commands import ActionRequest, ControllerCommand, FileRequest, ReadCursor
 from projects.models.duties import Duty
 from projects.models.monitoring import Monitor, MonitorChunk
 from projects.models.secrets import Secret
-from projects.models.sessions import CommandSession, OutputChunk, OutputGap, StreamName
+from projects.models.sessions import (
+    CommandSession,
+    LifetimeHold,
+    OutputChunk,
+    OutputGap,
+    StreamName,
+)
 
 __all__ = [
     "ActionRequest",
@@ -24,6 +39,7 @@ __all__ = [
     "Duty",
     "EnrolmentCode",
     "FileRequest",
+    "LifetimeHold",
     "Monitor",
     "MonitorChunk",
     "OutputChunk",

@@ -1,14 +1,21 @@
-"""Who belongs to what: projects, controllers, and what each shows to prove itself."""
+"""Projects, their controllers, and the tokens and credentials that callers and hosts show."""
 
 import uuid
+from typing import Final
 
 from django.conf import settings
-from django.core.validators import MinValueValidator
+from django.core.exceptions import ValidationError
+from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
 from django.db.models import Q
 from django.utils import timezone
 
-from projects.validators import validate_commands, validate_directories, validate_limits
+from projects.conf import conf
+from projects.models.validators import validate_commands, validate_directories, validate_limits
+
+MAX_LIFETIME_SECONDS: Final = 7 * 24 * 3600
+"""No project may allow a longer lifetime of a session."""
+_LIFETIMES: Final = [MinValueValidator(1), MaxValueValidator(MAX_LIFETIME_SECONDS)]
 
 
 class Project(models.Model):
@@ -17,17 +24,95 @@ class Project(models.Model):
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     name = models.SlugField(max_length=64, unique=True)
     members = models.ManyToManyField(settings.AUTH_USER_MODEL, blank=True, related_name="projects")
-    max_interactive_sessions = models.PositiveSmallIntegerField(default=1)
-    # Null: the settings ALLOWED_COMMANDS and ALLOWED_DIRECTORIES.
-    allowed_commands = models.JSONField(null=True, blank=True, validators=[validate_commands])
-    allowed_directories = models.JSONField(null=True, blank=True, validators=[validate_directories])
-    # What a session may use, by the names of ResourceLimits; what is not named is as the settings say, a null lifts that.
-    session_limits = models.JSONField(null=True, blank=True, validators=[validate_limits])
-    # A program whose output is not stored in this time is terminated by its host. Null: it waits, and its output with it.
-    strict_seconds = models.PositiveIntegerField(null=True, blank=True, validators=[MinValueValidator(1)])
-    # How long output and whole sessions stay after their end. Null: the settings; 0: for good.
-    output_retention_seconds = models.PositiveIntegerField(null=True, blank=True)
-    session_retention_seconds = models.PositiveIntegerField(null=True, blank=True)
+    max_interactive_sessions = models.PositiveSmallIntegerField(
+        default=1, help_text="How many interactive sessions may be active at once."
+    )
+    default_lifetime_seconds = models.PositiveIntegerField(
+        "default lifetime (seconds)",
+        null=True,
+        blank=True,
+        validators=_LIFETIMES,
+        help_text=(
+            "How long an interactive session lives when its caller does not say."
+            " Empty: INTERACTIVE_CMD_TIMEOUT_SECONDS, or the maximum if that is shorter."
+        ),
+    )
+    max_lifetime_seconds = models.PositiveIntegerField(
+        "maximum lifetime (seconds)",
+        null=True,
+        blank=True,
+        validators=_LIFETIMES,
+        help_text=(
+            "The longest lifetime a caller may ask for an interactive session; a longer one is "
+            "refused."
+            " Empty: INTERACTIVE_CMD_TIMEOUT_SECONDS. At most 604800 (seven days)."
+        ),
+    )
+    max_pause_minutes = models.PositiveSmallIntegerField(
+        "longest pause (minutes)",
+        default=30,
+        help_text=(
+            "A session's lifetime does not run while a person has its keyboard or an approval is "
+            "open,"
+            " for at most so many minutes in all. 0: it always runs."
+        ),
+    )
+    allowed_commands = models.JSONField(
+        null=True,
+        blank=True,
+        validators=[validate_commands],
+        help_text=(
+            'The programs that may be started, as a JSON list such as ["git", "ls", "bash:shell"].'
+            " Empty or null: the setting ALLOWED_COMMANDS. []: none."
+        ),
+    )
+    allowed_directories = models.JSONField(
+        null=True,
+        blank=True,
+        validators=[validate_directories],
+        help_text=(
+            'Where programs may be started, as a JSON list of absolute paths such as ["/srv/app"].'
+            " Empty or null: the setting ALLOWED_DIRECTORIES."
+        ),
+    )
+    session_limits = models.JSONField(
+        null=True,
+        blank=True,
+        validators=[validate_limits],
+        help_text=(
+            'What one session may use, as a JSON object such as {"processes": 64, "memory_bytes": '
+            "1073741824}."
+            " A limit that is not named is the setting's; null removes it."
+        ),
+    )
+    strict_seconds = models.PositiveIntegerField(
+        null=True,
+        blank=True,
+        validators=[MinValueValidator(1)],
+        help_text=(
+            "Strict recording: a host terminates a program whose output the server has not stored "
+            "after so many seconds."
+            " Empty: the program waits instead, and its output is kept for it."
+        ),
+    )
+    output_retention_seconds = models.PositiveIntegerField(
+        null=True,
+        blank=True,
+        help_text=(
+            "How long the output of a session of any kind stays after its end. 0: it is never "
+            "removed."
+            " Empty: HOLDLINE_OUTPUT_RETENTION_SECONDS, for commands "
+            "HOLDLINE_COMMAND_RETENTION_SECONDS."
+        ),
+    )
+    session_retention_seconds = models.PositiveIntegerField(
+        null=True,
+        blank=True,
+        help_text=(
+            "How long a session stays listed after its end. 0: it is never removed. Empty: "
+            "HOLDLINE_SESSION_RETENTION_SECONDS."
+        ),
+    )
     created_at = models.DateTimeField(default=timezone.now, editable=False)
 
     class Meta:
@@ -37,9 +122,21 @@ class Project(models.Model):
     def __str__(self) -> str:
         return self.name
 
+    def clean(self) -> None:
+        """Raises ValidationError where the default lifetime is longer than the maximum."""
+        longest = self.max_lifetime_seconds or conf.interactive_cmd_timeout_seconds
+        if self.default_lifetime_seconds and self.default_lifetime_seconds > longest:
+            message = (
+                f"The default lifetime is longer than the maximum, which is {longest:g} seconds."
+            )
+            raise ValidationError({"default_lifetime_seconds": message})
+
 
 class Credential(models.Model):
-    """Shared by both kinds of credential: only a SHA-256 of the secret is stored; ``key_id`` finds the row."""
+    """The common columns of tokens, credentials and codes.
+
+    Only a SHA-256 of the secret is stored. ``key_id`` finds the row.
+    """
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     key_id = models.CharField(max_length=32, unique=True, editable=False)
@@ -54,15 +151,22 @@ class Credential(models.Model):
 
 
 class ApiToken(Credential):
-    """What a caller shows: one project, and the scopes it may use there."""
+    """The token of a caller: one project, and the scopes that the caller has there."""
 
     project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="api_tokens")
     name = models.CharField(max_length=64)
     scopes = models.JSONField(default=list)
     # Names of ``projects.tools.toolsets``; empty: every tool.
     toolsets = models.JSONField(default=list)
-    # Who made it in the admin: it is good while that user is active and in the project. Null: made by the operator.
-    owner = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, null=True, blank=True, related_name="api_tokens")
+    # The user who made the token in the admin: it is valid while the user is active and in the
+    # project. Null: made with a command.
+    owner = models.ForeignKey(
+        settings.AUTH_USER_MODEL,
+        on_delete=models.CASCADE,
+        null=True,
+        blank=True,
+        related_name="api_tokens",
+    )
     # Null: the settings STARTS_PER_MINUTE and INPUT_BYTES_PER_MINUTE; 0: no limit.
     starts_per_minute = models.PositiveIntegerField(null=True, blank=True)
     input_bytes_per_minute = models.PositiveIntegerField(null=True, blank=True)
@@ -76,7 +180,10 @@ class ApiToken(Credential):
 
 
 class Controller(models.Model):
-    """An enrolled host. It is online while its lease runs; ``epoch`` fences every connection but the newest."""
+    """An enrolled host.
+
+    It is online while its lease runs; ``epoch`` fences every connection but the newest.
+    """
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="controllers")
@@ -84,10 +191,11 @@ class Controller(models.Model):
     epoch = models.PositiveBigIntegerField(default=0, editable=False)
     instance_id = models.CharField(max_length=64, blank=True, editable=False)
     boot_id = models.CharField(max_length=64, blank=True, editable=False)
-    # A host never boots into a boot it had before: who says so is a copy.
+    # A host never has the id of an earlier boot again: a daemon that shows it runs on a copy.
     previous_boot_id = models.CharField(max_length=64, blank=True, editable=False)
     connected_credential_id = models.UUIDField(null=True, editable=False)
-    # The last refusal of what looked like a copy of its credential, until somebody has dealt with it.
+    # The last refusal of a daemon that seemed to have a copy of the credential, until an operator
+    # dismisses it.
     alarmed_at = models.DateTimeField(null=True, blank=True, editable=False)
     alarm = models.CharField(max_length=512, blank=True, editable=False)
     lease_expires_at = models.DateTimeField(null=True, blank=True, editable=False)
@@ -96,31 +204,38 @@ class Controller(models.Model):
     platform = models.CharField(max_length=128, blank=True, editable=False)
     hostname = models.CharField(max_length=255, blank=True, editable=False)
     capabilities = models.JSONField(default=list, editable=False)
+    # The directories whose logs may be monitored. Null: the daemon is too old to report them.
+    log_roots = models.JSONField(null=True, editable=False)
     last_command_seq = models.PositiveBigIntegerField(default=0, editable=False)
-    # Enrolled by a code and not yet let in by an operator. Null: it is.
+    # When the host enrolled; an operator has to approve it yet. Null: it is approved.
     awaits_approval_since = models.DateTimeField(null=True, blank=True, editable=False)
     revoked_at = models.DateTimeField(null=True, blank=True)
     created_at = models.DateTimeField(default=timezone.now, editable=False)
 
     class Meta:
         ordering = ("name",)
-        # A revoked controller keeps its rows and gives its name away: whoever gets the name next is another controller.
+        # A revoked controller keeps its rows and frees its name. The next owner of the name is
+        # another controller.
         constraints = (
             models.UniqueConstraint(
-                fields=("project", "name"), condition=Q(revoked_at__isnull=True), name="active_controller_name_per_project"
+                fields=("project", "name"),
+                condition=Q(revoked_at__isnull=True),
+                name="active_controller_name_per_project",
             ),
         )
-        permissions = (("manage_controller", "Can enrol hosts, and revoke them and their credentials"),)
+        permissions = (
+            ("manage_controller", "Can enrol hosts, and revoke them and their credentials"),
+        )
 
     def __str__(self) -> str:
         return self.name
 
 
 class ControllerCredential(Credential):
-    """What a daemon shows. Two may overlap while one replaces the other."""
+    """The credential of a daemon. Two may overlap while one replaces the other."""
 
     controller = models.ForeignKey(Controller, on_delete=models.CASCADE, related_name="credentials")
-    # The daemon that showed it first. Another one that shows it has a copy.
+    # The daemon that showed it first. Another daemon that shows it has a copy.
     instance_id = models.CharField(max_length=64, blank=True, editable=False)
 
     def __str__(self) -> str:
@@ -128,7 +243,10 @@ class ControllerCredential(Credential):
 
 
 class EnrolmentCode(Credential):
-    """Makes a host a controller of this name, once. ``is_replacement``: of one that exists, whose credentials it ends."""
+    """A code with which one host becomes the controller of this name, once.
+
+    With ``is_replacement`` the controller exists, and its credentials end.
+    """
 
     project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="enrolment_codes")
     controller_name = models.SlugField(max_length=64)
@@ -142,7 +260,7 @@ class EnrolmentCode(Credential):
 
 
 class RateMeter(models.Model):
-    """How much of a rate somebody has used: it is used up from now until ``free_at`` (seconds since 1970), and free after that."""
+    """The use of a rate: used up until ``free_at`` (seconds since 1970), and free after that."""
 
     key = models.CharField(max_length=200, primary_key=True)
     free_at = models.FloatField(db_index=True)

@@ -1,13 +1,15 @@
-"""The record of who did what."""
+"""The audit log: its rows, and the signed marks of their chains."""
 
 from django.db import models
 from django.utils import timezone
 
 
 class AuditEvent(models.Model):
-    """Who did what, when. Append-only, also to the database: only ``projects.audit_log`` writes, in the transaction of the action itself.
+    """A row of the audit log: who did what, and when.
 
-    A migration that makes SQLite build this table anew must make its triggers anew, too.
+    The database refuses changes. Only ``projects.audit.log`` writes, in the transaction of the
+    action itself. A migration that makes SQLite build this table anew must make its triggers anew,
+    too.
     """
 
     id = models.BigAutoField(primary_key=True)
@@ -25,7 +27,11 @@ class AuditEvent(models.Model):
 
     class Meta:
         ordering = ("-id",)
-        constraints = (models.UniqueConstraint(fields=("project_id", "seq"), name="one_audit_chain_per_project"),)
+        constraints = (
+            models.UniqueConstraint(
+                fields=("project_id", "seq"), name="one_audit_chain_per_project"
+            ),
+        )
         permissions = (("export_auditevent", "Can export the audit log"),)
 
     def __str__(self) -> str:
@@ -33,9 +39,11 @@ class AuditEvent(models.Model):
 
 
 class AuditMark(models.Model):
-    """A signed word about a chain: row ``seq`` has ``hash``. Append-only like the chain.
+    """A signed statement about a chain: row ``seq`` has ``hash``. It is append-only like the chain.
 
-    An ``expiry`` says so of a row up to which, itself included, the chain may be gone because its time was over.
+    An ``expiry`` states that the chain may be gone up to and including this row, because its time
+    was over. Several marks may be about one row: one for each key that signed it, and any that
+    somebody else wrote, which must not keep ours out.
     """
 
     class Kind(models.TextChoices):
@@ -51,7 +59,12 @@ class AuditMark(models.Model):
     signature = models.CharField(max_length=64)
 
     class Meta:
-        constraints = (models.UniqueConstraint(fields=("project_id", "kind", "seq"), name="one_audit_mark_per_row"),)
+        constraints = (
+            models.UniqueConstraint(
+                fields=("project_id", "kind", "seq", "hash", "signature"),
+                name="one_audit_mark_per_word",
+            ),
+        )
 
     def __str__(self) -> str:
         return f"{self.kind} {self.project_id} {self.seq}"

@@ -1,4 +1,4 @@
-"""What callers asked for: the outbox of controllers, idempotent requests, cursors and questions about files."""
+"""Requests of callers: the outbox, retries, read cursors, and questions about files."""
 
 import uuid
 
@@ -7,24 +7,34 @@ from django.db.models import Q
 from django.utils import timezone
 
 from projects.models.accounts import Controller, Project
+from projects.models.monitoring import Monitor
+from projects.models.sealed_field import SealedField
 from projects.models.sessions import CommandSession
 
 
 class ControllerCommand(models.Model):
-    """Outbox row: one command for a controller. ``body`` is the encrypted frame, wiped once the command is settled."""
+    """Outbox row: one command for a controller.
+
+    ``body`` is the encrypted frame, wiped once the command is settled.
+    """
 
     id = models.BigAutoField(primary_key=True)
-    controller = models.ForeignKey(Controller, on_delete=models.CASCADE, related_name="commands", db_index=False)
+    controller = models.ForeignKey(
+        Controller, on_delete=models.CASCADE, related_name="commands", db_index=False
+    )
     session = models.ForeignKey(CommandSession, on_delete=models.CASCADE, related_name="commands")
     seq = models.PositiveBigIntegerField()
     type = models.CharField(max_length=32)
     input_seq = models.PositiveBigIntegerField(null=True, blank=True)
-    # The API token it came with: what it has not been sent yet goes with the token.
+    # The API token of its caller. A revocation of the token drops the command if it is unsent.
     token_id = models.UUIDField(null=True, blank=True)
-    body = models.BinaryField(null=True, blank=True)
+    body = SealedField(null=True, blank=True)
     created_at = models.DateTimeField(default=timezone.now)
     expires_at = models.DateTimeField(null=True, blank=True)
     sent_epoch = models.PositiveBigIntegerField(null=True, blank=True)
+    # Sent by more than one connection. A host that lost the holder knows nothing of the first time,
+    # so its answer says nothing about it either.
+    is_sent_again = models.BooleanField(default=False)
     settled_at = models.DateTimeField(null=True, blank=True)
     failure_code = models.CharField(max_length=32, blank=True)
     failure_message = models.TextField(blank=True)
@@ -32,44 +42,64 @@ class ControllerCommand(models.Model):
     class Meta:
         constraints = (
             models.UniqueConstraint(fields=("controller", "seq"), name="dense_command_seq"),
-            models.UniqueConstraint(fields=("session", "input_seq"), condition=Q(input_seq__isnull=False), name="one_command_per_input"),
+            models.UniqueConstraint(
+                fields=("session", "input_seq"),
+                condition=Q(input_seq__isnull=False),
+                name="one_command_per_input",
+            ),
         )
-        indexes = (models.Index(fields=("controller", "seq"), condition=Q(settled_at__isnull=True), name="unsettled_commands"),)
+        indexes = (
+            models.Index(
+                fields=("controller", "seq"),
+                condition=Q(settled_at__isnull=True),
+                name="unsettled_commands",
+            ),
+        )
 
     def __str__(self) -> str:
         return f"{self.type} #{self.seq}"
 
 
 class ActionRequest(models.Model):
-    """A caller-chosen ``request_id`` and what it did, so that a retry does it no second time."""
+    """A ``request_id`` of a caller and what it did, so that a retry does nothing a second time."""
 
     id = models.BigAutoField(primary_key=True)
     project = models.ForeignKey(Project, on_delete=models.CASCADE)
     request_id = models.UUIDField()
     action = models.CharField(max_length=64)
     body_digest = models.CharField(max_length=64)
-    session = models.ForeignKey(CommandSession, on_delete=models.CASCADE)
+    # The session or the monitor that it acted on. The answer about a monitor is kept, because it
+    # cannot be made again.
+    session = models.ForeignKey(CommandSession, on_delete=models.CASCADE, null=True)
+    monitor = models.ForeignKey(Monitor, on_delete=models.CASCADE, null=True)
+    answer = models.JSONField(null=True)
     input_seq = models.PositiveBigIntegerField(null=True, blank=True)
     from_offset = models.PositiveBigIntegerField(default=0)
     command_seq = models.PositiveBigIntegerField(null=True, blank=True)
     created_at = models.DateTimeField(default=timezone.now)
 
     class Meta:
-        constraints = (models.UniqueConstraint(fields=("project", "request_id"), name="one_action_per_request_id"),)
+        constraints = (
+            models.UniqueConstraint(
+                fields=("project", "request_id"), name="one_action_per_request_id"
+            ),
+        )
 
     def __str__(self) -> str:
         return f"{self.action} {self.request_id}"
 
 
 class ReadCursor(models.Model):
-    """How far one caller has read one session "since the last read".
+    """The position of one caller in one session, for reads "since the last read".
 
-    ``[*_from, *_to)`` is the slice its last reply carried: the caller's next read goes on at ``*_to``, and a repeat of that reply's
-    ``request_id`` gives the same slice again.
+    ``[*_from, *_to)`` is the range of the last reply. The next read begins at ``*_to``, and a retry
+    with the same ``request_id`` gets the same range again.
     """
 
     id = models.BigAutoField(primary_key=True)
-    session = models.ForeignKey(CommandSession, on_delete=models.CASCADE, related_name="cursors", db_index=False)
+    session = models.ForeignKey(
+        CommandSession, on_delete=models.CASCADE, related_name="cursors", db_index=False
+    )
     caller = models.CharField(max_length=128)
     stdout_from = models.PositiveBigIntegerField(default=0)
     stdout_to = models.PositiveBigIntegerField(default=0)
@@ -78,17 +108,24 @@ class ReadCursor(models.Model):
     request_id = models.UUIDField(null=True, blank=True)
 
     class Meta:
-        constraints = (models.UniqueConstraint(fields=("session", "caller"), name="one_cursor_per_caller"),)
+        constraints = (
+            models.UniqueConstraint(fields=("session", "caller"), name="one_cursor_per_caller"),
+        )
 
     def __str__(self) -> str:
         return f"{self.session_id} {self.caller}"
 
 
 class FileRequest(models.Model):
-    """A question about a file that some caller waits for; ``answer`` is the host's frame. It lives as long as the call."""
+    """A question about a file that a caller waits for; ``answer`` is the host's frame.
+
+    The row lives as long as the call.
+    """
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
-    controller = models.ForeignKey(Controller, on_delete=models.CASCADE, related_name="file_requests")
+    controller = models.ForeignKey(
+        Controller, on_delete=models.CASCADE, related_name="file_requests"
+    )
     body = models.BinaryField()
     sent_epoch = models.PositiveBigIntegerField(default=0)
     answer = models.BinaryField(null=True, blank=True)

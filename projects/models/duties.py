@@ -1,10 +1,13 @@
-"""Work that one process does for all of them."""
+"""Leader leases: work that one process does for all of them."""
 
 from django.db import models
 
 
 class Duty(models.Model):
-    """Who does it. The row's own clock is the database's: those of the processes may differ."""
+    """A leader lease and its holder.
+
+    ``until`` is a time of the database's clock, because the clocks of the processes may differ.
+    """
 
     name = models.CharField(max_length=32, primary_key=True)
     holder = models.CharField(max_length=32)

@@ -1,4 +1,4 @@
-"""Monitors and what they read."""
+"""Monitors of log files, and the bytes that they read."""
 
 from django.db import models
 from django.db.models import Q
@@ -8,21 +8,23 @@ from projects.models.accounts import Controller, Project
 
 
 class Monitor(models.Model):
-    """The tail of a log file on a host. Between two reads it is this row and nothing else, neither here nor on the host.
+    """A monitor of a log file on a host. Between two reads it is this row and nothing else.
 
-    ``file_*`` is where the next read goes on: identity and mark as the host gave them, opaque here, and a position in that file.
-    ``next_offset`` counts the bytes read so far, over all files that had the name; ``[shown_from, shown_to)`` were in the last reply.
+    ``file_*`` is where the next read begins: identity and mark of the file as the host gave them,
+    which the server does not interpret, and a position in the file. ``next_offset`` counts the
+    bytes read so far, over all files that had the name. ``[shown_from, shown_to)`` were in the last
+    reply.
     """
 
     class Kind(models.TextChoices):
-        """What writes the file."""
+        """The kind of program that writes the file."""
 
         SSH = "ssh"
         SCRIPT = "script"
         FILE = "file"
 
     class Status(models.TextChoices):
-        """A stopped monitor stays on record."""
+        """The status of a monitor. A stopped monitor stays listed."""
 
         ACTIVE = "active"
         STOPPED = "stopped"
@@ -39,15 +41,16 @@ class Monitor(models.Model):
     file_identity = models.CharField(max_length=64)
     file_mark = models.CharField(max_length=128, blank=True)
     file_position = models.PositiveBigIntegerField(default=0)
-    # [identity, mark, position] of the files that were read to their ends before this one, oldest first: some may grow once more.
+    # [identity, mark, position] of the files that were read to their ends before this one, oldest
+    # first. Programs may still write to them.
     file_former = models.JSONField(default=list)
     first_offset = models.PositiveBigIntegerField(default=0)
     next_offset = models.PositiveBigIntegerField(default=0)
-    # Rises with every read that got something: of two reads of the same place one is done over.
+    # Rises with every read that got something. Of two reads of one place only the first is stored.
     version = models.PositiveBigIntegerField(default=0)
     shown_from = models.PositiveBigIntegerField(default=0)
     shown_to = models.PositiveBigIntegerField(default=0)
-    # What else the last reply said, for a repeat of its request_id.
+    # The event of the last reply, for a retry with its request_id.
     shown_event = models.JSONField(default=dict)
     request_id = models.UUIDField(null=True, blank=True)
     started_by = models.CharField(max_length=128, blank=True)
@@ -55,14 +58,18 @@ class Monitor(models.Model):
     read_at = models.DateTimeField(null=True, blank=True)
     stopped_by = models.CharField(max_length=128, blank=True)
     stopped_at = models.DateTimeField(null=True, blank=True)
-    # Null: it was not to be deleted.
+    # Null: the caller wanted to keep the log.
     log_deleted = models.BooleanField(null=True)
     log_kept_reason = models.CharField(max_length=32, blank=True)
 
     class Meta:
         ordering = ("-started_at",)
         constraints = (
-            models.UniqueConstraint(fields=("project", "session_id"), condition=Q(status="active"), name="one_active_monitor_per_id"),
+            models.UniqueConstraint(
+                fields=("project", "session_id"),
+                condition=Q(status="active"),
+                name="one_active_monitor_per_id",
+            ),
         )
         indexes = (models.Index(fields=("project", "session_id"), name="monitor_by_session_id"),)
 
@@ -71,16 +78,22 @@ class Monitor(models.Model):
 
 
 class MonitorChunk(models.Model):
-    """Bytes ``[offset, offset + size)`` that a monitor has read, kept to be searched and for a repeated request."""
+    """Bytes ``[offset, offset + size)`` of a monitor, kept for searches and for retries."""
 
     id = models.BigAutoField(primary_key=True)
-    monitor = models.ForeignKey(Monitor, on_delete=models.CASCADE, related_name="chunks", db_index=False)
+    monitor = models.ForeignKey(
+        Monitor, on_delete=models.CASCADE, related_name="chunks", db_index=False
+    )
     offset = models.PositiveBigIntegerField()
     size = models.PositiveIntegerField()
     data = models.BinaryField()
 
     class Meta:
-        constraints = (models.UniqueConstraint(fields=("monitor", "offset"), name="one_monitor_chunk_per_offset"),)
+        constraints = (
+            models.UniqueConstraint(
+                fields=("monitor", "offset"), name="one_monitor_chunk_per_offset"
+            ),
+        )
 
     def __str__(self) -> str:
         return f"{self.monitor_id} @{self.offset}+{self.size}"

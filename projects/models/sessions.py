@@ -1,4 +1,4 @@
-"""One execution of a command and what it printed."""
+"""Sessions: one execution of a command each, and its output."""
 
 import uuid
 
@@ -8,17 +8,20 @@ from django.utils import timezone
 
 from controller_client.protocol.session_state import ACTIVE_STATES, SessionState
 from projects.models.accounts import Controller, Project
+from projects.models.lifetime_clock import LifetimeClock
+from projects.models.sealed_field import SealedField
 
 
 class CommandSession(models.Model):
-    """One execution of a command on a controller, live or finished.
+    """One execution of a command on a controller, active or ended.
 
-    ``slot`` is the place the session takes of what its project may have of its ``kind`` while it is active; the partial
-    unique index on it is what makes the limit race-free. ``terminal_*`` is the holder's last verdict.
+    A project has a limited number of slots for each ``kind``. An active session takes one of them,
+    and the partial unique index on ``slot`` makes that limit race-free. ``terminal_*`` is the
+    holder's last verdict on the terminal.
     """
 
     class Kind(models.TextChoices):
-        """Which tool family the session belongs to."""
+        """The tool family that the session belongs to."""
 
         INTERACTIVE = "interactive"
         BACKGROUND = "background"
@@ -26,7 +29,7 @@ class CommandSession(models.Model):
         JOB = "job"
 
     class IoModeChoice(models.TextChoices):
-        """What the program's standard streams are."""
+        """The standard streams of the program: a terminal, or pipes."""
 
         PTY = "pty"
         PIPE = "pipe"
@@ -36,18 +39,26 @@ class CommandSession(models.Model):
     controller = models.ForeignKey(Controller, on_delete=models.CASCADE, related_name="sessions")
     kind = models.CharField(max_length=16, choices=Kind, default=Kind.INTERACTIVE)
     io_mode = models.CharField(max_length=8, choices=IoModeChoice, default=IoModeChoice.PTY)
-    state = models.CharField(max_length=16, choices=[(s.value, s.value) for s in SessionState], default=SessionState.PENDING.value)
+    state = models.CharField(
+        max_length=16,
+        choices=[(s.value, s.value) for s in SessionState],
+        default=SessionState.PENDING.value,
+    )
     slot = models.PositiveSmallIntegerField(null=True, blank=True)
     command = models.TextField()
     cwd = models.TextField(blank=True)
     rows = models.PositiveSmallIntegerField(default=24)
     cols = models.PositiveSmallIntegerField(default=120)
     lifetime_seconds = models.FloatField(default=300.0)
-    # How much of each stream is kept, newest first to stay; null: as much as the settings say.
+    # The host's last report of the lifetime, see ``lifetime_clock``. Null: no report.
+    lifetime_ends_at = models.DateTimeField(null=True, blank=True)
+    paused_at = models.DateTimeField(null=True, blank=True)
+    pause_left_seconds = models.FloatField(null=True, blank=True)
+    # How many of the newest bytes of each stream are kept. Null: as many as the settings say.
     retained_bytes = models.PositiveBigIntegerField(null=True, blank=True)
-    # When a caller last had to do with it, to a minute; a background session nobody asks for is ended.
+    # The last call about the session, to the minute. An idle background session is ended.
     touched_at = models.DateTimeField(default=timezone.now)
-    # Its output was taken away: on purpose, or because it was kept for long enough.
+    # When its output was deleted: by an operator, or because it was kept for long enough.
     cleared_at = models.DateTimeField(null=True, blank=True)
     started_by = models.CharField(max_length=128, blank=True)
 
@@ -63,7 +74,7 @@ class CommandSession(models.Model):
     failure_message = models.TextField(blank=True)
     # How long the program ran, as its host measured it.
     duration_ms = models.PositiveBigIntegerField(null=True, blank=True)
-    # Why the program did not get what was asked for, such as pipes instead of a terminal.
+    # Why the program did not get what its caller asked for, such as pipes instead of a terminal.
     warning = models.TextField(blank=True)
     survivors = models.JSONField(default=list)
     notes = models.JSONField(default=list)
@@ -76,13 +87,15 @@ class CommandSession(models.Model):
     stdout_sha256_ok = models.BooleanField(null=True)
     stderr_sha256_ok = models.BooleanField(null=True)
 
-    # The end of what callers have been shown: the next turn's output starts here, so nothing printed between two calls is lost.
+    # The end of what callers have been shown: the next turn's output starts here, so nothing
+    # printed between two calls is lost.
     shown_offset = models.PositiveBigIntegerField(default=0)
     input_seq = models.PositiveBigIntegerField(default=0)
     input_acked_seq = models.PositiveBigIntegerField(default=0)
-    # The operator who alone may type now; and what the last one left to be known.
+    # The operator who alone may type now, and the note of the last operator.
     taken_over_by = models.CharField(max_length=128, blank=True)
     handback_note = models.TextField(blank=True)
+    sealed_secrets = SealedField(null=True, editable=False)
     terminal_state = models.CharField(max_length=16, default="running")
     terminal_kind = models.CharField(max_length=8, blank=True)
     terminal_evidence = models.CharField(max_length=16, blank=True)
@@ -96,20 +109,35 @@ class CommandSession(models.Model):
         constraints = (
             models.UniqueConstraint(
                 fields=("project", "kind", "slot"),
-                condition=Q(state__in=sorted(s.value for s in ACTIVE_STATES)) & Q(slot__isnull=False),
+                condition=Q(state__in=sorted(s.value for s in ACTIVE_STATES))
+                & Q(slot__isnull=False),
                 name="one_active_session_per_slot",
             ),
-            models.CheckConstraint(condition=Q(stdout_first_offset__lte=F("stdout_next_offset")), name="stdout_offsets_ordered"),
-            models.CheckConstraint(condition=Q(stderr_first_offset__lte=F("stderr_next_offset")), name="stderr_offsets_ordered"),
+            models.CheckConstraint(
+                condition=Q(stdout_first_offset__lte=F("stdout_next_offset")),
+                name="stdout_offsets_ordered",
+            ),
+            models.CheckConstraint(
+                condition=Q(stderr_first_offset__lte=F("stderr_next_offset")),
+                name="stderr_offsets_ordered",
+            ),
         )
         indexes = (
             models.Index(fields=("project", "state"), name="session_by_project_state"),
             models.Index(fields=("controller", "state"), name="session_by_controller_state"),
-            # What the sweeper and the metrics look for must not cost more with every session that is kept. None of these columns
-            # changes in a turn.
-            models.Index(fields=("state",), condition=Q(state__in=sorted(s.value for s in ACTIVE_STATES)), name="active_sessions"),
+            # Lookups of the sweeper and the metrics must not cost more with each stored session.
+            # No turn changes these columns.
+            models.Index(
+                fields=("state",),
+                condition=Q(state__in=sorted(s.value for s in ACTIVE_STATES)),
+                name="active_sessions",
+            ),
             models.Index(fields=("ended_at",), name="session_by_end"),
-            models.Index(fields=("ended_at",), condition=Q(ended_at__isnull=False, cleared_at__isnull=True), name="uncleared_sessions"),
+            models.Index(
+                fields=("ended_at",),
+                condition=Q(ended_at__isnull=False, cleared_at__isnull=True),
+                name="uncleared_sessions",
+            ),
         )
         permissions = (
             ("view_transcript", "Can read what a session's terminal showed"),
@@ -121,19 +149,56 @@ class CommandSession(models.Model):
     def __str__(self) -> str:
         return str(self.id)
 
+    @property
+    def lifetime_clock(self) -> LifetimeClock:
+        """The lifetime as the session's host last reported it."""
+        return LifetimeClock(
+            self.started_at,
+            self.lifetime_seconds,
+            self.lifetime_ends_at,
+            self.paused_at,
+            self.pause_left_seconds,
+        )
+
+
+class LifetimeHold(models.Model):
+    """A cause that pauses the lifetime of a session, one row each.
+
+    A person has the keyboard, or somebody is asked for an approval.
+    """
+
+    id = models.BigAutoField(primary_key=True)
+    session = models.ForeignKey(
+        CommandSession, on_delete=models.CASCADE, related_name="lifetime_holds", db_index=False
+    )
+    cause = models.CharField(max_length=64, db_index=True)
+
+    class Meta:
+        constraints = (
+            models.UniqueConstraint(fields=("session", "cause"), name="one_hold_per_cause"),
+        )
+
+    def __str__(self) -> str:
+        return f"{self.session_id}: {self.cause}"
+
 
 class StreamName(models.TextChoices):
-    """Streams of a session; a PTY has only the first."""
+    """The streams of a session; a PTY has only the first."""
 
     STDOUT = "stdout"
     STDERR = "stderr"
 
 
 class OutputChunk(models.Model):
-    """Contiguous bytes ``[offset, offset + size)`` of one stream; ``seq`` orders the chunks of a session across streams."""
+    """Contiguous bytes ``[offset, offset + size)`` of one stream.
+
+    ``seq`` orders the chunks of a session across its streams.
+    """
 
     id = models.BigAutoField(primary_key=True)
-    session = models.ForeignKey(CommandSession, on_delete=models.CASCADE, related_name="chunks", db_index=False)
+    session = models.ForeignKey(
+        CommandSession, on_delete=models.CASCADE, related_name="chunks", db_index=False
+    )
     stream = models.CharField(max_length=8, choices=StreamName)
     offset = models.PositiveBigIntegerField()
     size = models.PositiveIntegerField()
@@ -142,7 +207,11 @@ class OutputChunk(models.Model):
     created_at = models.DateTimeField(default=timezone.now)
 
     class Meta:
-        constraints = (models.UniqueConstraint(fields=("session", "stream", "offset"), name="one_chunk_per_offset"),)
+        constraints = (
+            models.UniqueConstraint(
+                fields=("session", "stream", "offset"), name="one_chunk_per_offset"
+            ),
+        )
 
     def __str__(self) -> str:
         return f"{self.session_id} {self.stream}@{self.offset}+{self.size}"
@@ -161,8 +230,12 @@ class OutputGap(models.Model):
 
     class Meta:
         constraints = (
-            models.UniqueConstraint(fields=("session", "stream", "from_offset"), name="one_gap_per_offset"),
-            models.CheckConstraint(condition=Q(from_offset__lt=F("to_offset")), name="gap_not_empty"),
+            models.UniqueConstraint(
+                fields=("session", "stream", "from_offset"), name="one_gap_per_offset"
+            ),
+            models.CheckConstraint(
+                condition=Q(from_offset__lt=F("to_offset")), name="gap_not_empty"
+            ),
         )
 
     def __str__(self) -> str:

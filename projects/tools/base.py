@@ -1,43 +1,40 @@
 """A tool: what it is called, what it takes and gives, who may call it, and the one way to call it.
 
-``Tool.call`` validates, authorises, runs the handler, validates what it gave and maps every error to the one body. MCP, the agent
-loop and the reference documentation read the same objects.
+``Tool.call`` validates, authorises, runs the handler, validates what it gave and maps every error
+to the one body. MCP, the agent loop and the reference documentation read the same objects.
 """
 
 import json
 import logging
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, Final, Generic, TypeVar
 from uuid import UUID
 
 import msgspec
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 from structlog.contextvars import bind_contextvars, bound_contextvars
 
 from projects import metrics
-from projects.authentication import ADMIN_SCOPE, Caller
-from projects.errors import ControllerActionError, InvalidArgument, UnknownArgument
-from projects.watching import calling
+from projects.accounts.authentication import ADMIN_SCOPE, Caller
+from projects.errors.base import ControllerActionError
+from projects.errors.calls import InvalidArgument, UnknownArgument
+from projects.errors.shown_tools import TOOL_NAMES, fitting
+from projects.output.result import Result
+from projects.output.visible_text import shown_in
+from projects.sessions.waiting import calling
 
 logger = logging.getLogger(__name__)
+
+_RAW_MEMBERS: Final = frozenset({"stdout", "stderr", "new_content"})
+"""Members that a caller who asks for the raw view is given as they were printed."""
 
 
 class ToolInput(BaseModel):
     """Arguments of a tool. Unknown ones are refused; values are never repeated in errors."""
 
     model_config = ConfigDict(extra="forbid", hide_input_in_errors=True)
-
-    def as_arguments(self) -> dict[str, Any]:
-        """The fields by name, as they are. (``dict(model)`` stumbles over a field called ``keys``.)"""
-        return vars(self).copy()
-
-
-class ToolOutput(BaseModel):
-    """Result of a tool, read from the attributes of what the service returned."""
-
-    model_config = ConfigDict(from_attributes=True)
 
 
 InputT = TypeVar("InputT", bound=ToolInput)
@@ -60,17 +57,34 @@ class ToolOutcome:
             return json.dumps(self.body, separators=(",", ":"))
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
+class Definition:
+    """A tool as a caller is shown it; its texts name only tools that this caller is shown."""
+
+    description: str
+    input_schema: dict[str, Any]
+    output_schema: dict[str, Any]
+
+
+# eq=False: a tool is the one object of its name, so it can be a key.
+@dataclass(frozen=True, kw_only=True, eq=False)
 class Tool(Generic[InputT]):
-    """One tool. ``scopes`` are those a call may need, ``scopes_for`` those that a call with these arguments does need."""
+    """One tool.
+
+    ``scopes`` are those a call may need, ``scopes_for`` those that a call with these arguments does
+    need.
+
+    ``description`` and ``guidance`` are written for callers that have all tools; ``shown_to`` is
+    what a caller sees of them.
+    """
 
     name: str
     title: str
     description: str
     guidance: str
     input_model: type[InputT]
-    output_model: type[ToolOutput]
-    handler: Callable[[InputT, Caller], Awaitable[Any]]
+    output_model: type[Result]
+    handler: Callable[[InputT, Caller], Awaitable[Result]]
     scopes: tuple[str, ...]
     errors: tuple[type[ControllerActionError], ...]
     scopes_for: Callable[[InputT], tuple[str, ...]] | None = None
@@ -85,7 +99,9 @@ class Tool(Generic[InputT]):
             outcome = await self._outcome(arguments, caller)
             if outcome.is_error:
                 logger.info("refused: %s", outcome.body["code"])
-        metrics.TOOL_CALLS.labels(self.name, outcome.body["code"] if outcome.is_error else "ok").inc()
+        metrics.TOOL_CALLS.labels(
+            self.name, outcome.body["code"] if outcome.is_error else "ok"
+        ).inc()
         return outcome
 
     async def _outcome(self, arguments: Mapping[str, Any] | None, caller: Caller) -> ToolOutcome:
@@ -99,40 +115,83 @@ class Tool(Generic[InputT]):
                 caller.require(scope)
             with calling(caller):
                 result = await self.handler(model, caller)
-            return ToolOutcome(self.output_model.model_validate(result).model_dump(mode="json", by_alias=True))
+            body = self._published.dump_python(result, mode="json", by_alias=True)
+            # Commands, names of processes and hosts, metadata: what others chose acts on nobody's
+            # terminal.
+            return ToolOutcome(
+                shown_in(
+                    body, _RAW_MEMBERS if getattr(model, "view", None) == "raw" else frozenset()
+                )
+            )
         except ControllerActionError as error:
-            return ToolOutcome(dict(error.body()), is_error=True)
+            return ToolOutcome(shown_in(dict(error.body())), is_error=True)
         except Exception:
-            # What happened is for the operator; a caller could do nothing with it, and it may hold what was typed.
+            # What happened is for the operator; a caller could do nothing with it, and it may hold
+            # what was typed.
             logger.exception("tool %s failed", self.name)
-            return ToolOutcome(dict(ControllerActionError("the server failed to carry this out").body()), is_error=True)
+            return ToolOutcome(
+                dict(ControllerActionError("the server failed to carry out this call").body()),
+                is_error=True,
+            )
+
+    def accepts(self, arguments: Mapping[str, Any]) -> bool:
+        """True if these arguments have the right form.
+
+        A call with other arguments is refused before anything is done.
+        """
+        try:
+            self._validated(arguments)
+        except (InvalidArgument, UnknownArgument):
+            return False
+        return True
 
     def is_open_to(self, caller: Caller) -> bool:
-        """Whether the caller's scopes allow any call of this tool; a call may still need more of them."""
+        """True if the caller's scopes allow some call of this tool.
+
+        A call may still need more scopes.
+        """
         held = caller.scopes
         if ADMIN_SCOPE in held or not self.scopes:
             return True
-        return self.scopes[0] in held if self.scopes_for is None else not held.isdisjoint(self.scopes)
+        return (
+            self.scopes[0] in held if self.scopes_for is None else not held.isdisjoint(self.scopes)
+        )
+
+    def shown_to(self, names: frozenset[str]) -> Definition:
+        """The tool for a caller that is shown the tools called ``names``."""
+        return _definition(self, names)
 
     @cached_property
+    def _published(self) -> TypeAdapter[Result]:
+        # Of an instance of a subclass, only the fields of the tool's own model are published.
+        return TypeAdapter(self.output_model)
+
+    @cached_property
+    def _definition(self) -> Definition:
+        return self.shown_to(TOOL_NAMES)
+
+    @property
     def input_schema(self) -> dict[str, Any]:
-        """JSON Schema of the arguments."""
-        return _plain_schema(self.input_model.model_json_schema())
+        """JSON Schema of the arguments, for a caller that has all tools."""
+        return self._definition.input_schema
 
     @cached_property
     def argument_names(self) -> tuple[str, ...]:
-        """As callers write them."""
+        """The names of the arguments, as callers write them."""
         return tuple(self.input_schema["properties"])
 
-    @cached_property
+    @property
     def output_schema(self) -> dict[str, Any]:
-        """JSON Schema of the structured result."""
-        return _plain_schema(self.output_model.model_json_schema(mode="serialization"))
+        """JSON Schema of the structured result, for a caller that has all tools."""
+        return self._definition.output_schema
 
     @property
     def full_description(self) -> str:
-        """What a model reads before it chooses: what the tool does, then how to use it well."""
-        return f"{self.description}\n\n{self.guidance}" if self.guidance else self.description
+        """The text that a model reads before it chooses, if it has all tools.
+
+        It says what the tool does, then how to use it well.
+        """
+        return self._definition.description
 
     @property
     def codes(self) -> tuple[str, ...]:
@@ -143,22 +202,27 @@ class Tool(Generic[InputT]):
         try:
             return self.input_model.model_validate(arguments)
         except ValidationError as invalid:
-            problems = invalid.errors(include_url=False, include_context=False, include_input=False)
-            unknown = [str(problem["loc"][0]) for problem in problems if problem["type"] == "extra_forbidden"]
+            problems = invalid.errors(include_url=False, include_input=False)
+            unknown = [
+                str(problem["loc"][0])
+                for problem in problems
+                if problem["type"] == "extra_forbidden"
+            ]
             if unknown:
-                raise UnknownArgument(self.name, [name[:64] for name in unknown], self.argument_names) from None
-            raise InvalidArgument([_problem(dict(problem)) for problem in problems[:8]]) from None
+                raise UnknownArgument(
+                    self.name, [name[:64] for name in unknown], self.argument_names
+                ) from None
+            wrong = dict.fromkeys(
+                str(problem["loc"][0]) for problem in problems[:8] if problem["loc"]
+            )
+            texts = [f"{name}: {text}" for name in wrong if (text := self._description_of(name))]
+            raise InvalidArgument(
+                [_problem(dict(problem)) for problem in problems[:8]], " ".join(texts)
+            ) from None
 
-
-COMMON_CODES: Final = (
-    "CONTROLLER_ACTION_FAILED",
-    "INVALID_ARGUMENT",
-    "RATE_LIMITED",
-    "SCOPE_MISSING",
-    "STORAGE_UNAVAILABLE",
-    "UNKNOWN_ARGUMENT",
-)
-"""Every tool may answer with these."""
+    def _description_of(self, argument: str) -> str:
+        text: str = self.input_schema["properties"].get(argument, {}).get("description", "")
+        return text
 
 
 def error_codes(error: type[ControllerActionError]) -> Iterator[str]:
@@ -170,8 +234,25 @@ def error_codes(error: type[ControllerActionError]) -> Iterator[str]:
         yield error.code
 
 
-# pydantic's own words for these quote a piece of the value.
+# In our words; pydantic's own for some of these quote a piece of the value.
 _WORDS: Final = {
+    "missing": "is required",
+    "less_than_equal": "must be at most {le}",
+    "greater_than_equal": "must be at least {ge}",
+    "finite_number": "must be a finite number",
+    "float_parsing": "must be a number",
+    "float_type": "must be a number",
+    "int_from_float": "must be a whole number",
+    "int_parsing": "must be a whole number",
+    "int_type": "must be a whole number",
+    "bool_parsing": "must be true or false",
+    "bool_type": "must be true or false",
+    "string_type": "must be a text",
+    "string_too_long": "must have at most {max_length} characters",
+    "tuple_type": "must be a list",
+    "list_type": "must be a list",
+    "dict_type": "must be an object of names and texts",
+    "literal_error": "must be {expected}",
     "uuid_parsing": "must be a uuid",
     "uuid_type": "must be a uuid",
     "datetime_from_date_parsing": "must be a date and time with zone, such as 2026-11-20T12:00:00Z",
@@ -182,11 +263,27 @@ _WORDS: Final = {
 def _problem(problem: Mapping[str, Any]) -> str:
     # Deeper parts of the location may be keys the caller chose; the argument's own name is enough.
     name = str(problem["loc"][0]) if problem["loc"] else "arguments"
-    return f"{name}: {_WORDS.get(problem['type'], problem['msg'])}"
+    words = _WORDS.get(problem["type"])
+    return f"{name}: {problem['msg'] if words is None else words.format(**problem.get('ctx', {}))}"
 
 
-def _plain_schema(schema: dict[str, Any]) -> dict[str, Any]:
-    """The schema without generated titles and references: what a model reads is smaller, and validators need no resolver."""
+@lru_cache(maxsize=1024)
+def _definition(tool: Tool[Any], names: frozenset[str]) -> Definition:
+    texts = (fitting(text, names) for text in (tool.description, tool.guidance))
+    return Definition(
+        description="\n\n".join(text for text in texts if text),
+        input_schema=_plain_schema(tool.input_model.model_json_schema(), names),
+        output_schema=_plain_schema(
+            tool.output_model.model_json_schema(mode="serialization"), names
+        ),
+    )
+
+
+def _plain_schema(schema: dict[str, Any], names: frozenset[str]) -> dict[str, Any]:
+    """The schema without generated titles and references.
+
+    It is smaller for a model to read, and validators need no resolver.
+    """
     definitions = schema.pop("$defs", {})
 
     def plain(node: Any, *, is_properties: bool = False) -> Any:
@@ -197,8 +294,15 @@ def _plain_schema(schema: dict[str, Any]) -> dict[str, Any]:
         if "$ref" in node:
             target = definitions[node["$ref"].rpartition("/")[2]]
             return plain({**target, **{key: value for key, value in node.items() if key != "$ref"}})
-        kept = node.items() if is_properties else ((key, value) for key, value in node.items() if key != "title")
-        return {key: plain(value, is_properties=key == "properties" and not is_properties) for key, value in kept}
+        if is_properties:
+            return {key: plain(value) for key, value in node.items()}
+        return {
+            key: fitting(value, names)
+            if key == "description"
+            else plain(value, is_properties=key == "properties")
+            for key, value in node.items()
+            if key != "title"
+        }
 
     result: dict[str, Any] = plain(schema)
     # The class's docstring is for readers of the code.

@@ -1,13 +1,17 @@
-"""All tools, in the order in which they are shown. MCP, the agent loop and the reference documentation read this tuple."""
+"""All tools, in the order in which they are shown.
+
+MCP, the agent loop and the reference documentation read this tuple.
+"""
 
 from typing import Any, Final
 
-from projects.errors import UnknownTool
+from projects.errors.calls import UnknownTool
 from projects.tools.base import Tool
 from projects.tools.execute_command import EXECUTE_COMMAND
 from projects.tools.get_session import GET_SESSION
 from projects.tools.get_session_updates import GET_SESSION_UPDATES
 from projects.tools.list_controllers import LIST_CONTROLLERS
+from projects.tools.list_session_monitors import LIST_SESSION_MONITORS
 from projects.tools.list_sessions import LIST_SESSIONS
 from projects.tools.query_command_status import QUERY_COMMAND_STATUS
 from projects.tools.read_output import READ_OUTPUT
@@ -36,6 +40,7 @@ ALL_TOOLS: Final[tuple[Tool[Any], ...]] = (
     START_SESSION_MONITOR,
     GET_SESSION_UPDATES,
     STOP_SESSION_MONITOR,
+    LIST_SESSION_MONITORS,
     READ_SESSION_OUTPUT,
     SEARCH_SESSION_OUTPUT,
     GET_SESSION,

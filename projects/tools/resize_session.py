@@ -1,17 +1,21 @@
 """``resize_session``: a new size for a session's terminal."""
 
-from typing import Any
 from uuid import UUID
 
-from projects import errors, services
-from projects.authentication import Caller
-from projects.results import TerminalState
-from projects.tools.base import Tool, ToolInput, ToolOutput
-from projects.tools.terminal_output import Columns, RequestId, Rows, SessionId
+from projects import services
+from projects.accounts.authentication import Caller
+from projects.errors.calls import RequestIdReused
+from projects.errors.hosts import ControllerOffline
+from projects.errors.inputs import ResizeRefused
+from projects.errors.sessions import SessionEnded, SessionNotFound
+from projects.output.result import Result
+from projects.sessions.answers.results import TerminalState
+from projects.tools.base import Tool, ToolInput
+from projects.tools.terminal_arguments import Columns, RequestId, Rows, SessionId
 
 
 class ResizeInput(ToolInput):
-    """Arguments of resize_session."""
+    """The arguments that resize_session takes."""
 
     session_id: SessionId
     rows: Rows
@@ -19,8 +23,8 @@ class ResizeInput(ToolInput):
     request_id: RequestId = None
 
 
-class ResizeOutput(ToolOutput):
-    """The terminal's size."""
+class ResizeOutput(Result):
+    """The size of the terminal after the call, and the session's state."""
 
     session_id: UUID
     rows: int
@@ -29,26 +33,33 @@ class ResizeOutput(ToolOutput):
     hint: str
 
 
-async def _handle(arguments: ResizeInput, caller: Caller) -> dict[str, Any]:
-    result = await services.session_resize(caller.project_id, caller=caller, **arguments.as_arguments())
-    return {
-        "session_id": result.session_id,
-        "rows": arguments.rows,
-        "cols": arguments.cols,
-        "state": result.state,
-        "hint": result.hint,
-    }
+async def _handle(arguments: ResizeInput, caller: Caller) -> ResizeOutput:
+    result = await services.session_resize(
+        caller.project_id,
+        arguments.session_id,
+        rows=arguments.rows,
+        cols=arguments.cols,
+        caller=caller,
+        request_id=arguments.request_id,
+    )
+    return ResizeOutput(
+        session_id=result.session_id,
+        rows=arguments.rows,
+        cols=arguments.cols,
+        state=result.state,
+        hint=result.hint,
+    )
 
 
 RESIZE_SESSION = Tool(
     name="resize_session",
     title="Resize a terminal",
-    description="Gives a session's terminal a new size; the program is told and redraws if it cares.",
+    description=("Gives a session's terminal a new size. The program is told and may redraw."),
     guidance="Useful before reading a wide table or a full-screen program; not needed otherwise.",
     input_model=ResizeInput,
     output_model=ResizeOutput,
     handler=_handle,
     scopes=("session:input",),
-    errors=(errors.SessionNotFound, errors.SessionEnded, errors.ControllerOffline, errors.RequestIdReused),
+    errors=(SessionNotFound, SessionEnded, ResizeRefused, ControllerOffline, RequestIdReused),
     is_idempotent=True,
 )

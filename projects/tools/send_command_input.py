@@ -4,55 +4,76 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from projects import errors, services
-from projects.authentication import Caller
-from projects.results import InteractiveOutputResult
+from projects import services
+from projects.accounts.authentication import Caller
+from projects.errors.calls import InvalidPattern, RequestIdReused
+from projects.errors.commands import CommandNotAllowed
+from projects.errors.hosts import ControllerOffline
+from projects.errors.inputs import InputRefused, InputTooLarge, UnknownKey
+from projects.errors.secrets import SecretNotFound
+from projects.errors.sessions import SessionEnded, SessionNotFound, SessionTakenOver
+from projects.errors.uncertain import InputUnconfirmed
+from projects.sessions.answers.results import InteractiveOutputResult
+from projects.sessions.turns import DEFAULT_OUTPUT_BYTES, DEFAULT_WAIT_SECONDS
 from projects.tools import guidance
 from projects.tools.base import Tool, ToolInput
-from projects.tools.terminal_output import CursorOutput, OutputBudget, RequestId, SessionId, TurnOutput, WaitFor, WaitSeconds
-from projects.turns import DEFAULT_OUTPUT_BYTES, DEFAULT_WAIT_SECONDS
+from projects.tools.terminal_arguments import (
+    OutputBudget,
+    RequestId,
+    SessionId,
+    WaitFor,
+    WaitSeconds,
+)
 
 
 class SendInput(ToolInput):
-    """Arguments of send_command_input."""
+    """The arguments that send_command_input takes."""
 
     session_id: SessionId
     input_text: Annotated[
         str,
         Field(
             description=(
-                "Typed exactly as given: end a line with \\n, as in 'yes\\n'. On a full screen \\n is often not Enter: use keys there."
-                " Empty and nothing else: only wait on."
+                "Typed exactly as given: end a line with \\n, as in 'yes\\n'. In a full-screen "
+                "program \\n is often not Enter: use keys there. Without text, keys or secret "
+                "the call only waits."
             )
         ),
     ] = ""
     keys: Annotated[
         tuple[str, ...],
         Field(
-            description="Keys by name instead of text, such as ['ctrl-c'], ['down', 'enter'], ['escape'], ['ctrl-d'], ['f10'], ['alt-x']."
+            description=(
+                "Keys by name, pressed after the text, such as ['ctrl-c'], ['down', 'enter'], "
+                "['escape'], ['f10'], ['alt-x']."
+            )
         ),
     ] = ()
     secret: Annotated[
         str | None,
         Field(
-            description="Name of a stored secret: its value is typed, and Enter after it, without anybody seeing it. Alone, and only while"
-            " prompt.kind is 'secret'."
+            description=(
+                "Name of a stored secret. Its value and Enter are typed, and nobody sees the "
+                "value. Give it alone, and only while the program hides what is typed."
+            )
         ),
     ] = None
-    terminate: Annotated[bool, Field(description="End the session: its whole process tree. Cannot be combined with input.")] = False
+    terminate: Annotated[
+        bool,
+        Field(
+            description=(
+                "End the session with its whole process tree. Cannot be combined with input."
+            )
+        ),
+    ] = False
     wait_seconds: WaitSeconds = DEFAULT_WAIT_SECONDS
     wait_for: WaitFor = None
     max_output_bytes: OutputBudget = DEFAULT_OUTPUT_BYTES
-    view: Annotated[Literal["text", "screen"], Field(description="screen: output is the rendered screen, for full-screen programs.")] = (
-        "text"
-    )
+    view: Annotated[
+        Literal["text", "screen"],
+        Field(description="screen: output is the rendered screen, for full-screen programs."),
+    ] = "text"
     request_id: RequestId = None
-
-
-class SendOutput(TurnOutput):
-    """The terminal after the input."""
-
-    cursor: CursorOutput | None = Field(default=None, exclude_if=lambda cursor: cursor is None, description="Only with view 'screen'.")
 
 
 def _scopes_for(arguments: SendInput) -> tuple[str, ...]:
@@ -65,35 +86,50 @@ def _scopes_for(arguments: SendInput) -> tuple[str, ...]:
 
 
 async def _handle(arguments: SendInput, caller: Caller) -> InteractiveOutputResult:
-    return await services.controller_send_input(caller.project_id, caller=caller, **dict(iter(arguments)))
+    return await services.controller_send_input(
+        caller.project_id,
+        arguments.session_id,
+        arguments.input_text,
+        caller=caller,
+        keys=arguments.keys,
+        secret=arguments.secret,
+        terminate=arguments.terminate,
+        wait_seconds=arguments.wait_seconds,
+        wait_for=arguments.wait_for,
+        max_output_bytes=arguments.max_output_bytes,
+        view=arguments.view,
+        request_id=arguments.request_id,
+    )
 
 
 SEND_COMMAND_INPUT = Tool(
     name="send_command_input",
     title="Type into a session",
     description=(
-        "Types input_text, or presses keys, in a session of start_interactive_command and returns the output that followed, the moment"
-        " the program waits again or ends. With neither it only waits on for more output. terminate=true ends the session and returns"
-        " the rest of its output."
+        "Types input_text, then presses keys, in an interactive session and returns the output "
+        "that followed, the moment the program waits"
+        " again or ends. With neither it only waits for more output. terminate=true ends the "
+        "session and returns the rest of its output."
     ),
-    guidance=f"{guidance.PROMPTS} {guidance.WAITING} {guidance.SECRETS} {guidance.UNTRUSTED}",
+    guidance=f"{guidance.PROMPTS} {guidance.WAITING} {guidance.SECRETS}",
     input_model=SendInput,
-    output_model=SendOutput,
+    output_model=InteractiveOutputResult,
     handler=_handle,
     scopes=("session:read", "session:input", "session:kill", "secret:use"),
     scopes_for=_scopes_for,
     errors=(
-        errors.SessionNotFound,
-        errors.SessionEnded,
-        errors.SessionTakenOver,
-        errors.InputTooLarge,
-        errors.CommandNotAllowed,
-        errors.InputRefused,
-        errors.UnknownKey,
-        errors.SecretNotFound,
-        errors.InvalidPattern,
-        errors.ControllerOffline,
-        errors.RequestIdReused,
+        SessionNotFound,
+        SessionEnded,
+        SessionTakenOver,
+        InputTooLarge,
+        CommandNotAllowed,
+        InputRefused,
+        InputUnconfirmed,
+        UnknownKey,
+        SecretNotFound,
+        InvalidPattern,
+        ControllerOffline,
+        RequestIdReused,
     ),
     is_destructive=True,
 )

@@ -1,47 +1,70 @@
-"""``start_session_monitor``: follow a log file of a host. Input, output and error codes are those of requirement 002."""
+"""``start_session_monitor``: follow a log file of a host.
 
-from datetime import datetime
+Input, output and error codes are those of requirement 002.
+"""
+
 from typing import Annotated, Literal
 
 from pydantic import Field
 
-from projects import errors, monitor_errors, monitors
-from projects.authentication import Caller
-from projects.tools import guidance
-from projects.tools.base import Tool, ToolInput, ToolOutput
+from projects import services
+from projects.accounts.authentication import Caller
+from projects.errors.calls import RequestIdReused
+from projects.errors.hosts import (
+    ControllerAmbiguous,
+    ControllerNotFound,
+    ControllerOffline,
+    NoControllerEnrolled,
+)
+from projects.monitors import errors as monitor_errors
+from projects.monitors.start import MonitorStatus
+from projects.tools.base import Tool, ToolInput
+from projects.tools.terminal_arguments import RequestId
 
 # Checked by the service, which answers with a code of its own.
 UUID_PATTERN = "^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$"
-HOST_ERRORS = (errors.ControllerOffline, monitor_errors.HostSilent, monitor_errors.HostTooOld, monitor_errors.PathNotAllowed)
+HOST_ERRORS = (
+    ControllerOffline,
+    monitor_errors.HostSilent,
+    monitor_errors.HostTooOld,
+    monitor_errors.PathNotAllowed,
+    monitor_errors.LogDirectoryUnusable,
+    monitor_errors.LogDirectoryForeign,
+)
 
 
 class StartMonitorInput(ToolInput):
-    """Arguments of start_session_monitor."""
+    """The arguments that start_session_monitor takes."""
 
     session_id: Annotated[
-        str, Field(description="Unique identifier for the session (UUID4 recommended)", json_schema_extra={"pattern": UUID_PATTERN})
+        str,
+        Field(
+            description="Unique identifier for the session (UUID4 recommended)",
+            json_schema_extra={"pattern": UUID_PATTERN},
+        ),
     ]
-    session_type: Annotated[Literal["ssh", "script", "file"], Field(description="Type of session being monitored")]
+    session_type: Annotated[
+        Literal["ssh", "script", "file"], Field(description="Type of session being monitored")
+    ]
     log_file: Annotated[str, Field(description="Absolute path to the session output log file")]
-    metadata: Annotated[dict[str, str], Field(default_factory=dict, description="Optional session metadata (e.g., SSH host, user)")]
+    metadata: Annotated[
+        dict[str, str],
+        Field(default_factory=dict, description="Optional session metadata (e.g., SSH host, user)"),
+    ]
     controller: Annotated[
-        str | None, Field(description="Name or id of the host the file is on; may be left out if the project has one.")
+        str | None,
+        Field(
+            description=(
+                "Name or id of the host the file is on; may be left out if the project has one."
+            )
+        ),
     ] = None
-    start_at_end: Annotated[bool, Field(description="Leave out what the file has already.")] = False
+    start_at_end: Annotated[bool, Field(description="Skip what the file already contains.")] = False
+    request_id: RequestId = None
 
 
-class StartMonitorOutput(ToolOutput):
-    """A monitor that was started."""
-
-    session_id: str
-    status: Literal["active", "stopped"]
-    file_position: int
-    start_time: datetime
-    log_file: str
-
-
-async def _handle(arguments: StartMonitorInput, caller: Caller) -> dict[str, object]:
-    started = await monitors.monitor_start(
+async def _handle(arguments: StartMonitorInput, caller: Caller) -> MonitorStatus:
+    return await services.monitor_start(
         caller.project_id,
         arguments.session_id,
         arguments.session_type,
@@ -50,19 +73,22 @@ async def _handle(arguments: StartMonitorInput, caller: Caller) -> dict[str, obj
         caller=caller,
         controller=arguments.controller,
         at_end=arguments.start_at_end,
+        request_id=arguments.request_id,
     )
-    return {**vars(started), "session_id": str(started.session_id)}
 
 
 START_SESSION_MONITOR = Tool(
     name="start_session_monitor",
     title="Monitor a log file",
     description=(
-        "Starts to follow a log file on a remote host, such as the recording of an ssh or script session; read it with get_session_updates."
+        "Starts to follow a log file on a remote host, such as the recording of an ssh or script "
+        "session. Read it with get_session_updates."
     ),
-    guidance=(f"Choose a fresh UUID4 as session_id. A monitor costs nothing while you do not ask. {guidance.UNTRUSTED}"),
+    guidance=(
+        "Choose a fresh UUID4 as session_id. A monitor costs nothing while you do not read it."
+    ),
     input_model=StartMonitorInput,
-    output_model=StartMonitorOutput,
+    output_model=MonitorStatus,
     handler=_handle,
     scopes=("monitor:read",),
     errors=(
@@ -72,9 +98,10 @@ START_SESSION_MONITOR = Tool(
         monitor_errors.FileNotReadable,
         monitor_errors.InvalidSessionId,
         monitor_errors.FileReadError,
+        RequestIdReused,
         *HOST_ERRORS,
-        errors.ControllerNotFound,
-        errors.ControllerAmbiguous,
-        errors.NoControllerEnrolled,
+        ControllerNotFound,
+        ControllerAmbiguous,
+        NoControllerEnrolled,
     ),
 )

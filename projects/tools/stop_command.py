@@ -4,31 +4,36 @@ from typing import Annotated
 
 from pydantic import Field
 
-from projects import background, errors
-from projects.authentication import Caller
-from projects.tools.background_output import BackgroundId, CamelInput, DeliveryOutput, RequestUuid
+from projects import services
+from projects.accounts.authentication import Caller
+from projects.errors.calls import RequestIdReused
+from projects.errors.inputs import UnknownSignal
+from projects.errors.sessions import SessionNotFound
+from projects.sessions import background
+from projects.tools.background_arguments import BackgroundId, CamelInput, RequestUuid
 from projects.tools.base import Tool
 
 DEFAULT_SIGNAL = "SIGTERM"
 
 
 class StopCommandInput(CamelInput):
-    """Arguments of stop_command."""
+    """The arguments that stop_command takes."""
 
     session_id: BackgroundId
     signal: Annotated[
         str,
         Field(
             description=(
-                "Left out: SIGTERM, and SIGKILL 5 s later for whatever is still there. Given: this signal, once, such as SIGINT or SIGHUP."
+                "Left out: SIGTERM, then SIGKILL after 5 s for processes that are still "
+                "there. Given: this signal, once, such as SIGINT or SIGHUP."
             )
         ),
     ] = DEFAULT_SIGNAL
     request_id: RequestUuid = None
 
 
-async def _handle(arguments: StopCommandInput, caller: Caller) -> background.Delivery:
-    return await background.background_stop(
+async def _handle(arguments: StopCommandInput, caller: Caller) -> background.Stopping:
+    return await services.background_stop(
         caller.project_id,
         arguments.session_id,
         caller=caller,
@@ -40,13 +45,17 @@ async def _handle(arguments: StopCommandInput, caller: Caller) -> background.Del
 STOP_COMMAND = Tool(
     name="stop_command",
     title="Stop a background command",
-    description="Signals a session of start_command with its whole process tree; success means that the signal was sent.",
-    guidance="Its output stays and can still be read with read_output.",
+    description=(
+        "Sends a signal to the whole process tree of a background session. success "
+        "means that the signal was sent; survivors names the processes that are still"
+        " there after the end."
+    ),
+    guidance="Its output stays. Read it with read_output.",
     input_model=StopCommandInput,
-    output_model=DeliveryOutput,
+    output_model=background.Stopping,
     handler=_handle,
     scopes=("session:kill",),
-    errors=(errors.SessionNotFound, errors.UnknownSignal, errors.RequestIdReused),
+    errors=(SessionNotFound, UnknownSignal, RequestIdReused),
     is_destructive=True,
     is_idempotent=True,
 )

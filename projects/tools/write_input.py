@@ -4,23 +4,37 @@ from typing import Annotated
 
 from pydantic import Field
 
-from projects import background, errors
-from projects.authentication import Caller
-from projects.tools.background_output import BackgroundId, CamelInput, DeliveryOutput, RequestUuid
+from projects import services
+from projects.accounts.authentication import Caller
+from projects.errors.calls import RequestIdReused
+from projects.errors.commands import CommandNotAllowed
+from projects.errors.hosts import ControllerOffline
+from projects.errors.inputs import InputRefused, InputTooLarge
+from projects.errors.sessions import SessionEnded, SessionNotFound, SessionTakenOver
+from projects.errors.uncertain import InputUnconfirmed
+from projects.sessions import background
+from projects.tools.background_arguments import BackgroundId, CamelInput, RequestUuid
 from projects.tools.base import Tool
 
 
 class WriteInputInput(CamelInput):
-    """Arguments of write_input."""
+    """The arguments that write_input takes."""
 
     session_id: BackgroundId
-    input: Annotated[str, Field(description="Written exactly as given: end a line with \\n, as in 'data\\n'.")]
-    eof: Annotated[bool, Field(description="Close the standard input after it, for programs that read to the end.")] = False
+    input: Annotated[
+        str, Field(description="Written exactly as given: end a line with \\n, as in 'data\\n'.")
+    ]
+    eof: Annotated[
+        bool,
+        Field(
+            description=("Close standard input after the data, for programs that read to its end.")
+        ),
+    ] = False
     request_id: RequestUuid = None
 
 
 async def _handle(arguments: WriteInputInput, caller: Caller) -> background.Delivery:
-    return await background.background_write(
+    return await services.background_write(
         caller.project_id,
         arguments.session_id,
         arguments.input,
@@ -33,21 +47,28 @@ async def _handle(arguments: WriteInputInput, caller: Caller) -> background.Deli
 WRITE_INPUT = Tool(
     name="write_input",
     title="Write to a background command",
-    description="Writes data to the standard input of a session of start_command; success means that the program's pipe took all of it.",
-    guidance="What the program makes of it comes with read_output. For a program that talks to a terminal use start_interactive_command.",
+    description=(
+        "Writes data to the standard input of a background session; success means that the "
+        "program's pipe took all of it."
+    ),
+    guidance=(
+        "The program's answer comes with read_output. For a program that needs a "
+        "terminal use start_interactive_command."
+    ),
     input_model=WriteInputInput,
-    output_model=DeliveryOutput,
+    output_model=background.Delivery,
     handler=_handle,
     scopes=("session:input",),
     errors=(
-        errors.SessionNotFound,
-        errors.SessionEnded,
-        errors.SessionTakenOver,
-        errors.CommandNotAllowed,
-        errors.InputTooLarge,
-        errors.InputRefused,
-        errors.ControllerOffline,
-        errors.RequestIdReused,
+        SessionNotFound,
+        SessionEnded,
+        SessionTakenOver,
+        CommandNotAllowed,
+        InputTooLarge,
+        InputRefused,
+        InputUnconfirmed,
+        ControllerOffline,
+        RequestIdReused,
     ),
     is_destructive=True,
 )

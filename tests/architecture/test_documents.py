@@ -1,32 +1,44 @@
-"""The documents keep up with the code."""
+"""The documents agree with the code."""
 
+import importlib
 import re
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
-from agent import errors as run_errors
-from controller_client import policy_file
+from config.settings import environment
+from controller_client.policy import file as policy_file
 from controller_client.protocol import messages
-from projects import account_errors, errors, monitor_errors
-from projects.errors import ControllerActionError
+from controller_client.server_link import daemon
+from projects.conf.setting import Setting
+from projects.errors.base import ControllerActionError
+from projects.errors.commands import StartFailed
+from projects.errors.inputs import InputRefused
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCUMENTS = sorted(
-    [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "controller_client").glob("*.md"), *(ROOT / "mcp_bridge").glob("*.md")]
+    [
+        *ROOT.glob("*.md"),
+        *(ROOT / "docs").rglob("*.md"),
+        *(ROOT / "controller_client").glob("*.md"),
+        *(ROOT / "mcp_bridge").glob("*.md"),
+    ]
 )
 _LINK = re.compile(r"\[[^\]]*\]\((?!https?:|mailto:)([^)#\s]*)(#[^)\s]*)?\)")
 _FILE = re.compile(
     r"`((?:bin|config|projects|agent|mcp_adapter|mcp_bridge|controller_client|quickstart|tests|benchmarks|docs|\.ci)/[\w./-]*)`"
 )
-_VARIABLE = re.compile(r'environment\.(?:text|items|number|seconds|flag|path)\(\s*"([A-Z_]+)"')
 
 
 def anchors(document: Path) -> set[str]:
-    """As they are made from headings."""
+    """The anchors that a page's headings make."""
     headings = re.findall(r"^#+ (.+)$", document.read_text(), re.MULTILINE)
-    return {re.sub(r"[^\w\- ]", "", heading.lower()).strip().replace(" ", "-") for heading in headings}
+    return {
+        re.sub(r"[^\w\- ]", "", heading.lower()).strip().replace(" ", "-") for heading in headings
+    }
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
@@ -34,51 +46,139 @@ def test_links_lead_somewhere(document: Path) -> None:
     broken = []
     for target, anchor in _LINK.findall(document.read_text()):
         path = (document.parent / target).resolve() if target else document
-        if not path.exists() or (anchor and path.suffix == ".md" and anchor[1:] not in anchors(path)):
+        if not path.exists() or (
+            anchor and path.suffix == ".md" and anchor[1:] not in anchors(path)
+        ):
             broken.append(target + anchor)
     assert broken == []
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
 def test_files_that_are_named_exist(document: Path) -> None:
-    named = {name for name in _FILE.findall(document.read_text()) if "<" not in name and "NNNN" not in name}
+    named = {
+        name
+        for name in _FILE.findall(document.read_text())
+        if "<" not in name and "NNNN" not in name
+    }
     assert sorted(name for name in named if not (ROOT / name).exists()) == []
 
 
-def variables() -> set[str]:
-    """Environment variables the server reads."""
-    found: set[str] = set()
-    for path in (ROOT / "config").rglob("*.py"):
-        found |= set(_VARIABLE.findall(path.read_text()))
-    return found
+def test_the_index_names_every_page() -> None:
+    index = ROOT / "docs/README.md"
+    named = {(index.parent / target).resolve() for target, _ in _LINK.findall(index.read_text())}
+    pages = {page for page in (ROOT / "docs").rglob("*.md") if page.parent.name != "adr"} - {index}
+    assert sorted(str(page) for page in pages - named) == []
 
 
-def test_every_setting_is_documented_and_nothing_else_is() -> None:
-    table = (ROOT / "docs/reference/settings.md").read_text()
-    documented = set(re.findall(r"^\| `([A-Z_]+)`", table, re.MULTILINE))
-    assert documented == variables()
+def test_a_how_to_begins_with_what_the_reader_wants() -> None:
+    pages = sorted((ROOT / "docs/howto").glob("*.md"))
+    openings = {page.name: page.read_text().split("\n\n")[1] for page in pages}
+    assert [name for name, opening in openings.items() if not opening.startswith("You want ")] == []
+
+
+def test_a_command_of_manage_py_is_spelled_in_one_way() -> None:
+    other = re.compile(r"^(?!#).*(?<!\.venv/bin/python )\bmanage\.py [a-z]", re.MULTILINE)
+    pages = [page for page in DOCUMENTS if page.name != "CHANGELOG.md"]
+    found = {str(page.relative_to(ROOT)): other.findall(page.read_text()) for page in pages}
+    assert {name: lines for name, lines in found.items() if lines} == {}
+
+
+def _row(setting: Setting[object]) -> str:
+    """The row of the reference page that a declaration stands for."""
+    default = setting.default
+    if isinstance(default, bool):
+        shown = str(default).lower()
+    elif isinstance(default, int | float):
+        shown = str(default).removesuffix(".0")
+    else:
+        shown = f"`{default}`"
+    return f"| `{setting.variable}` | {setting.shown or shown} | {setting.doc} |"
+
+
+def test_every_setting_is_documented_as_it_is_declared() -> None:
+    page = (ROOT / "docs/reference/settings.md").read_text()
+    rows = [line for line in page.splitlines() if line.startswith("| `")]
+    assert rows == [_row(setting) for setting in environment.declared]
 
 
 def test_every_key_of_a_policy_file_is_documented_and_nothing_else_is() -> None:
-    documented = set(re.findall(r"^\| `([a-z_.]+)`", (ROOT / "docs/reference/policy-file.md").read_text(), re.MULTILINE))
-    assert documented == {f"{table}.{key}" for table, keys in policy_file.KNOWN.items() for key in keys}
+    documented = set(
+        re.findall(
+            r"^\| `([a-z_.]+)`", (ROOT / "docs/reference/policy-file.md").read_text(), re.MULTILINE
+        )
+    )
+    assert documented == {
+        f"{table}.{key}" for table, keys in policy_file.KNOWN.items() for key in keys
+    }
 
 
 def error_codes() -> Iterator[str]:
-    """Every stable code a caller can meet."""
+    """Every stable error code that a caller can meet."""
+    for path in (
+        *ROOT.glob("projects/errors/*.py"),
+        *ROOT.glob("projects/*/errors.py"),
+        ROOT / "agent/errors.py",
+    ):
+        importlib.import_module(".".join(path.relative_to(ROOT).with_suffix("").parts))
     todo: list[type[ControllerActionError]] = [ControllerActionError]
     while todo:
         kind = todo.pop()
-        if kind.__module__ in {module.__name__ for module in (account_errors, errors, monitor_errors, run_errors)}:
+        if not kind.__module__.startswith("tests."):
             yield kind.code
         todo += kind.__subclasses__()
-    for kind in (errors.InputRefused, errors.StartFailed):
+    for kind in (InputRefused, StartFailed):
         yield from kind.HINTS
 
 
 def test_every_error_code_is_documented_and_nothing_else_is() -> None:
     table = (ROOT / "docs/reference/errors.md").read_text()
     assert set(re.findall(r"^\| `([A-Z_]+)`", table, re.MULTILINE)) == set(error_codes())
+
+
+def test_every_metric_is_documented_and_nothing_else_is() -> None:
+    served = set(re.findall(r'"(holdline_[a-z_]+)"', (ROOT / "projects/metrics.py").read_text()))
+    assert (
+        set(re.findall(r"`(holdline_[a-z_]+)`", (ROOT / "docs/howto/operate.md").read_text()))
+        == served
+    )
+
+
+def test_every_permission_of_ours_is_documented() -> None:
+    page = (ROOT / "docs/howto/administer.md").read_text()
+    ours = set()
+    for path in [*(ROOT / "projects/models").glob("*.py"), ROOT / "agent/models.py"]:
+        for declared in re.findall(r"permissions = [(\[](.*?)[)\]]\n", path.read_text(), re.DOTALL):
+            ours |= set(re.findall(r'\("([a-z_]+)", "', declared))
+    assert {"take_over_session", "control_run"} <= ours
+    assert [name for name in sorted(ours) if f".{name}`" not in page] == []
+
+
+def test_every_command_of_manage_py_is_named_somewhere() -> None:
+    pages = "\n".join(page.read_text() for page in DOCUMENTS if page.name != "CHANGELOG.md")
+    commands = [
+        path.stem
+        for app in ("projects", "agent")
+        for path in (ROOT / app / "management/commands").glob("[a-z]*.py")
+    ]
+    assert [name for name in sorted(commands) if not re.search(rf"\b{name}\b", pages)] == []
+
+
+def test_every_option_of_the_daemon_is_documented() -> None:
+    page = (ROOT / "docs/howto/run-a-controller.md").read_text()
+    options = set(
+        re.findall(
+            r'add_argument\(\s*"(--[a-z-]+)"', (ROOT / "controller_client/cli.py").read_text()
+        )
+    )
+    assert [option for option in sorted(options - {"--version"}) if option not in page] == []
+
+
+def test_every_capability_of_a_daemon_is_documented() -> None:
+    page = (ROOT / "docs/reference/protocol.md").read_text()
+    (row,) = re.findall(
+        r"^\| `capabilities` \| list of string \| required \| (.*) \|$", page, re.MULTILINE
+    )
+    assert set(re.findall(r"`([a-z_]+)`", row)) == set(daemon.CAPABILITIES)
 
 
 def test_every_decision_is_listed() -> None:
@@ -88,7 +188,29 @@ def test_every_decision_is_listed() -> None:
     assert decisions
 
 
-def test_the_first_message_names_stay_as_callers_of_the_protocol_know_them() -> None:
-    kept = {"START_INTERACTIVE_CMD", "INTERACTIVE_OUTPUT", "SEND_INPUT", "INTERACTIVE_CMD_DONE", "TERMINATE_CMD"}
-    tags = {kind.__struct_config__.tag for kind in messages.Message.__subclasses__()}
+def test_the_names_of_the_first_messages_never_change() -> None:
+    kept = {
+        "START_INTERACTIVE_CMD",
+        "INTERACTIVE_OUTPUT",
+        "SEND_INPUT",
+        "INTERACTIVE_CMD_DONE",
+        "TERMINATE_CMD",
+    }
+    tags = {kind.__struct_config__.tag for kind in get_args(messages.AnyMessage)}
     assert kept <= tags
+
+
+@pytest.mark.parametrize("container", ["projects", "controller_client"])
+def test_the_map_shows_the_floors_of_the_contracts(container: str) -> None:
+    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"][
+        "contracts"
+    ]
+    (layers,) = (
+        contract["layers"] for contract in contracts if contract.get("containers") == [container]
+    )
+    page = (ROOT / "docs/architecture.md").read_text().splitlines()
+    drawn = [{cell.strip() for cell in line.split("│")} for line in page if line.startswith("│")]
+    floors = [{box.strip() for box in layer.split("|")} for layer in layers]
+    rows = [row for row in drawn if any(floor <= row for floor in floors)]
+    assert len(rows) == len(floors)
+    assert all(floor <= row for floor, row in zip(floors, rows, strict=True))

@@ -13,16 +13,30 @@ TESTS = Path(__file__).resolve().parents[1]
 
 
 def _marks_of(path: Path) -> Iterator[tuple[str | None, int]]:
-    """Every argument of ``mark.requirement(...)`` in a file with its line; None where it is not a literal."""
+    """Every argument of ``mark.requirement(...)`` in a file, with its line.
+
+    An argument that is not a literal is None.
+    """
     for node in ast.walk(ast.parse(path.read_text(), str(path))):
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "requirement":
+        if (
+            isinstance(node, ast.Call)
+            and isinstance(node.func, ast.Attribute)
+            and node.func.attr == "requirement"
+        ):
             for argument in node.args:
-                yield (argument.value if isinstance(argument, ast.Constant) and isinstance(argument.value, str) else None), node.lineno
+                yield (
+                    (
+                        argument.value
+                        if isinstance(argument, ast.Constant) and isinstance(argument.value, str)
+                        else None
+                    ),
+                    node.lineno,
+                )
 
 
 @pytest.fixture(scope="module")
 def marks() -> dict[str | None, list[str]]:
-    """Where each id is marked."""
+    """The places where each requirement is marked."""
     found: dict[str | None, list[str]] = defaultdict(list)
     for path in sorted(TESTS.rglob("test_*.py")):
         for requirement, line in _marks_of(path):
@@ -30,18 +44,34 @@ def marks() -> dict[str | None, list[str]]:
     return found
 
 
-def test_every_requirement_that_is_not_deferred_is_held_by_a_test(marks: dict[str | None, list[str]]) -> None:
-    uncovered = {name: wanted.behaviour for name, wanted in REQUIREMENTS.items() if wanted.deferred is None and name not in marks}
+def test_every_requirement_that_is_not_deferred_is_held_by_a_test(
+    marks: dict[str | None, list[str]],
+) -> None:
+    uncovered = {
+        name: wanted.behaviour
+        for name, wanted in REQUIREMENTS.items()
+        if wanted.deferred is None and name not in marks
+    }
     assert not uncovered
 
 
 def test_no_mark_names_an_unknown_requirement(marks: dict[str | None, list[str]]) -> None:
-    assert not {name: places for name, places in marks.items() if name is None or name not in REQUIREMENTS}
+    assert not {
+        name: places for name, places in marks.items() if name is None or name not in REQUIREMENTS
+    }
 
 
 def test_no_mark_names_a_deferred_requirement(marks: dict[str | None, list[str]]) -> None:
-    assert not {name: places for name, places in marks.items() if name in REQUIREMENTS and REQUIREMENTS[name].deferred is not None}
+    assert not {
+        name: places
+        for name, places in marks.items()
+        if name in REQUIREMENTS and REQUIREMENTS[name].deferred is not None
+    }
 
 
 def test_every_deferral_gives_a_reason() -> None:
-    assert not [name for name, wanted in REQUIREMENTS.items() if wanted.deferred is not None and len(wanted.deferred.split()) < 3]
+    assert not [
+        name
+        for name, wanted in REQUIREMENTS.items()
+        if wanted.deferred is not None and len(wanted.deferred.split()) < 3
+    ]

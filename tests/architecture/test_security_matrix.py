@@ -1,4 +1,4 @@
-"""Every row of the threat model is held by tests that are there, or says why by none."""
+"""Every row of the security matrix names tests that exist, or a reason for having none."""
 
 import ast
 import re
@@ -20,7 +20,11 @@ def test_every_row_is_there_once_and_in_order() -> None:
 
 
 def test_every_row_names_a_test_or_a_reason() -> None:
-    assert [row for row, held in _rows().items() if not _NODE.search(held) and not re.search(r"\bReason\b.{20,}", held)] == []
+    assert [
+        row
+        for row, held in _rows().items()
+        if not _NODE.search(held) and not re.search(r"\bReason\b.{20,}", held)
+    ] == []
 
 
 def test_every_test_that_is_named_exists() -> None:
@@ -28,6 +32,8 @@ def test_every_test_that_is_named_exists() -> None:
     missing = []
     for path, name in sorted(named):
         tests = ast.walk(ast.parse((ROOT / path).read_text())) if (ROOT / path).exists() else ()
-        if name not in {node.name for node in tests if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)}:
+        if name not in {
+            node.name for node in tests if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        }:
             missing.append(f"{path}::{name}")
     assert missing == []

@@ -13,10 +13,21 @@ from tests.support.stack import PROJECT_ROOT, Stack
 
 @pytest.fixture(scope="module")
 def password(own_stack: Stack) -> str:
-    """The administrator's."""
-    environment = {**own_stack.server_environment(), "DJANGO_SETTINGS_MODULE": "config.settings.base"}
-    command = [sys.executable, "manage.py", "bootstrap", "--url", f"http://127.0.0.1:{own_stack.port}"]
-    made = subprocess.run(command, cwd=PROJECT_ROOT, env=environment, capture_output=True, text=True, check=True)
+    """The password of the administrator account."""
+    environment = {
+        **own_stack.server_environment(),
+        "DJANGO_SETTINGS_MODULE": "config.settings.base",
+    }
+    command = [
+        sys.executable,
+        "manage.py",
+        "bootstrap",
+        "--url",
+        f"http://127.0.0.1:{own_stack.port}",
+    ]
+    made = subprocess.run(
+        command, cwd=PROJECT_ROOT, env=environment, capture_output=True, text=True, check=True
+    )
     return str(json.loads(made.stdout)["admin_password"])
 
 

@@ -1,4 +1,4 @@
-"""The admin as an operator meets it in a browser: log in, see hosts and sessions, read a hostile transcript, terminate."""
+"""The admin in a browser: an operator logs in, reads hostile output, and terminates a session."""
 
 import shlex
 import uuid
@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.support.browser import Page
-from tests.support.mcp_client import connect
+from tests.support.mcp.client import connect
 from tests.support.stack import Stack, running_stack
 
 HOSTILE = "<script>document.title='owned'</script><img src=x onerror=\"document.title='owned'\">"
@@ -20,11 +20,16 @@ def own_stack() -> Iterator[Stack]:
         yield stack
 
 
-async def test_a_hostile_transcript_is_shown_as_text_and_a_session_is_terminated_by_two_clicks(own_stack: Stack, page: Page) -> None:
+async def test_a_hostile_transcript_is_text_and_two_clicks_terminate_a_session(
+    own_stack: Stack, page: Page
+) -> None:
     sessions = f"http://127.0.0.1:{own_stack.port}/admin/projects/commandsession/"
     async with connect(own_stack.url, own_stack.provisioned.token) as caller:
         script = own_stack.root / "hostile.sh"
-        printed = f"printf '%s\\n' {shlex.quote(HOSTILE)} {BIDI}\nprintf '\\033[31mred\\033[0m \\033]0;owned\\007'\n"
+        printed = (
+            f"printf '%s\\n' {shlex.quote(HOSTILE)} {BIDI}\n"
+            "printf '\\033[31mred\\033[0m \\033]0;owned\\007'\n"
+        )
         script.write_text(printed + "read -p 'Go on? ' answer\n")
         async with caller.terminal(f"bash {script} {shlex.quote(HOSTILE)} {BIDI}") as terminal:
             assert terminal.kind == "line"
@@ -40,7 +45,7 @@ async def test_a_hostile_transcript_is_shown_as_text_and_a_session_is_terminated
             shown = page.text(".holdline-transcript pre")
             assert HOSTILE in shown
             assert "red Go on? " in shown
-            assert "\\u202egnp.exe" in shown
+            assert "\\u{202e}gnp.exe" in shown
             assert "owned" not in page.evaluate("document.title")
             assert page.errors == []
 
@@ -75,11 +80,18 @@ def test_every_list_shows_its_rows(own_stack: Stack, page: Page, place: str, exp
     assert page.errors == []
 
 
-async def test_a_monitor_is_shown_with_what_it_read_and_is_stopped_without_its_log(own_stack: Stack, page: Page) -> None:
+async def test_a_monitor_page_shows_its_content_and_stopping_keeps_the_log(
+    own_stack: Stack, page: Page
+) -> None:
     monitors = f"http://127.0.0.1:{own_stack.port}/admin/projects/monitor/"
     log = own_stack.log_root / f"app {BIDI}.log"
     log.write_text(f"first line\n{HOSTILE}\n\x1b[31mred\n")
-    new = {"session_id": str(uuid.uuid4()), "session_type": "file", "log_file": str(log), "metadata": {"host": HOSTILE}}
+    new = {
+        "session_id": str(uuid.uuid4()),
+        "session_type": "file",
+        "log_file": str(log),
+        "metadata": {"host": HOSTILE},
+    }
     async with connect(own_stack.url, own_stack.provisioned.token) as caller:
         await caller.call("start_session_monitor", **new)
         await caller.call("get_session_updates", session_id=new["session_id"])
@@ -103,6 +115,8 @@ async def test_a_monitor_is_shown_with_what_it_read_and_is_stopped_without_its_l
         page.evaluate("document.querySelector('select[name=action]').value = 'stop'")
         page.click("button[name=index]")
         page.keep_picture("monitor-stopped")
-        assert "Monitors stopped: 1." in page.text(".messagelist")
-        assert (await caller.refusal("get_session_updates", session_id=new["session_id"]))["code"] == "SESSION_NOT_FOUND"
+        assert "Monitors stopped: 1 on host." in page.text(".messagelist")
+        assert (await caller.refusal("get_session_updates", session_id=new["session_id"]))[
+            "code"
+        ] == "SESSION_NOT_FOUND"
     assert log.exists()

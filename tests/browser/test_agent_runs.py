@@ -1,4 +1,4 @@
-"""Runs in the admin as an operator meets them: start one, see it go on, answer what it asks, take over from it."""
+"""Runs in the admin in a browser: start, follow, approve and take over."""
 
 import threading
 from collections.abc import Iterator
@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.agents.model_server import ModelServer, Says, Seen, call, done, in_turn
 from tests.support.browser import Page
-from tests.support.model_server import ModelServer, Says, Seen, call, done, in_turn
 from tests.support.stack import Stack, running_stack
 from tests.support.waiting import wait_until
 
@@ -18,32 +18,45 @@ LINES = ".holdline-lines"
 @pytest.fixture(scope="module")
 def own_stack(models: ModelServer) -> Iterator[Stack]:
     """Its server carries out runs of the models that tests write down."""
-    with running_stack(server_environment={**models.environment, "HOLDLINE_AGENT_POLL_SECONDS": "0.1"}) as stack:
+    environment = {
+        **models.environment,
+        "HOLDLINE_AGENT_POLL_SECONDS": "0.1",
+        "HOLDLINE_AGENT_APPROVALS": "auto",
+    }
+    with running_stack(server_environment=environment) as stack:
         yield stack
 
 
-def start_run(stack: Stack, page: Page, model: str, task: str) -> None:
-    """From its form; the page of the run is open then."""
+def start_run(stack: Stack, page: Page, model: str, task: str, *, approvals: str = "") -> None:
+    """Starts a run from its form, and leaves the page of the run open."""
     page.open(f"http://127.0.0.1:{stack.port}/admin/agent/agentrun/")
     page.click(".object-tools a.addlink")
-    page.evaluate("for (const one of document.querySelectorAll('#id_project option')) { one.selected = one.text === 'first' }")
+    page.evaluate(
+        "for (const one of document.querySelectorAll('#id_project option')) { one.selected = "
+        "one.text === 'first' }"
+    )
     page.fill("#id_task", task)
     page.fill("#id_model", model)
+    page.evaluate(f"document.querySelector('#id_approvals').value = '{approvals}'")
     page.keep_picture("run-form")
     page.click("#content form input[type=submit]")
     assert task in page.text("#content")
 
 
-def test_a_run_is_seen_as_it_goes_and_what_it_asks_is_answered(own_stack: Stack, page: Page, models: ModelServer, tmp_path: Path) -> None:
+def test_a_run_is_seen_as_it_goes_and_what_it_asks_is_answered(
+    own_stack: Stack, page: Page, models: ModelServer, tmp_path: Path
+) -> None:
     go_on, file, show = threading.Event(), tmp_path / "old", tmp_path / "show.txt"
     file.touch()
     show.write_text(f"{HOSTILE} \x1b]0;owned\x07 \u202egnp.exe\n")
     models.scripts["seen"] = in_turn(
-        Says(f"I look. {HOSTILE}", call("execute_command", command=f"cat {show}").calls, go_on=go_on),
+        Says(
+            f"I look. {HOSTILE}", call("execute_command", command=f"cat {show}").calls, go_on=go_on
+        ),
         call("execute_command", command=f"rm {file}"),
         done("tidied up"),
     )
-    start_run(own_stack, page, "openai:seen", f"tidy up {HOSTILE}")
+    start_run(own_stack, page, "openai:seen", f"tidy up {HOSTILE}", approvals="ask-risky")
     page.evaluate("window.holdlineSame = true")
     page.await_text(f"I look. {HOSTILE}", LINES)
     go_on.set()
@@ -62,17 +75,27 @@ def test_a_run_is_seen_as_it_goes_and_what_it_asks_is_answered(own_stack: Stack,
 
 
 def reloaded(page: Page) -> str:
-    """What the session has printed by now."""
+    """The output of the session on its reloaded page."""
     page.open(page.evaluate("location.href"))
     return page.text(".holdline-transcript pre")
 
 
-def test_an_operator_takes_the_keyboard_and_hands_it_back_with_a_note(own_stack: Stack, page: Page, models: ModelServer) -> None:
+def test_an_operator_takes_the_keyboard_and_hands_it_back_with_a_note(
+    own_stack: Stack, page: Page, models: ModelServer
+) -> None:
     taken = threading.Event()
-    asks = """bash -c 'read -p "Name: " name; echo "hello $name"; read -p "More: " more; echo "more $more"'"""
+    asks = (
+        """bash -c 'read -p "Name: " name; echo "hello $name"; """
+        """read -p "More: " more; echo "more $more"'"""
+    )
 
     def types(seen: Seen, text: str) -> Says:
-        return call("send_command_input", session_id=seen.value("session_id"), input_text=text, wait_seconds=30)
+        return call(
+            "send_command_input",
+            session_id=seen.value("session_id"),
+            input_text=text,
+            wait_seconds=30,
+        )
 
     def play(seen: Seen) -> Says:
         if not seen.results:
@@ -81,14 +104,16 @@ def test_an_operator_takes_the_keyboard_and_hands_it_back_with_a_note(own_stack:
             return done()
         if len(seen.results) > 1:
             # A wait may run out before a slow machine has handed back.
-            is_free = "SESSION_TAKEN_OVER" not in seen.last and "hello person" in "\n".join(seen.results)
+            is_free = "SESSION_TAKEN_OVER" not in seen.last and "hello person" in "\n".join(
+                seen.results
+            )
             return types(seen, "mine\n" if is_free else "")
         return Says("I type.", types(seen, "agent\n").calls, go_on=taken)
 
     models.scripts["taken-in-browser"] = play
     start_run(own_stack, page, "anthropic:taken-in-browser", "greet")
     run_page = page.evaluate("location.href")
-    page.await_text("Sessions, to look at or to take over", ".holdline-run")
+    page.await_text("Sessions to read or take over", ".holdline-run")
     page.click(".holdline-run p a")
     session_page = page.evaluate("location.href")
     page.click(".holdline-operate button[value=take]")
@@ -97,7 +122,7 @@ def test_an_operator_takes_the_keyboard_and_hands_it_back_with_a_note(own_stack:
     page.await_text("SESSION_TAKEN_OVER", LINES)
     page.open(session_page)
     page.fill(".holdline-operate input[name=text]", "person")
-    page.click(".holdline-operate button[value=type]")
+    page.click(".holdline-operate button[value=line]")
     wait_until(lambda: "hello person" in reloaded(page), 60, "the program to answer")
     page.keep_picture("taken-over")
     page.fill(".holdline-operate input[name=note]", "I gave it my name")
@@ -105,7 +130,11 @@ def test_an_operator_takes_the_keyboard_and_hands_it_back_with_a_note(own_stack:
     page.open(run_page)
     page.await_text("finished (done)", ".holdline-run h2")
     page.keep_picture("handed-back")
-    hints = [fact for fact in models.requests["taken-in-browser"][-1].results if "I gave it my name" in fact]
+    hints = [
+        fact
+        for fact in models.requests["taken-in-browser"][-1].results
+        if "I gave it my name" in fact
+    ]
     assert hints
     assert "hello agent" not in page.text()
     assert page.errors == []

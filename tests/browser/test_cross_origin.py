@@ -1,4 +1,4 @@
-"""A page of another origin that calls ``/mcp`` from a real browser: served to those that are allowed, to no other."""
+"""A page of another origin calls ``/mcp`` from a real browser. Only allowed origins can."""
 
 import json
 from collections.abc import Iterator
@@ -10,14 +10,18 @@ from threading import Thread
 from typing import Any
 
 from tests.support.browser import Page, browser
-from tests.support.mcp_requests import modern
+from tests.support.mcp.requests import modern
 from tests.support.stack import Stack, running_stack
 from tests.support.waiting import wait_until
 
 _CALL = """
 window.outcome = null;
 fetch(%s, {method: "POST", headers: %s, body: %s})
-  .then(async answer => ({status: answer.status, challenge: answer.headers.get("WWW-Authenticate"), text: await answer.text()}))
+  .then(async answer => ({
+    status: answer.status,
+    challenge: answer.headers.get("WWW-Authenticate"),
+    text: await answer.text(),
+  }))
   .catch(error => ({refused: String(error)}))
   .then(outcome => { window.outcome = JSON.stringify(outcome) })
 """
@@ -25,13 +29,15 @@ fetch(%s, {method: "POST", headers: %s, body: %s})
 
 class _Quiet(SimpleHTTPRequestHandler):
     def log_message(self, *_args: Any) -> None:
-        """To nobody."""
+        """Prints no line for a request."""
 
 
 @contextmanager
 def _site(folder: Path) -> Iterator[int]:
     """A web site of somebody else's; its port. It has two origins: 127.0.0.1 and localhost."""
-    (folder / "index.html").write_text("<!doctype html><title>tools</title><link rel=icon href=data:,>")
+    (folder / "index.html").write_text(
+        "<!doctype html><title>tools</title><link rel=icon href=data:,>"
+    )
     with ThreadingHTTPServer(("127.0.0.1", 0), partial(_Quiet, directory=str(folder))) as server:
         serving = Thread(target=server.serve_forever)
         serving.start()
@@ -49,15 +55,25 @@ def _allowing(origin: str) -> Iterator[Stack]:
 
 
 def _fetched(page: Page, url: str, token: str) -> dict[str, Any]:
-    """What a script of the page gets to see of a call."""
+    """The answer to a call, as far as a script of the page can read it."""
     body, headers = modern("list_controllers")
-    accepts = {"Accept": "application/json, text/event-stream", "Content-Type": "application/json", "Mcp-Session-Id": "none"}
-    page.evaluate(_CALL % tuple(json.dumps(each) for each in (url, {**headers, **accepts, "Authorization": token}, json.dumps(body))))
+    accepts = {
+        "Accept": "application/json, text/event-stream",
+        "Content-Type": "application/json",
+        "Mcp-Session-Id": "none",
+    }
+    page.evaluate(
+        _CALL
+        % tuple(
+            json.dumps(each)
+            for each in (url, {**headers, **accepts, "Authorization": token}, json.dumps(body))
+        )
+    )
     outcome = wait_until(lambda: page.evaluate("window.outcome"), 30, "an answer")
     return dict(json.loads(outcome))
 
 
-def test_a_page_of_an_allowed_origin_calls_and_reads_what_comes_back_and_no_other_does(tmp_path: Path) -> None:
+def test_only_pages_of_an_allowed_origin_can_call_and_read_the_answer(tmp_path: Path) -> None:
     with _site(tmp_path) as port, _allowing(f"http://127.0.0.1:{port}") as stack, browser() as page:
         page.open(f"http://127.0.0.1:{port}/")
         served = _fetched(page, stack.url, f"Bearer {stack.provisioned.token}")
@@ -68,4 +84,7 @@ def test_a_page_of_an_allowed_origin_calls_and_reads_what_comes_back_and_no_othe
         assert refused["challenge"].startswith("Bearer ")
 
         page.open(f"http://localhost:{port}/")
-        assert "Failed to fetch" in _fetched(page, stack.url, f"Bearer {stack.provisioned.token}")["refused"]
+        assert (
+            "Failed to fetch"
+            in _fetched(page, stack.url, f"Bearer {stack.provisioned.token}")["refused"]
+        )

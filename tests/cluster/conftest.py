@@ -1,10 +1,10 @@
-"""Clusters with backends that tests may stop; each test leaves them whole."""
+"""Clusters with backends that tests may stop. Each test leaves them running."""
 
 from collections.abc import Iterator
 
 import pytest
 
-from tests.support.cluster import Backends, Cluster, running_backends, running_cluster
+from tests.support.databases.cluster import Backends, Cluster, running_backends, running_cluster
 
 
 @pytest.fixture(scope="session")
@@ -16,6 +16,6 @@ def backends() -> Iterator[Backends]:
 
 @pytest.fixture(scope="module")
 def cluster(backends: Backends) -> Iterator[Cluster]:
-    """Whatever a test stops, it starts again."""
+    """A cluster for one file. A test starts again whatever it stops."""
     with running_cluster(backends=backends) as started:
         yield started

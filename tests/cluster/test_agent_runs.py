@@ -1,4 +1,7 @@
-"""Runs on PostgreSQL with several workers: each is carried out once, by whoever is free, and goes on elsewhere if that is killed."""
+"""Agent runs on PostgreSQL with several workers.
+
+Each run is carried out once, by any free worker. If that worker is killed, another one continues.
+"""
 
 import signal
 import subprocess
@@ -10,9 +13,9 @@ from urllib.request import urlopen
 
 import pytest
 
-from tests.support.agent_commands import Submitter, submitter
-from tests.support.cluster import Backends, Cluster, running_cluster
-from tests.support.model_server import ModelServer, Says, Seen, call, done, in_turn
+from tests.support.agents.commands import Submitter, submitter
+from tests.support.agents.model_server import ModelServer, Says, Seen, call, done, in_turn
+from tests.support.databases.cluster import Backends, Cluster, running_cluster
 from tests.support.stack import PROJECT_ROOT
 from tests.support.waiting import wait_until
 
@@ -23,15 +26,23 @@ RUNS = 6
 
 @pytest.fixture(scope="module")
 def cluster(backends: Backends, models: ModelServer) -> Iterator[Cluster]:
-    """Its servers leave runs to others until a test says otherwise; a lost lease is noticed soon."""
-    quick = {"HOLDLINE_AGENT_WORKER": "false", "HOLDLINE_AGENT_LEASE_SECONDS": "3", "HOLDLINE_AGENT_POLL_SECONDS": "0.1"}
-    with running_cluster(backends=backends, server_environment={**models.environment, **quick}) as started:
+    """A cluster whose servers carry out no runs until a test says otherwise.
+
+    A lost lease is noticed soon.
+    """
+    quick = {
+        "HOLDLINE_AGENT_WORKER": "false",
+        "HOLDLINE_AGENT_LEASE_SECONDS": "3",
+        "HOLDLINE_AGENT_POLL_SECONDS": "0.1",
+    }
+    environment = {**models.environment, **quick, "HOLDLINE_AGENT_APPROVALS": "auto"}
+    with running_cluster(backends=backends, server_environment=environment) as started:
         yield started
 
 
 @pytest.fixture(scope="module")
 def runs(cluster: Cluster) -> Iterator[Submitter]:
-    """Submits runs to it."""
+    """A submitter of runs to the cluster."""
     with submitter(cluster) as process:
         yield process
 
@@ -39,7 +50,11 @@ def runs(cluster: Cluster) -> Iterator[Submitter]:
 @contextmanager
 def agent_worker(cluster: Cluster) -> Iterator["subprocess.Popen[bytes]"]:
     """A process that only carries out runs."""
-    worker = subprocess.Popen([sys.executable, "manage.py", "agent_worker"], cwd=PROJECT_ROOT, env=cluster.server_environment())
+    worker = subprocess.Popen(
+        [sys.executable, "manage.py", "agent_worker"],
+        cwd=PROJECT_ROOT,
+        env=cluster.server_environment(),
+    )
     try:
         yield worker
     finally:
@@ -60,18 +75,29 @@ def test_several_workers_carry_out_each_run_once(cluster: Cluster, runs: Submitt
         assert cluster.database.transcript(session).count(b"Welcome, Ada") == 1
 
 
-def test_a_run_goes_on_elsewhere_when_whoever_has_it_is_killed(
+def test_another_worker_continues_the_run_of_a_killed_worker(
     cluster: Cluster, runs: Submitter, models: ModelServer, tmp_path: Path
 ) -> None:
-    """Twice: the agent worker that has it, then the server that took it up from there; another agent worker ends it."""
+    """An agent worker is killed, then the server that continues its run; a third finishes it."""
     acted, gates = tmp_path / "acted", [tmp_path / "first", tmp_path / "second"]
-    asks = f"""bash -c 'read -p "Name: " name; echo "$name" >> {acted}; read -p "More: " more; echo "$more" >> {acted}'"""
+    asks = (
+        f"""bash -c 'read -p "Name: " name; echo "$name" >> {acted}; """
+        f"""read -p "More: " more; echo "$more" >> {acted}'"""
+    )
 
     def waits_at(gate: Path) -> Says:
-        return call("execute_command", command=f"echo {gate.name} >> {acted}; until [ -e {gate} ]; do sleep 0.1; done")
+        return call(
+            "execute_command",
+            command=f"echo {gate.name} >> {acted}; until [ -e {gate} ]; do sleep 0.1; done",
+        )
 
     def types(text: str) -> Callable[[Seen], Says]:
-        return lambda seen: call("send_command_input", session_id=seen.value("session_id"), input_text=text, wait_seconds=20)
+        return lambda seen: call(
+            "send_command_input",
+            session_id=seen.value("session_id"),
+            input_text=text,
+            wait_seconds=20,
+        )
 
     models.scripts["moves"] = in_turn(
         waits_at(gates[0]),
@@ -87,13 +113,17 @@ def test_a_run_goes_on_elsewhere_when_whoever_has_it_is_killed(
 
     with agent_worker(cluster) as worker:
         run = runs.submit("openai:moves")
-        wait_until(lambda: is_at(gates[0]), RUN_SECONDS, "the worker to be in the middle of a command")
+        wait_until(
+            lambda: is_at(gates[0]), RUN_SECONDS, "the worker to be in the middle of a command"
+        )
         worker.kill()
     gates[0].touch()
     cluster.kill_worker(0)
     cluster.start_worker(0, HOLDLINE_AGENT_WORKER="true")
-    # A server begins with its first connection: here a probe's.
-    with urlopen(f"http://127.0.0.1:{cluster.worker_ports[0]}/healthz", timeout=RUN_SECONDS) as answer:
+    # A server starts to carry out runs with its first connection, here that of a probe.
+    with urlopen(
+        f"http://127.0.0.1:{cluster.worker_ports[0]}/healthz", timeout=RUN_SECONDS
+    ) as answer:
         assert answer.status == 200
     wait_until(lambda: is_at(gates[1]), RUN_SECONDS, "the server to have taken it up")
     cluster.kill_worker(0)
@@ -103,5 +133,7 @@ def test_a_run_goes_on_elsewhere_when_whoever_has_it_is_killed(
     cluster.start_worker(0)
     assert run.end == ("finished", "done")
     assert acted.read_text().split("\n")[:-1] == ["first", "Ada", "that is all", "second"]
-    assert [(bool(step["is_complete"]), len(step["results"])) for step in run.steps] == [(True, 1)] * 6
+    assert [(bool(step["is_complete"]), len(step["results"])) for step in run.steps] == [
+        (True, 1)
+    ] * 6
     assert not any(result["is_error"] for step in run.steps for result in step["results"])

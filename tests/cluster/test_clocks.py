@@ -1,23 +1,26 @@
-"""Server processes whose clocks are minutes apart, and from the database's: any caller reaches the host through any of them."""
+"""Server processes whose clocks are minutes apart, and minutes off the database's clock.
+
+Every caller reaches the host through each of them.
+"""
 
 import asyncio
 
 import pytest
 
-from tests.support.cluster import Cluster
+from tests.support.databases.cluster import Cluster
 from tests.support.waiting import await_until
 
 pytestmark = pytest.mark.fault
 
 SKEW_SECONDS = 120.0
-"""Four times what a lease runs, and more than a start may take."""
+"""Four times the length of a lease, and longer than a start stays valid."""
 
 
-async def test_processes_with_wrong_clocks_serve_and_are_served(cluster: Cluster) -> None:
-    wrong = {"DJANGO_SETTINGS_MODULE": "tests.support.skewed_settings"}
+async def test_server_processes_with_wrong_clocks_serve_every_caller(cluster: Cluster) -> None:
+    wrong = {"DJANGO_SETTINGS_MODULE": "tests.support.databases.skewed_settings"}
     slow, fast = ({**wrong, "SKEW_SECONDS": str(skew)} for skew in (-SKEW_SECONDS, SKEW_SECONDS))
     try:
-        # One after the other, so that the host always finds one.
+        # The workers are replaced one after the other, so that the host always finds one.
         await asyncio.to_thread(cluster.kill_worker, 0)
         await asyncio.to_thread(cluster.start_worker, 0, **slow)
         await asyncio.to_thread(cluster.kill_worker, 1)
@@ -40,11 +43,15 @@ async def test_processes_with_wrong_clocks_serve_and_are_served(cluster: Cluster
 
 async def _connected(cluster: Cluster, number: int) -> None:
     port = cluster.worker_ports[number]
-    await await_until(lambda: cluster.balancer.sockets[-1:] == [port], 120, f"the host to be connected to worker {number}")
+    await await_until(
+        lambda: cluster.balancer.sockets[-1:] == [port],
+        120,
+        f"the host to be connected to worker {number}",
+    )
 
 
 async def _converse(cluster: Cluster, number: int) -> None:
-    """A start, a turn, a command to its end and a look back, through this worker."""
+    """A session and a one-shot to their ends, through this worker."""
     async with cluster.caller_at(number) as caller:
         session = await caller.start("bash -c 'read x; echo got $x; exit 3'", wait_seconds=20)
         ended = await session.send("it\n", wait_seconds=20)

@@ -1,4 +1,4 @@
-"""Connections to PostgreSQL: as many as there are threads for it, and what happens when there are no more to be had."""
+"""The number of connections to PostgreSQL, and turns while no connection is free."""
 
 import asyncio
 from collections.abc import Iterator
@@ -9,12 +9,12 @@ import httpx2
 import psycopg
 import pytest
 
-from tests.support.cluster import Cluster
+from tests.support.databases.cluster import Cluster
 from tests.support.load import steady_load
 
 _REQUESTS = 100
 _THREADS = 8 + 2
-"""For short and for long work, per server process."""
+"""Database threads of a server process, for short and for long work."""
 
 
 def _connections(cluster: Cluster) -> int:
@@ -24,7 +24,7 @@ def _connections(cluster: Cluster) -> int:
 
 async def test_pages_leave_no_connection_behind(cluster: Cluster) -> None:
     before = _connections(cluster)
-    # A session that has to be looked up.
+    # The cookie names a session that Django has to look up in the database.
     cookies = {"sessionid": "a" * 32}
     async with httpx2.AsyncClient(cookies=cookies, timeout=60) as http:
         for _ in range(_REQUESTS):
@@ -35,12 +35,14 @@ async def test_pages_leave_no_connection_behind(cluster: Cluster) -> None:
 
 @contextmanager
 def _all_taken(cluster: Cluster) -> Iterator[int]:
-    """Every connection that is to be had is somebody else's."""
+    """Other clients hold every free connection in the block; the value is their number."""
     taken: list[psycopg.Connection] = []
     try:
         with suppress(psycopg.OperationalError):
             while True:
-                taken.append(psycopg.connect(cluster.backends.postgres.url("postgres"), connect_timeout=20))
+                taken.append(
+                    psycopg.connect(cluster.backends.postgres.url("postgres"), connect_timeout=20)
+                )
         yield len(taken)
     finally:
         for connection in taken:
@@ -48,12 +50,14 @@ def _all_taken(cluster: Cluster) -> Iterator[int]:
 
 
 @pytest.mark.fault
-async def test_no_more_connections_are_to_be_had(cluster: Cluster, tmp_path: Path) -> None:
+async def test_turns_go_on_while_postgresql_has_no_free_connection(
+    cluster: Cluster, tmp_path: Path
+) -> None:
     async with steady_load(cluster, tmp_path, what="no more connections to PostgreSQL") as load:
         with _all_taken(cluster) as taken:
             assert taken > 0
             await load.progress()
-            # One that has none at all: it says so, and the others do its work.
+            # A worker without a connection reports that it is not ready; the other one works.
             number = cluster.other_worker()
             await asyncio.to_thread(cluster.kill_worker, number)
             await load.progress()

@@ -1,6 +1,7 @@
-"""What dies under a steady load of turns: no byte and no input is lost or doubled, no exit code and no answer is wrong.
+"""Deaths of servers, Redis and PostgreSQL under a steady load of turns.
 
-The longest stall of each fault is printed (``-rP``): nothing is asserted about it, the machine decides.
+No byte and no input is lost or doubled, and no exit code and no answer is wrong. The longest stall
+of each fault is printed (``-rP``). It is not checked, because it depends on the machine.
 """
 
 import asyncio
@@ -8,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.cluster import Cluster
+from tests.support.databases.cluster import Cluster
 from tests.support.load import steady_load
 from tests.support.waiting import await_until
 
@@ -20,14 +21,16 @@ _LONG_OUTAGE_SECONDS = 30.0
 
 @pytest.fixture
 def outage_seconds(is_long: bool) -> float:
-    """How long something stays away."""
+    """The length of an outage, in seconds."""
     return _LONG_OUTAGE_SECONDS if is_long else _SHORT_OUTAGE_SECONDS
 
 
 async def _passed(seconds: float) -> None:
-    """The outage goes on for this long: nothing that could be waited for happens meanwhile."""
+    """Return after ``seconds`` of the outage, during which there is no condition to wait for."""
     end = asyncio.get_running_loop().time() + seconds
-    await await_until(lambda: asyncio.get_running_loop().time() > end, seconds + 60, "the outage to last")
+    await await_until(
+        lambda: asyncio.get_running_loop().time() > end, seconds + 60, "the outage to last"
+    )
 
 
 def _epoch(cluster: Cluster) -> int:
@@ -46,10 +49,14 @@ async def test_killing_either_server_process(cluster: Cluster, tmp_path: Path, w
         assert (_epoch(cluster) > epoch) == (which == "with_the_socket")
 
 
-async def test_redis_is_full_and_restarts_and_later_is_away_for_a_while(cluster: Cluster, tmp_path: Path, outage_seconds: float) -> None:
-    async with steady_load(cluster, tmp_path, what=f"Redis full, restarted, then away for {outage_seconds:.0f} s") as load:
+async def test_redis_is_full_and_restarts_and_later_is_away_for_a_while(
+    cluster: Cluster, tmp_path: Path, outage_seconds: float
+) -> None:
+    async with steady_load(
+        cluster, tmp_path, what=f"Redis full, restarted, then away for {outage_seconds:.0f} s"
+    ) as load:
         epoch = _epoch(cluster)
-        # Full before that: it takes nothing more.
+        # Redis is full first, and takes no message.
         cluster.backends.redis.ask("CONFIG SET maxmemory 1")
         await load.progress()
         await asyncio.to_thread(cluster.backends.redis.restart)
@@ -62,8 +69,12 @@ async def test_redis_is_full_and_restarts_and_later_is_away_for_a_while(cluster:
         assert _epoch(cluster) == epoch, "no socket was closed"
 
 
-async def test_redis_stands_still_for_a_while(cluster: Cluster, tmp_path: Path, outage_seconds: float) -> None:
-    async with steady_load(cluster, tmp_path, what=f"Redis stopped for {outage_seconds:.0f} s") as load:
+async def test_redis_is_stopped_for_a_while(
+    cluster: Cluster, tmp_path: Path, outage_seconds: float
+) -> None:
+    async with steady_load(
+        cluster, tmp_path, what=f"Redis stopped for {outage_seconds:.0f} s"
+    ) as load:
         epoch = _epoch(cluster)
         cluster.backends.redis.pause()
         try:
@@ -75,8 +86,12 @@ async def test_redis_stands_still_for_a_while(cluster: Cluster, tmp_path: Path, 
         assert _epoch(cluster) == epoch
 
 
-async def test_postgresql_crashes_and_later_is_away_for_a_while(cluster: Cluster, tmp_path: Path, outage_seconds: float) -> None:
-    async with steady_load(cluster, tmp_path, what=f"PostgreSQL crashed, then away for {outage_seconds:.0f} s") as load:
+async def test_postgresql_crashes_and_later_is_away_for_a_while(
+    cluster: Cluster, tmp_path: Path, outage_seconds: float
+) -> None:
+    async with steady_load(
+        cluster, tmp_path, what=f"PostgreSQL crashed, then away for {outage_seconds:.0f} s"
+    ) as load:
         epoch = _epoch(cluster)
         await asyncio.to_thread(cluster.backends.postgres.restart)
         await load.progress()

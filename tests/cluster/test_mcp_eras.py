@@ -1,4 +1,7 @@
-"""A session started through one server process goes on through the other, in both eras: no process keeps anything of a client."""
+"""A session started through one server process continues through the other, in both eras of MCP.
+
+No process keeps state of a client.
+"""
 
 import asyncio
 import re
@@ -6,16 +9,18 @@ import urllib.request
 
 import pytest
 
-from tests.support.cluster import Cluster
-from tests.support.mcp_client import connect
+from tests.support.databases.cluster import Cluster
+from tests.support.mcp.client import connect
 
 _TURNS = 6
-_TYPED = re.compile(r'^holdline_tool_calls_total\{outcome="ok",tool="send_command_input"\} (\d+)', re.MULTILINE)
+_TYPED = re.compile(
+    r'^holdline_tool_calls_total\{outcome="ok",tool="send_command_input"\} (\d+)', re.MULTILINE
+)
 _SECONDS = 60
 
 
 def typed_at(cluster: Cluster, number: int) -> int:
-    """Inputs that one process has taken."""
+    """The number of inputs that one process has taken."""
     address = f"http://127.0.0.1:{cluster.worker_ports[number]}/metrics"
     with urllib.request.urlopen(address, timeout=_SECONDS) as answer:
         found = _TYPED.search(answer.read().decode())
@@ -23,27 +28,47 @@ def typed_at(cluster: Cluster, number: int) -> int:
 
 
 @pytest.mark.parametrize("mode", ["2026-07-28", "legacy"])
-async def test_one_process_starts_the_other_goes_on(cluster: Cluster, mode: str) -> None:
+async def test_a_session_of_one_process_continues_through_the_other(
+    cluster: Cluster, mode: str
+) -> None:
     token = cluster.provisioned.token
-    async with connect(cluster.worker_url(0), token, mode=mode) as first, connect(cluster.worker_url(1), token, mode=mode) as second:
+    async with (
+        connect(cluster.worker_url(0), token, mode=mode) as first,
+        connect(cluster.worker_url(1), token, mode=mode) as second,
+    ):
         session = await first.start("bash -c 'while read -p \"> \" x; do echo got $x; done'")
         assert session.result["prompt"]["text"].endswith("> ")
         for turn, caller in enumerate((second, first, second)):
             session.caller = caller
             answer = await session.send(f"{turn}\n")
-            assert (answer["state"], answer["output"].splitlines()[1]) == ("awaiting_input", f"got {turn}")
+            assert (answer["state"], answer["output"].splitlines()[1]) == (
+                "awaiting_input",
+                f"got {turn}",
+            )
         resource = f"holdline://session/{session.session_id}/transcript"
-        assert (await first.client.read_resource(resource)).contents == (await second.client.read_resource(resource)).contents
+        assert (await first.client.read_resource(resource)).contents == (
+            await second.client.read_resource(resource)
+        ).contents
         session.caller = first
         assert (await session.terminate())["state"] == "exited"
-        assert (await second.call("get_session", session_id=session.session_id))["state"] == "exited"
+        assert (await second.call("get_session", session_id=session.session_id))[
+            "state"
+        ] == "exited"
 
 
 @pytest.mark.parametrize("mode", ["2026-07-28", "legacy"])
-async def test_one_client_behind_the_proxy_is_served_by_both_in_turn(cluster: Cluster, mode: str) -> None:
-    before = [await asyncio.to_thread(typed_at, cluster, number) for number in range(cluster.WORKER_COUNT)]
+async def test_one_client_behind_the_proxy_is_served_by_both_in_turn(
+    cluster: Cluster, mode: str
+) -> None:
+    before = [
+        await asyncio.to_thread(typed_at, cluster, number) for number in range(cluster.WORKER_COUNT)
+    ]
     async with cluster.caller(mode=mode) as caller, caller.terminal("cat") as session:
         for turn in range(_TURNS):
-            assert (await session.send(f"line {turn}\n"))["output"].splitlines() == [f"line {turn}"] * 2
-    after = [await asyncio.to_thread(typed_at, cluster, number) for number in range(cluster.WORKER_COUNT)]
+            assert (await session.send(f"line {turn}\n"))["output"].splitlines() == [
+                f"line {turn}"
+            ] * 2
+    after = [
+        await asyncio.to_thread(typed_at, cluster, number) for number in range(cluster.WORKER_COUNT)
+    ]
     assert all(now > then for now, then in zip(after, before, strict=True)), (before, after)

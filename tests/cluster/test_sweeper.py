@@ -1,11 +1,11 @@
-"""Of two server processes one sweeps, and the other follows when it dies."""
+"""Of two server processes one sweeps. When it dies, the other takes over."""
 
 import asyncio
 from collections.abc import Iterator
 
 import pytest
 
-from tests.support.cluster import Backends, Cluster, running_cluster
+from tests.support.databases.cluster import Backends, Cluster, running_cluster
 from tests.support.waiting import await_until
 
 _QUICK = {"HOLDLINE_SWEEP_SECONDS": "0.5", "HOLDLINE_BACKGROUND_IDLE_SECONDS": "1"}
@@ -25,25 +25,29 @@ def _holder(cluster: Cluster) -> str:
 
 
 async def _awake(cluster: Cluster) -> None:
-    """Every process has served something: its tasks run."""
+    """Make every process serve a call, so that its tasks run."""
     for number in range(cluster.WORKER_COUNT):
         async with cluster.caller_at(number) as caller:
             await caller.call("list_controllers")
 
 
 async def _is_swept(cluster: Cluster) -> None:
-    """An idle session is ended by whoever sweeps now."""
+    """Check that an idle session is ended by the process that sweeps now."""
     async with cluster.caller() as caller:
         session_id = (await caller.call("start_command", command="sleep 1000"))["sessionId"]
-    await await_until(lambda: cluster.database.state(session_id) == "TERMINATED", _DEADLINE_SECONDS, "the idle session to be ended")
+    await await_until(
+        lambda: cluster.database.state(session_id) == "TERMINATED",
+        _DEADLINE_SECONDS,
+        "the idle session to be ended",
+    )
 
 
 @pytest.mark.fault
-async def test_whoever_sweeps_may_be_killed(sweeping: Cluster) -> None:
+async def test_the_other_process_replaces_a_killed_sweeper(sweeping: Cluster) -> None:
     await _awake(sweeping)
     await _is_swept(sweeping)
     first = _holder(sweeping)
-    # Whichever it is, one of the two deaths hits it: after both there has been a change.
+    # One of the two kills hits the process that sweeps, so another one sweeps afterwards.
     for number in range(sweeping.WORKER_COUNT):
         await asyncio.to_thread(sweeping.kill_worker, number)
         await _is_swept(sweeping)

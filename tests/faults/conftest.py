@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.support.chaos_proxy import ChaosProxy, chaos_proxy
 from tests.support.ports import free_port
+from tests.support.proxies.chaos import ChaosProxy, chaos_proxy
 from tests.support.stack import Stack, running_stack
 
 # Long enough not to be missed on a busy machine, short enough to wait for.
@@ -28,5 +28,8 @@ def own_stack() -> Iterator[Stack]:
 def proxied() -> Iterator[tuple[Stack, ChaosProxy]]:
     """A stack whose daemon reaches its server through a proxy, with short heartbeats."""
     port = free_port()
-    with chaos_proxy(port) as proxy, running_stack(port=port, daemon_port=proxy.port, server_environment=IMPATIENT) as started:
+    with (
+        chaos_proxy(port) as proxy,
+        running_stack(port=port, daemon_port=proxy.port, server_environment=IMPATIENT) as started,
+    ):
         yield started, proxy

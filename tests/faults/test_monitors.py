@@ -1,4 +1,6 @@
-"""Monitors while everything around them moves: rotation, kills, swaps of files; and while nothing does."""
+"""Monitors while everything around them moves: rotation, kills, swaps of files; and while nothing
+does.
+"""
 
 import asyncio
 import os
@@ -15,8 +17,8 @@ import pytest
 
 from tests.faults.conftest import IMPATIENT
 from tests.support.accounts import requires
-from tests.support.log_writer import follow, lines, writing
-from tests.support.mcp_client import Caller
+from tests.support.hosts.log_writer import follow, lines, writing
+from tests.support.mcp.client import Caller
 from tests.support.processes import cpu_seconds
 from tests.support.stack import Stack, running_stack
 from tests.support.waiting import ConditionNotMetError, wait_until
@@ -29,12 +31,16 @@ BYTES_PER_SECOND = 2_000_000
 async def started(stack: Stack, path: Path) -> str:
     session_id = str(uuid.uuid4())
     async with stack.caller() as caller:
-        await caller.call("start_session_monitor", session_id=session_id, session_type="file", log_file=str(path))
+        await caller.call(
+            "start_session_monitor", session_id=session_id, session_type="file", log_file=str(path)
+        )
     return session_id
 
 
 class Interruption(threading.Thread):
-    """Does something again and again, until it is told to stop; what it raises is raised by ``finish``."""
+    """Does something again and again, until it is told to stop; what it raises is raised by
+    ``finish``.
+    """
 
     def __init__(self, action: object, pause_seconds: float) -> None:
         super().__init__(daemon=True)
@@ -46,7 +52,7 @@ class Interruption(threading.Thread):
     def run(self) -> None:
         try:
             while not self._over.wait(self._pause):
-                self._action()  # type: ignore[operator]
+                self._action()
                 self.times += 1
         except Exception as error:  # noqa: BLE001 - raised again where it is waited for
             self._error = error
@@ -71,7 +77,9 @@ def again_and_again(action: object, pause_seconds: float) -> Iterator[Interrupti
 
 def happened(interruption: Interruption, times: int) -> None:
     """Until it did it so often, however slow everything is here."""
-    wait_until(lambda: interruption.times >= times or not interruption.is_alive(), 180, "interruptions")
+    wait_until(
+        lambda: interruption.times >= times or not interruption.is_alive(), 180, "interruptions"
+    )
 
 
 def pass_time(seconds: float) -> None:
@@ -85,11 +93,18 @@ def pass_time(seconds: float) -> None:
 def logrotate(log: Path, pid: int) -> None:
     """One forced rotation with the real program, which has the writer open its log again."""
     configuration = log.with_suffix(".conf")
-    configuration.write_text(f"{log} {{\n rotate 100\n create\n postrotate\n kill -HUP {pid}\n endscript\n}}\n")
+    configuration.write_text(
+        f"{log} {{\n rotate 100\n create\n postrotate\n kill -HUP {pid}\n endscript\n}}\n"
+    )
     configuration.chmod(0o644)
     environment = {**os.environ, "PATH": f"{os.environ['PATH']}:/usr/sbin:/sbin"}
     state = log.with_suffix(".state")
-    subprocess.run(["logrotate", "--force", "--state", str(state), str(configuration)], check=True, env=environment, capture_output=True)
+    subprocess.run(
+        ["logrotate", "--force", "--state", str(state), str(configuration)],
+        check=True,
+        env=environment,
+        capture_output=True,
+    )
 
 
 @pytest.fixture
@@ -98,7 +113,9 @@ def own_stack() -> Iterator[Stack]:
         yield stack
 
 
-async def test_a_log_that_is_rotated_every_second_is_read_without_a_byte_missing_or_doubled(own_stack: Stack, is_long: bool) -> None:
+async def test_no_byte_of_a_log_rotated_every_second_is_missing_or_doubled(
+    own_stack: Stack, is_long: bool
+) -> None:
     requires("logrotate")
     log, is_written = own_stack.log_root / "app.log", threading.Event()
     with writing(log, BYTES_PER_SECOND) as writer:
@@ -114,7 +131,9 @@ async def test_a_log_that_is_rotated_every_second_is_read_without_a_byte_missing
     assert {(event["reset_reason"], event["gap"]) for event in events} == {("rotated", None)}
 
 
-async def test_kills_of_server_and_daemon_at_random_lose_and_double_nothing(own_stack: Stack, is_long: bool) -> None:
+async def test_kills_of_server_and_daemon_at_random_lose_and_double_nothing(
+    own_stack: Stack, is_long: bool
+) -> None:
     requires("logrotate")
     log, is_written = own_stack.log_root / "app.log", threading.Event()
     dice = random.Random(int.from_bytes(os.urandom(4)))
@@ -130,7 +149,10 @@ async def test_kills_of_server_and_daemon_at_random_lose_and_double_nothing(own_
     with writing(log, BYTES_PER_SECOND) as writer:
         session_id = await started(own_stack, log)
         following = asyncio.create_task(follow(own_stack, session_id, is_written.is_set))
-        with again_and_again(lambda: logrotate(log, writer.pid), 1.0), again_and_again(kill_something, 0.3) as kills:
+        with (
+            again_and_again(lambda: logrotate(log, writer.pid), 1.0),
+            again_and_again(kill_something, 0.3) as kills,
+        ):
             await asyncio.to_thread(pass_time, 90 if is_long else 7)
             await asyncio.to_thread(happened, kills, 2)
             await asyncio.to_thread(kills.finish)
@@ -187,7 +209,9 @@ async def test_no_swap_of_files_has_a_victim_deleted(own_stack: Stack, is_long: 
     with swapping(managed, victim):
         async with own_stack.caller() as caller:
             # It is a race: some are deleted, some are refused.
-            while (left := deadline - asyncio.get_running_loop().time()) > 0 or (left > -120 and not {None} < outcomes):
+            while (left := deadline - asyncio.get_running_loop().time()) > 0 or (
+                left > -120 and not {None} < outcomes
+            ):
                 for path in (managed / "a.log", managed / "sub" / "victim.log"):
                     outcomes.add(await _start_and_stop(caller, path))
                 assert victim.read_text() == "victim"
@@ -225,9 +249,16 @@ async def test_five_hundred_monitors_cost_nothing_while_nobody_asks(own_stack: S
             await caller.call("start_session_monitor", **new)
     # Other work of the two falls into one look or the other, but not into all of them.
     assert min([await cost() for _ in range(3)]) <= idle + 0.25
-    open_files = [target for pid in pids for target in _open_files(pid) if target.startswith(str(own_stack.log_root))]
+    open_files = [
+        target
+        for pid in pids
+        for target in _open_files(pid)
+        if target.startswith(str(own_stack.log_root))
+    ]
     assert open_files == []
 
 
 def _open_files(pid: int) -> list[str]:
-    return [str(entry.readlink()) for entry in Path(f"/proc/{pid}/fd").iterdir() if entry.is_symlink()]
+    return [
+        str(entry.readlink()) for entry in Path(f"/proc/{pid}/fd").iterdir() if entry.is_symlink()
+    ]

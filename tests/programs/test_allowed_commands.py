@@ -1,4 +1,7 @@
-"""ALLOWED_COMMANDS=sleep,echo and allowed directories, for every way to run a command; a lie that only the host can see through."""
+"""Allowed commands (sleep, echo) and directories hold for every way to run a command.
+
+Some attempts only the host can see through, such as a link with the name of an allowed program.
+"""
 
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
@@ -8,9 +11,9 @@ from uuid import uuid4
 import pytest
 
 from controller_client.protocol.messages import RunCommand, Started, StartInteractiveCmd
-from tests.support.daemon_process import DaemonProcess, daemon_process
-from tests.support.mcp_client import Caller
-from tests.support.scripted_server import ScriptedServer, scripted_server
+from tests.support.hosts.daemon_process import DaemonProcess, daemon_process
+from tests.support.hosts.scripted_server import ScriptedServer, scripted_server
+from tests.support.mcp.client import Caller
 from tests.support.stack import Stack, deployed
 
 STARTING = ("start_interactive_command", "execute_command", "start_command", "run_command")
@@ -35,7 +38,9 @@ def _lying_policy(state_dir: Path, lies: Path, allowed: str = "") -> None:
 
 @pytest.fixture(scope="module")
 def stack() -> Iterator[Stack]:
-    stack = deployed()(server_environment={"ALLOWED_COMMANDS": "sleep,echo", "ALLOWED_DIRECTORIES": "/usr,/tmp"})
+    stack = deployed()(
+        server_environment={"ALLOWED_COMMANDS": "sleep,echo", "ALLOWED_DIRECTORIES": "/usr,/tmp"}
+    )
     try:
         yield stack.start()
     finally:
@@ -49,13 +54,15 @@ async def test_listed_commands_run_by_every_tool(caller: Caller) -> None:
     assert (await caller.call("execute_command", command=line))["stdout"] == "done\n"
     assert (await caller.call("start_command", command=line, timeout=20_000))["stdout"] == "done\n"
     started = await caller.call("start_command", command="sleep 1 && echo done")
-    assert (await caller.call("read_output", sessionId=started["sessionId"], timeout=20_000))["stdout"] == "done\n"
+    assert (await caller.call("read_output", sessionId=started["sessionId"], timeout=20_000))[
+        "stdout"
+    ] == "done\n"
     assert (await caller.call("run_command", command=line))["status"] == "pending"
 
 
 @pytest.mark.parametrize("command", REFUSED, ids=ascii)
 @pytest.mark.parametrize("tool", STARTING)
-async def test_anything_else_is_refused_with_the_part_named_before_anything_is_written(
+async def test_any_other_command_is_refused_by_its_part_and_creates_no_session(
     caller: Caller, stack: Stack, tool: str, command: str
 ) -> None:
     before = stack.database.rows("SELECT count(*) FROM projects_commandsession")
@@ -67,7 +74,9 @@ async def test_anything_else_is_refused_with_the_part_named_before_anything_is_w
 
 @pytest.mark.requirement("S1.R5.1")
 @pytest.mark.parametrize("tool", STARTING)
-async def test_the_directories_of_one_tool_are_those_of_all(caller: Caller, stack: Stack, tool: str) -> None:
+async def test_the_directories_of_one_tool_are_those_of_all(
+    caller: Caller, stack: Stack, tool: str
+) -> None:
     link = stack.root / f"out-{tool}"
     link.symlink_to("/etc")
     name = "working_directory" if tool == "run_command" else "cwd"
@@ -76,10 +85,12 @@ async def test_the_directories_of_one_tool_are_those_of_all(caller: Caller, stac
         assert (await caller.refusal(tool, **arguments))["code"] == "CWD_NOT_ALLOWED"
     await caller.call(tool, command="echo a", **{name: "/usr/lib"})
     if tool != "run_command":
-        assert (await caller.refusal(tool, command="echo a", cwd=str(link)))["code"] == "CWD_NOT_ALLOWED", "only the host can know"
+        assert (await caller.refusal(tool, command="echo a", cwd=str(link)))[
+            "code"
+        ] == "CWD_NOT_ALLOWED", "only the host can know"
 
 
-async def test_a_link_named_as_a_listed_program_is_refused_by_the_host_that_has_it() -> None:
+async def test_the_host_refuses_a_link_that_borrows_an_allowed_programs_name() -> None:
     stack = deployed()(server_environment={"ALLOWED_COMMANDS": "sleep,echo"})
     try:
         _lying_policy(stack.state_dir, stack.root / "lies")
@@ -110,7 +121,9 @@ async def _answer(server: ScriptedServer, start: StartInteractiveCmd | RunComman
     return await server.wait_for(Started, lambda message: message.session_id == start.session_id)
 
 
-async def test_a_daemon_whose_server_is_bypassed_refuses_the_same_in_every_kind(lone_host: tuple[ScriptedServer, DaemonProcess]) -> None:
+async def test_the_daemon_alone_refuses_the_same_commands_of_every_kind(
+    lone_host: tuple[ScriptedServer, DaemonProcess],
+) -> None:
     server, daemon = lone_host
     lied_to = {**REFUSED, "echo a": "echo", "sleep 1 && echo done": "echo"}
     for command, part in lied_to.items():
@@ -121,6 +134,13 @@ async def test_a_daemon_whose_server_is_bypassed_refuses_the_same_in_every_kind(
         ):
             started = await _answer(server, start)
             assert started.failure is not None
-            assert (started.failure.code, part in started.failure.message) == ("COMMAND_NOT_ALLOWED", True), (command, started.failure)
+            assert (started.failure.code, part in started.failure.message) == (
+                "COMMAND_NOT_ALLOWED",
+                True,
+            ), (command, started.failure)
     assert daemon.sessions() == []
-    assert (await _answer(server, StartInteractiveCmd(seq=1, session_id=str(uuid4()), command="sleep 0.1"))).failure is None
+    assert (
+        await _answer(
+            server, StartInteractiveCmd(seq=1, session_id=str(uuid4()), command="sleep 0.1")
+        )
+    ).failure is None

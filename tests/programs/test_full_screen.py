@@ -1,9 +1,9 @@
-"""Programs that draw: editor, pager, menu; driven by keys and read as a screen."""
+"""Programs that draw on the screen (editor, pager, menu) are driven by keys."""
 
 from pathlib import Path
 
 from tests.support.accounts import requires
-from tests.support.mcp_client import Caller
+from tests.support.mcp.client import Caller
 from tests.support.stack import Stack
 from tests.support.waiting import await_until
 
@@ -49,7 +49,9 @@ async def test_a_menu_is_answered_with_arrow_keys(stack: Stack, tmp_path: Path) 
     requires("whiptail")
     choice = tmp_path / "choice"
     async with stack.caller() as caller:
-        menu = await caller.start(f"bash -c 'whiptail --menu Pick 15 40 3 a Alpha b Beta c Gamma 2>{choice}'")
+        menu = await caller.start(
+            f"bash -c 'whiptail --menu Pick 15 40 3 a Alpha b Beta c Gamma 2>{choice}'"
+        )
         assert menu.result["state"] == "awaiting_input"
         assert menu.kind in {"key", "screen"}
         assert "Beta" in await menu.screen()
@@ -62,13 +64,21 @@ async def test_a_menu_is_answered_with_arrow_keys(stack: Stack, tmp_path: Path) 
 
 
 async def _resize(stack: Stack, caller: Caller, session_id: str, rows: int) -> None:
-    """Returns when the host has done it; the call itself waits for it no longer than two seconds."""
+    """Resize, and return once the host has done it; the call itself waits two seconds at most."""
     await caller.call("resize_session", session_id=session_id, rows=rows, cols=60)
-    unsettled = "SELECT 1 FROM projects_controllercommand WHERE session_id = ? AND settled_at IS NULL"
-    await await_until(lambda: not stack.database.rows(unsettled, session_id.replace("-", "")), 30, "the host to have resized")
+    unsettled = (
+        "SELECT 1 FROM projects_controllercommand WHERE session_id = ? AND settled_at IS NULL"
+    )
+    await await_until(
+        lambda: not stack.database.rows(unsettled, session_id.replace("-", "")),
+        30,
+        "the host to have resized",
+    )
 
 
-async def test_after_a_resize_the_turn_ends_when_the_program_has_drawn_again(stack: Stack, tmp_path: Path) -> None:
+async def test_after_a_resize_the_turn_ends_when_the_program_has_drawn_again(
+    stack: Stack, tmp_path: Path
+) -> None:
     requires("vim")
     text = tmp_path / "text"
     text.write_text("".join(f"line {number}\n" for number in range(1, 100)))
@@ -77,11 +87,13 @@ async def test_after_a_resize_the_turn_ends_when_the_program_has_drawn_again(sta
             await _resize(stack, caller, editor.session_id, rows)
             await editor.send("", view="screen")
             assert editor.result["state"] == "awaiting_input"
-            assert editor.result["output"].splitlines()[: rows - 1] == [f"line {number}" for number in range(1, rows)]
+            assert editor.result["output"].splitlines()[: rows - 1] == [
+                f"line {number}" for number in range(1, rows)
+            ]
         await editor.send(":q!\n")
 
 
-async def test_after_a_resize_a_program_that_does_not_care_still_waits(stack: Stack) -> None:
+async def test_a_program_that_ignores_a_resize_still_waits(stack: Stack) -> None:
     async with stack.caller() as caller, caller.terminal("cat") as session:
         await _resize(stack, caller, session.session_id, 10)
         await session.send("")

@@ -1,4 +1,4 @@
-"""Keys that are signals, the end of input, the size of the window."""
+"""Keys send signals and the end of input, and a resize reaches the program."""
 
 import pytest
 
@@ -14,7 +14,11 @@ async def test_ctrl_c_interrupts_the_program(stack: Stack) -> None:
         assert session.result["state"] == "running"
         await session.keys("ctrl-c")
         assert session.result["state"] == "exited"
-        assert (session.result["exit_code"], session.result["signal"], session.result["end_reason"]) == (None, "SIGINT", "exited")
+        assert (
+            session.result["exit_code"],
+            session.result["signal"],
+            session.result["end_reason"],
+        ) == (None, "SIGINT", "exited")
 
 
 async def test_ctrl_d_ends_the_input(stack: Stack) -> None:
@@ -60,7 +64,10 @@ async def test_a_sleeping_job_is_stopped_resumed_and_interrupted(stack: Stack) -
 
 async def test_a_resize_reaches_the_program(stack: Stack) -> None:
     async with stack.caller() as caller:
-        shell = await caller.start("""bash -c 'trap "stty size" WINCH; stty size; while :; do sleep 0.1; done'""", wait_seconds=0.5)
+        shell = await caller.start(
+            """bash -c 'trap "stty size" WINCH; stty size; while :; do sleep 0.1; done'""",
+            wait_seconds=0.5,
+        )
         await shell.until_output("24 120")
         await caller.call("resize_session", session_id=shell.session_id, rows=40, cols=100)
         await shell.until_output("40 100")
@@ -80,3 +87,26 @@ async def test_control_sequences_are_kept_raw_and_stripped_from_the_text(stack: 
         assert session.result["state"] == "exited"
         assert session.result["output"] == "red\n100%\n"
         assert b"\x1b[31mred\x1b[0m" in stack.database.transcript(session.session_id)
+
+
+async def test_text_and_then_keys_are_typed_by_one_call(stack: Stack) -> None:
+    async with stack.caller() as caller:
+        session = await caller.start("python3 -q")
+        turn = await caller.call(
+            "send_command_input", session_id=session.session_id, input_text="6 * 7", keys=["enter"]
+        )
+        assert "42" in turn["output"]
+        assert turn["expires_at"] > "20"
+        ended = await caller.call(
+            "send_command_input",
+            session_id=session.session_id,
+            input_text="exit(3)",
+            keys=["enter"],
+        )
+        assert ended["exit_code"] == 3
+        assert "expires_at" not in ended
+        refused = await caller.refusal(
+            "send_command_input", session_id=session.session_id, input_text="x"
+        )
+        assert refused["code"] == "SESSION_ENDED"
+        assert "exit code 3" in refused["error"]

@@ -1,4 +1,4 @@
-"""ssh-keygen: a file name, then a passphrase twice."""
+"""ssh-keygen asks for a file name, then twice for a passphrase."""
 
 from pathlib import Path
 
@@ -6,7 +6,9 @@ from tests.support.accounts import requires
 from tests.support.stack import Stack
 
 
-async def test_ssh_keygen_asks_for_a_file_and_a_passphrase_twice(stack: Stack, tmp_path: Path) -> None:
+async def test_ssh_keygen_asks_for_a_file_and_a_passphrase_twice(
+    stack: Stack, tmp_path: Path
+) -> None:
     requires("ssh-keygen")
     key = tmp_path / "key"
     async with stack.caller() as caller:

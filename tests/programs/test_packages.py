@@ -1,11 +1,14 @@
-"""apt-get without -y: its question, the answer, the progress, the exit code. Packages are built here; no network."""
+"""apt-get without -y: its question, the answer, the progress, the exit code.
+
+The tests build the packages themselves and need no network.
+"""
 
 from collections.abc import Iterator
 
 import pytest
 
 from tests.support.accounts import Account, requires
-from tests.support.apt_repository import Repository, apt_repository
+from tests.support.hosts.apt_repository import Repository, apt_repository
 from tests.support.stack import Stack
 
 
@@ -40,7 +43,9 @@ async def test_apt_get_installs_nothing_after_no(stack: Stack, repository: Repos
 
 
 @pytest.mark.requirement("S3.V1.1", "S3.V1.2", "S3.V1.3", "S3.V1.4", "S3.V1.5")
-async def test_an_ordinary_user_installs_through_sudo(unprivileged_stack: Stack, sudoer: Account, repository: Repository) -> None:
+async def test_an_ordinary_user_installs_through_sudo(
+    unprivileged_stack: Stack, sudoer: Account, repository: Repository
+) -> None:
     requires("sudo")
     async with unprivileged_stack.caller() as caller:
         session = await caller.start(f"sudo -k {repository.command}")

@@ -6,7 +6,17 @@ from tests.support.accounts import requires
 from tests.support.stack import Stack
 
 
-@pytest.mark.requirement("S3.R1.1", "S3.R1.4", "S3.R2.1", "S3.R2.4", "S3.R3.1", "S3.R3.5", "S3.D3.1", "S3.D3.2", "S1.R2.1")
+@pytest.mark.requirement(
+    "S3.R1.1",
+    "S3.R1.4",
+    "S3.R2.1",
+    "S3.R2.4",
+    "S3.R3.1",
+    "S3.R3.5",
+    "S3.D3.1",
+    "S3.D3.2",
+    "S1.R2.1",
+)
 async def test_three_turns_of_the_python_loop_and_its_exit_code(stack: Stack) -> None:
     requires("python3")
     async with stack.caller() as caller:
@@ -24,7 +34,11 @@ async def test_three_turns_of_the_python_loop_and_its_exit_code(stack: Stack) ->
         assert repl.result["output"].rstrip().endswith(">>>")
 
         await repl.send("exit()\n")
-        assert (repl.result["state"], repl.result["exit_code"], repl.result["end_reason"]) == ("exited", 0, "exited")
+        assert (repl.result["state"], repl.result["exit_code"], repl.result["end_reason"]) == (
+            "exited",
+            0,
+            "exited",
+        )
 
 
 async def test_an_interrupted_computation_returns_to_the_prompt(stack: Stack) -> None:

@@ -1,4 +1,4 @@
-"""The shell's own questions, open and hidden, and what the product remembers of the answers."""
+"""The shell's own questions, shown and hidden: hidden answers are recorded nowhere."""
 
 from pathlib import Path
 
@@ -12,22 +12,33 @@ _HIDDEN = "S3same-0pen-d00r"
 
 
 def _files_with(needle: bytes, *directories: Path) -> list[str]:
-    return [str(path) for directory in directories for path in directory.rglob("*") if needle in _bytes_of(path)]
+    return [
+        str(path)
+        for directory in directories
+        for path in directory.rglob("*")
+        if needle in _bytes_of(path)
+    ]
 
 
 def _bytes_of(path: Path) -> bytes:
-    """Empty where there is no file (any more): what an ended session kept on the host goes while we look."""
+    """Return the content of a file, empty if an ended session has deleted the file."""
     try:
         return path.read_bytes() if path.is_file() else b""
     except FileNotFoundError:
         return b""
 
 
-@pytest.mark.requirement("S3.R1.1", "S3.R2.1", "S3.R2.2", "S3.R2.3", "S3.R2.4", "S3.D1.4", "S3.D1.5")
+@pytest.mark.requirement(
+    "S3.R1.1", "S3.R2.1", "S3.R2.2", "S3.R2.3", "S3.R2.4", "S3.D1.4", "S3.D1.5"
+)
 async def test_a_name_then_a_hidden_password(stack: Stack) -> None:
     async with stack.caller() as caller:
         session = await caller.start(_ASKS)
-        assert (session.result["state"], session.kind, session.evidence) == ("awaiting_input", "line", "kernel")
+        assert (session.result["state"], session.kind, session.evidence) == (
+            "awaiting_input",
+            "line",
+            "kernel",
+        )
         assert session.result["prompt"]["text"] == "Name: "
         await session.send("ada\n")
         assert (session.kind, session.evidence) == ("secret", "kernel")
@@ -37,22 +48,29 @@ async def test_a_name_then_a_hidden_password(stack: Stack) -> None:
         assert session.result["output"].strip() == "hello ada"
 
 
-async def test_what_is_typed_at_a_hidden_question_is_recorded_nowhere(stack: Stack) -> None:
+async def test_input_at_a_hidden_question_is_recorded_nowhere(stack: Stack) -> None:
     async with stack.caller() as caller:
         session = await caller.start(_ASKS)
         await session.send("ada\n")
         await session.send(_HIDDEN + "\n")
         assert session.result["state"] == "exited"
-        settled = "SELECT count(*) FROM projects_controllercommand WHERE session_id = ? AND settled_at IS NULL"
+        settled = (
+            "SELECT count(*) FROM projects_controllercommand WHERE session_id = ? AND "
+            "settled_at IS NULL"
+        )
         await await_until(
-            lambda: stack.database.rows(settled, session.session_id.replace("-", ""))[0][0] == 0, 5, "the input to be acknowledged"
+            lambda: stack.database.rows(settled, session.session_id.replace("-", ""))[0][0] == 0,
+            5,
+            "the input to be acknowledged",
         )
         assert not _files_with(_HIDDEN.encode(), stack.root)
 
 
 async def test_a_key_question_takes_one_key(stack: Stack) -> None:
     async with stack.caller() as caller:
-        session = await caller.start("""bash -c 'read -n1 -s -p "Press any key" k; echo; echo got $k'""")
+        session = await caller.start(
+            """bash -c 'read -n1 -s -p "Press any key" k; echo; echo got $k'"""
+        )
         assert session.result["state"] == "awaiting_input"
         assert session.kind in {"key", "secret"}
         await session.send("x")
@@ -62,13 +80,15 @@ async def test_a_key_question_takes_one_key(stack: Stack) -> None:
 
 async def test_typed_ahead_lines_answer_every_question_once(stack: Stack) -> None:
     async with stack.caller() as caller:
-        session = await caller.start("""bash -c 'for i in 1 2 3; do read -p "q$i: " a; echo "<$a>"; done'""")
+        session = await caller.start(
+            """bash -c 'for i in 1 2 3; do read -p "q$i: " a; echo "<$a>"; done'"""
+        )
         await session.send("one\ntwo\nthree\n")
         await session.until("exited")
         assert [session.seen.count(f"<{word}>") for word in ("one", "two", "three")] == [1, 1, 1]
 
 
-async def test_output_that_no_utf8_text_splits_survives_the_round_trip(stack: Stack) -> None:
+async def test_text_beyond_ascii_survives_the_round_trip(stack: Stack) -> None:
     async with stack.caller() as caller:
         session = await caller.start("""bash -c 'read -p "naïve 日本語 🦊? " a; echo "«$a»"'""")
         assert session.result["prompt"]["text"] == "naïve 日本語 🦊? "

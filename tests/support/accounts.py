@@ -1,4 +1,4 @@
-"""Ordinary users of the test machine, with passwords, and how to run a daemon as one of them."""
+"""Ordinary users of the test machine, and a Python that can run a daemon as one of them."""
 
 import atexit
 import compileall
@@ -16,10 +16,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.exclusion import alone_with
+from tests.support.running.exclusion import alone_with
 
 _ACCOUNTS = Path("/etc")
-"""Where they are kept."""
+"""The directory of the account files. Whoever changes them in a test is alone with it."""
 _HOST_PACKAGES = ("msgspec", "pexpect", "ptyprocess", "websockets")
 
 
@@ -40,19 +40,26 @@ class Account:
 
     @property
     def shell_prefix(self) -> str:
-        """The same for a command line, with the user's own environment."""
+        """``as_user`` for a command line of a shell, with the user's own environment."""
         return f"{' '.join(self.as_user)} env HOME={self.home} USER={self.name} LOGNAME={self.name}"
 
 
 def requires(*programs: str) -> None:
-    """Skips the test where a program is not installed; fails it in CI, which installs all of them."""
-    missing = [program for program in programs if shutil.which(program, path=f"{os.environ['PATH']}:/usr/sbin:/sbin") is None]
+    """Skip the test if a program is not installed; fail it in CI.
+
+    CI installs all programs that tests need.
+    """
+    missing = [
+        program
+        for program in programs
+        if shutil.which(program, path=f"{os.environ['PATH']}:/usr/sbin:/sbin") is None
+    ]
     if missing:
         _cannot_run(f"not installed: {', '.join(missing)}")
 
 
 def requires_root() -> None:
-    """Skips the test for an ordinary user; fails it in CI, which runs as root."""
+    """Skip the test for an ordinary user; fail it in CI, which runs as root."""
     if os.geteuid() != 0:
         _cannot_run("needs root")
 
@@ -69,7 +76,10 @@ def _run(*command: str, stdin: str | None = None) -> None:
 
 @contextmanager
 def ordinary_user(suffix: str, *, may_sudo: bool = False) -> Iterator[Account]:
-    """A fresh account for the time of the block; with ``may_sudo`` it may do anything after its password."""
+    """A fresh account that is removed after the block.
+
+    With ``may_sudo`` the account may do anything with sudo, after its password.
+    """
     requires_root()
     requires("useradd", "userdel", "chpasswd", "setpriv")
     name, password = f"hlt{os.getpid()}{suffix}", f"Corr3ct-horse-{suffix}"
@@ -80,7 +90,7 @@ def ordinary_user(suffix: str, *, may_sudo: bool = False) -> Iterator[Account]:
         with alone_with(_ACCOUNTS):
             _run("chpasswd", stdin=f"{name}:{password}\n")
         if may_sudo:
-            # sudo skips what ends in a tilde, and finds the file whole or not at all.
+            # sudo ignores files that end in a tilde, so it never reads half of this one.
             draft = sudoers.with_name(f"{name}~")
             draft.write_text(f"{name} ALL=(ALL) ALL\n")
             draft.chmod(0o440)
@@ -91,17 +101,23 @@ def ordinary_user(suffix: str, *, may_sudo: bool = False) -> Iterator[Account]:
         sudoers.unlink(missing_ok=True)
         subprocess.run(["pkill", "-KILL", "-U", name], check=False)
         with alone_with(_ACCOUNTS):
-            subprocess.run(["userdel", "--remove", "--force", name], check=False, capture_output=True)
+            subprocess.run(
+                ["userdel", "--remove", "--force", name], check=False, capture_output=True
+            )
 
 
 @functools.cache
 def host_libraries() -> Path:
-    """A directory any user may import the daemon from: the package and what it depends on, nothing else."""
+    """A directory from which any user can import the daemon.
+
+    It has the package ``controller_client`` and the packages that it needs, and nothing else.
+    """
     target = Path(tempfile.mkdtemp(prefix="holdline-host-"))
     atexit.register(shutil.rmtree, target, ignore_errors=True)
     target.chmod(0o755)
     source = Path(__file__).resolve().parents[2] / "controller_client"
-    # Compiled here: other runs may be writing their bytecode there right now, and the user may not write it.
+    # The bytecode is not copied, because other runs may be writing it right now. It is compiled
+    # below, because the user may not write it.
     sources = shutil.ignore_patterns("build", "__pycache__")
     shutil.copytree(source, target / "controller_client", ignore=sources)
     for package in _HOST_PACKAGES:
@@ -114,14 +130,29 @@ def host_libraries() -> Path:
 
 
 def interpreter_for(account: Account) -> str:
-    """A Python of this version that ``account`` may execute; skips (fails in CI) where there is none."""
+    """A Python of this version that ``account`` may execute.
+
+    Skips the test if there is none; fails it in CI.
+    """
     version = f"python{sys.version_info.major}.{sys.version_info.minor}"
     for candidate in (sys.executable, f"/usr/bin/{version}", f"/usr/local/bin/{version}"):
-        # Through a shell: setpriv itself still has root's capabilities when it executes, the daemon's own children will not.
-        probe = [*account.as_user, "/bin/sh", "-c", 'exec "$0" -c "import msgspec, pexpect, websockets"', candidate]
+        # A shell starts the interpreter, because setpriv still has root's capabilities when it
+        # executes a program. The daemon's own children will not have them.
+        probe = [
+            *account.as_user,
+            "/bin/sh",
+            "-c",
+            'exec "$0" -c "import msgspec, pexpect, websockets"',
+            candidate,
+        ]
         environment = {"PATH": os.defpath, "PYTHONPATH": str(host_libraries())}
         # cwd: the test's own directory may be closed to that user.
-        if subprocess.run(probe, env=environment, cwd="/", check=False, capture_output=True).returncode == 0:
+        if (
+            subprocess.run(
+                probe, env=environment, cwd="/", check=False, capture_output=True
+            ).returncode
+            == 0
+        ):
             return candidate
     _cannot_run(f"no {version} that an ordinary user may execute")
     raise AssertionError("unreachable")

@@ -1,4 +1,7 @@
-"""A headless Chromium, driven over the DevTools protocol: open a page, ask it things, click, take a picture."""
+"""A headless Chromium, driven over the DevTools protocol.
+
+It opens pages, reads and clicks elements, and takes pictures.
+"""
 
 import base64
 import json
@@ -22,13 +25,25 @@ _START_SECONDS = 30.0
 _PAGE_SECONDS = 20.0
 _CHANGE_SECONDS = 120.0
 _QUIET = (
-    *("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking"),
-    *("--disable-component-update", "--disable-sync", "--disable-dev-shm-usage", "--window-size=1280,1000"),
+    *(
+        "--headless",
+        "--no-sandbox",
+        "--disable-gpu",
+        "--disable-quic",
+        "--no-first-run",
+        "--disable-background-networking",
+    ),
+    *(
+        "--disable-component-update",
+        "--disable-sync",
+        "--disable-dev-shm-usage",
+        "--window-size=1280,1000",
+    ),
 )
 
 
 def chromium() -> str:
-    """Its path; the test is skipped where there is none."""
+    """The path of Chromium. Skips the test if Chromium is not installed."""
     for name in ("chromium", "chromium-browser", "google-chrome"):
         if found := shutil.which(name):
             return found
@@ -36,7 +51,10 @@ def chromium() -> str:
 
 
 class Page:
-    """One tab. ``errors`` are what its console complained about, such as a script the page's policy refused."""
+    """One tab of the browser.
+
+    ``errors`` are those of its console, such as a script that the page's policy refused.
+    """
 
     def __init__(self, connection: ClientConnection) -> None:
         self._connection = connection
@@ -46,7 +64,7 @@ class Page:
             self._call(f"{domain}.enable")
 
     def open(self, url: str) -> None:
-        """Returns when the page has loaded."""
+        """Open an address, and return when its page has loaded."""
         self._call("Page.navigate", url=url)
         self._wait_loaded()
 
@@ -57,33 +75,46 @@ class Page:
         return answer["result"].get("value")
 
     def text(self, selector: str = "body") -> str:
-        """What a reader sees of the first element that matches; empty if none does."""
-        return str(self.evaluate(f"document.querySelector({json.dumps(selector)})?.innerText ?? ''"))
+        """The visible text of the first element that matches; empty if none does."""
+        return str(
+            self.evaluate(f"document.querySelector({json.dumps(selector)})?.innerText ?? ''")
+        )
 
     def fill(self, selector: str, value: str) -> None:
         """Put a value into a field."""
         self.evaluate(f"document.querySelector({json.dumps(selector)}).value = {json.dumps(value)}")
 
     def click(self, selector: str) -> None:
-        """Click something that leads to another page, and wait for it."""
-        self.evaluate(f"window.holdlineOld = true; document.querySelector({json.dumps(selector)}).click()")
-        wait_until(lambda: self.evaluate("window.holdlineOld !== true"), _PAGE_SECONDS, f"a new page after clicking {selector}")
+        """Click something that leads to another page, and wait for that page."""
+        self.evaluate(
+            f"window.holdlineOld = true; document.querySelector({json.dumps(selector)}).click()"
+        )
+        wait_until(
+            lambda: self.evaluate("window.holdlineOld !== true"),
+            _PAGE_SECONDS,
+            f"a new page after clicking {selector}",
+        )
         self._wait_loaded()
 
     def screenshot(self, path: Path) -> None:
-        """The whole page as PNG."""
+        """Save a picture of the whole page as PNG."""
         picture = self._call("Page.captureScreenshot", format="png", captureBeyondViewport=True)
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(base64.b64decode(picture["data"]))
 
     def keep_picture(self, name: str) -> None:
-        """A screenshot where HOLDLINE_PICTURES says so, for people to look at."""
+        """Save a screenshot in the directory HOLDLINE_PICTURES, if that is set.
+
+        The pictures are for people to look at.
+        """
         if folder := os.environ.get("HOLDLINE_PICTURES"):
             self.screenshot(Path(folder) / f"{name}.png")
 
     def await_text(self, expected: str, selector: str = "body") -> None:
-        """Returns when a reader sees it there, without a new page."""
-        wait_until(lambda: expected in self.text(selector), _CHANGE_SECONDS, f"{expected!r} on the page")
+        """Return when the text is visible, without loading another page."""
+        wait_until(
+            lambda: expected in self.text(selector), _CHANGE_SECONDS, f"{expected!r} on the page"
+        )
 
     def _wait_loaded(self) -> None:
         is_loaded = "document.readyState === 'complete' && location.href !== 'about:blank'"
@@ -91,13 +122,18 @@ class Page:
 
     def _call(self, method: str, **parameters: Any) -> dict[str, Any]:
         self._last_id += 1
-        self._connection.send(json.dumps({"id": self._last_id, "method": method, "params": parameters}))
+        self._connection.send(
+            json.dumps({"id": self._last_id, "method": method, "params": parameters})
+        )
         while True:
             message = json.loads(self._connection.recv(_PAGE_SECONDS))
             if message.get("id") == self._last_id:
                 assert "error" not in message, message
                 return dict(message["result"])
-            if message.get("method") == "Log.entryAdded" and message["params"]["entry"]["level"] == "error":
+            if (
+                message.get("method") == "Log.entryAdded"
+                and message["params"]["entry"]["level"] == "error"
+            ):
                 self.errors.append(message["params"]["entry"]["text"])
             if message.get("method") == "Runtime.exceptionThrown":
                 self.errors.append(message["params"]["exceptionDetails"]["text"])
@@ -107,16 +143,32 @@ class Page:
 def browser() -> Iterator[Page]:
     """A browser with an empty profile and one tab."""
     profile = Path(tempfile.mkdtemp(prefix="holdline-browser-"))
-    command = [chromium(), *_QUIET, "--remote-debugging-port=0", f"--user-data-dir={profile}", "about:blank"]
+    command = [
+        chromium(),
+        *_QUIET,
+        "--remote-debugging-port=0",
+        f"--user-data-dir={profile}",
+        "about:blank",
+    ]
     # Fontconfig and dconf write into HOME; the profile goes away afterwards.
-    environment = {**os.environ, "HOME": str(profile), "XDG_CONFIG_HOME": str(profile), "XDG_CACHE_HOME": str(profile)}
+    environment = {
+        **os.environ,
+        "HOME": str(profile),
+        "XDG_CONFIG_HOME": str(profile),
+        "XDG_CACHE_HOME": str(profile),
+    }
     log = profile / "browser.log"
     with log.open("wb") as output:
-        process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=output, stderr=output, env=environment)
+        process = subprocess.Popen(
+            command, stdin=subprocess.DEVNULL, stdout=output, stderr=output, env=environment
+        )
     try:
         endpoint = profile / "DevToolsActivePort"
         wait_until(
-            lambda: process.poll() is not None or (endpoint.exists() and len(endpoint.read_text().splitlines()) == 2),
+            lambda: (
+                process.poll() is not None
+                or (endpoint.exists() and len(endpoint.read_text().splitlines()) == 2)
+            ),
             _START_SECONDS,
             "Chromium to listen",
         )

@@ -1,13 +1,15 @@
 """A steady load of turns on a cluster, whose every answer and every byte is known beforehand.
 
-Each conversation is one real program that confirms numbered lines and notes them in a file. Its caller types line after line through the
-proxy, at its pace, over plain HTTP; whatever breaks, it repeats the same call with the same ``request_id`` until it is answered.
+Each conversation is one real program that confirms numbered lines and writes them to a file. Its
+caller types line after line through the proxy, at a steady pace, over plain HTTP. A call that is
+not answered is repeated with the same ``request_id`` until it is.
 """
 
 import asyncio
 import itertools
 import json
 import shlex
+import sys
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -16,12 +18,12 @@ from pathlib import Path
 from typing import Any, Final
 from uuid import uuid4
 
-from tests.support.cluster import Cluster
-from tests.support.light_client import LightCaller, NotAnsweredError
+from tests.support.databases.cluster import Cluster
+from tests.support.mcp.light_client import LightCaller, NotAnsweredError
 from tests.support.waiting import await_until
 
 CALL_SECONDS: Final = 45.0
-"""Longer than any answer takes that is still to come: what is not there by then was lost."""
+"""Longer than any answer takes. An answer that has not come by then is lost."""
 GIVE_UP_SECONDS: Final = 150.0
 EXIT_CODE: Final = 7
 _RETRY_SECONDS: Final = 0.05
@@ -29,7 +31,11 @@ _RETRY_SECONDS: Final = 0.05
 
 @dataclass
 class Conversation:
-    """One program and its caller. ``turns`` are finished, ``slowest_seconds`` the longest of them, ``repeated`` calls were not answered."""
+    """One program and its caller.
+
+    ``turns`` counts the finished turns, ``slowest_seconds`` is the longest of them. ``repeated``
+    counts the calls that were not answered and were made again.
+    """
 
     cluster: Cluster
     caller: LightCaller
@@ -40,48 +46,87 @@ class Conversation:
     session_id: str = ""
 
     async def begin(self) -> None:
-        """Starts the program, once."""
-        confirm = f'while read -r line; do echo "$line" >> {shlex.quote(str(self.log))}; echo "ack $line"; done; exit {EXIT_CODE}'
-        answer = await self._insist("start_interactive_command", command=shlex.join(["bash", "-c", confirm]), request_id=str(uuid4()))
+        """Start the program, and wait for its first prompt."""
+        confirm = (
+            f'while read -r line; do echo "$line" >> {shlex.quote(str(self.log))}; echo "ack '
+            f'$line"; done; exit {EXIT_CODE}'
+        )
+        answer = await self._insist(
+            "start_interactive_command",
+            command=shlex.join(["bash", "-c", confirm]),
+            request_id=str(uuid4()),
+        )
         self.session_id = answer["session_id"]
         await self._settled(answer, "awaiting_input")
 
     async def turn(self) -> None:
-        """Types the next line; the answer must be its confirmation, all of it and nothing else, at its place in the output."""
+        """Type the next line, and check the answer.
+
+        The output must be the confirmation of the line, whole and alone, at its place in the
+        stream.
+        """
         began = time.monotonic()
         answer = await self._insist(
-            "send_command_input", session_id=self.session_id, input_text=f"line {self.turns}\n", request_id=str(uuid4()), wait_seconds=20
+            "send_command_input",
+            session_id=self.session_id,
+            input_text=f"line {self.turns}\n",
+            request_id=str(uuid4()),
+            wait_seconds=20,
         )
         start, text, end = await self._settled(answer, "awaiting_input")
-        assert text.split() == ["line", f"{self.turns}", "ack", "line", f"{self.turns}"], (self.turns, text)
-        assert (start, end) == (len(_transcript(self.turns)), len(_transcript(self.turns + 1))), (self.turns, start, end)
+        assert text.split() == ["line", f"{self.turns}", "ack", "line", f"{self.turns}"], (
+            self.turns,
+            text,
+        )
+        assert (start, end) == (len(_transcript(self.turns)), len(_transcript(self.turns + 1))), (
+            self.turns,
+            start,
+            end,
+        )
         self.slowest_seconds = max(self.slowest_seconds, time.monotonic() - began)
         self.turns += 1
 
     async def end(self) -> None:
-        """Ends the program's input, and holds everything that is left of it against what must be there."""
+        """End the program's input, and check everything that the session left.
+
+        These are its exit code, its stored output, the digest, and the file that the program wrote.
+        """
         answer = await self._insist(
-            "send_command_input", session_id=self.session_id, keys=["ctrl-d"], request_id=str(uuid4()), wait_seconds=20
+            "send_command_input",
+            session_id=self.session_id,
+            keys=["ctrl-d"],
+            request_id=str(uuid4()),
+            wait_seconds=20,
         )
         await self._settled(answer, "exited")
         receipt = await self._insist("get_session", session_id=self.session_id)
         assert (receipt["exit_code"], receipt["end_reason"]) == (EXIT_CODE, "exited")
         database = self.cluster.database
-        assert await asyncio.to_thread(database.transcript, self.session_id) == _transcript(self.turns)
+        assert await asyncio.to_thread(database.transcript, self.session_id) == _transcript(
+            self.turns
+        )
         await database.await_verified(self.session_id, 60)
-        assert self.log.read_text().splitlines() == [f"line {number}" for number in range(self.turns)]
+        assert self.log.read_text().splitlines() == [
+            f"line {number}" for number in range(self.turns)
+        ]
 
     async def _settled(self, answer: dict[str, Any], state: str) -> tuple[int, str, int]:
-        """(offset, output, end) of a turn that may take more than one call."""
+        """The (offset, output, end) of a turn that may take more than one call."""
         start, text = answer["offset"], answer["output"]
         deadline = time.monotonic() + GIVE_UP_SECONDS
         while answer["state"] == "running":
             assert time.monotonic() < deadline, f"the turn is not over: {answer}"
             place = answer["next_offset"]
-            answer = await self._insist("send_command_input", session_id=self.session_id, wait_seconds=20)
-            # An answer that got lost was counted as shown: its part is read again.
+            answer = await self._insist(
+                "send_command_input", session_id=self.session_id, wait_seconds=20
+            )
+            # The output of a lost answer counts as shown, so it is read again by its offset.
             if answer["offset"] > place:
-                text += (await self._insist("read_session_output", session_id=self.session_id, offset=place))["output"]
+                text += (
+                    await self._insist(
+                        "read_session_output", session_id=self.session_id, offset=place
+                    )
+                )["output"]
             else:
                 text += answer["output"]
         assert answer["state"] == state, answer
@@ -118,58 +163,82 @@ def _transcript(turns: int) -> bytes:
 
 @dataclass
 class Load:
-    """Conversations at work."""
+    """The conversations that are going on."""
 
     conversations: list[Conversation]
     tasks: list[asyncio.Task[None]] = field(default_factory=list)
     is_over: asyncio.Event = field(default_factory=asyncio.Event)
 
     async def progress(self, turns: int = 3, seconds: float = GIVE_UP_SECONDS) -> None:
-        """Returns when each conversation has had this many more turns; raises what a conversation fails with."""
+        """Return when each conversation has had ``turns`` more turns.
+
+        Raises the error of a conversation that fails.
+        """
         wanted = [conversation.turns + turns for conversation in self.conversations]
 
         def is_far_enough() -> bool:
             for task in self.tasks:
                 if task.done():
                     task.result()
-            return all(conversation.turns >= turns for conversation, turns in zip(self.conversations, wanted, strict=True))
+            return all(
+                conversation.turns >= turns
+                for conversation, turns in zip(self.conversations, wanted, strict=True)
+            )
 
         await await_until(is_far_enough, seconds, f"{turns} more turns of each conversation")
 
     @property
     def turns(self) -> int:
-        """Finished ones of all conversations."""
+        """The number of finished turns of all conversations."""
         return sum(conversation.turns for conversation in self.conversations)
 
     @property
     def slowest_seconds(self) -> float:
-        """The longest turn so far: the longest stall."""
+        """The longest turn so far, which is the longest stall."""
         return max(conversation.slowest_seconds for conversation in self.conversations)
 
     def report(self, what: str, seconds: float) -> str:
-        """What a reader of the tests' output wants to know."""
+        """One line for people who read the output of the tests."""
         repeated = sum(conversation.repeated for conversation in self.conversations)
         rate = self.turns / seconds
-        return f"{what}: {self.turns} turns, {rate:.0f}/s, longest stall {self.slowest_seconds:.2f} s, {repeated} calls repeated"
+        return (
+            f"{what}: {self.turns} turns, {rate:.0f}/s, longest stall "
+            f"{self.slowest_seconds:.2f} s, {repeated} calls repeated"
+        )
 
 
-async def _converse(conversation: Conversation, interval_seconds: float, delay_seconds: float, is_over: asyncio.Event) -> None:
+async def _converse(
+    conversation: Conversation,
+    interval_seconds: float,
+    delay_seconds: float,
+    is_over: asyncio.Event,
+) -> None:
     await conversation.begin()
     due = time.monotonic() + delay_seconds
     while not is_over.is_set():
         await asyncio.sleep(max(0.0, due - time.monotonic()))
         await conversation.turn()
-        # After a stall it goes on at its pace, and does not catch up.
+        # After a stall the conversation goes on at its pace and does not catch up.
         due = max(due + interval_seconds, time.monotonic())
     await conversation.end()
 
 
 @asynccontextmanager
 async def steady_load(
-    cluster: Cluster, directory: Path, *, what: str, conversations: int = 10, turns_per_second: float = 50.0
+    cluster: Cluster,
+    directory: Path,
+    *,
+    what: str,
+    conversations: int = 10,
+    turns_per_second: float = 50.0,
 ) -> AsyncIterator[Load]:
-    """Load for the time of the block, at most ``turns_per_second`` in all; at the end everything is checked, and a line printed."""
-    load = Load([_conversation(cluster, directory / f"lines{number}") for number in range(conversations)])
+    """Load in the block, of at most ``turns_per_second`` in all.
+
+    After the block everything is checked and a line printed.
+    """
+    load = Load(
+        [_conversation(cluster, directory / f"lines{number}") for number in range(conversations)]
+    )
     interval = conversations / turns_per_second
     for conversation, number in zip(load.conversations, itertools.count(), strict=False):
         converse = _converse(conversation, interval, number / turns_per_second, load.is_over)
@@ -182,7 +251,7 @@ async def steady_load(
         load.is_over.set()
         async with asyncio.timeout(GIVE_UP_SECONDS):
             await asyncio.gather(*load.tasks)
-        print(load.report(what, seconds))  # noqa: T201 - pytest shows it with -s or -rP
+        sys.stdout.write(f"{load.report(what, seconds)}\n")
     finally:
         for task in load.tasks:
             task.cancel()
@@ -190,4 +259,8 @@ async def steady_load(
 
 
 def _conversation(cluster: Cluster, log: Path) -> Conversation:
-    return Conversation(cluster, LightCaller("127.0.0.1", cluster.port, cluster.provisioned.token, is_kept=False), log)
+    return Conversation(
+        cluster,
+        LightCaller("127.0.0.1", cluster.port, cluster.provisioned.token, is_kept=False),
+        log,
+    )

@@ -1,17 +1,28 @@
-"""TCP ports of the loopback for the servers of tests. Runs of tests may go on side by side, and no two are given the same port."""
+"""TCP ports of the loopback for the servers of tests.
+
+Runs of tests may go on side by side, and no two are given the same port.
+"""
 
 import functools
 import socket
+import threading
 from collections.abc import Iterator
 
-# Below what kernels hand out to outgoing connections: none of those takes the port of a server that is down just now.
+# Below the ports that kernels give to outgoing connections. Otherwise such a connection could take
+# the port of a server that is down for a moment.
 _RANGE = range(10_000, 32_000)
 _BLOCK_SIZE = 100
+# Fixtures start servers in several threads, and a generator runs in one thread at a time.
+_ASKING = threading.Lock()
 
 
 def free_port() -> int:
-    """One that nobody listens on, and that nobody else is given as long as this process lives."""
-    return next(_ports())
+    """A port on which nobody listens; no other caller gets it while this process lives.
+
+    Any thread may call this.
+    """
+    with _ASKING:
+        return next(_ports())
 
 
 @functools.cache
@@ -22,7 +33,7 @@ def _ports() -> Iterator[int]:
 def _ports_of_own_blocks() -> Iterator[int]:
     reservations = []
     for first in _RANGE[::_BLOCK_SIZE]:
-        # A block belongs to the process that holds its first port.
+        # A block of ports belongs to the process that has bound its first port.
         if (reservation := _bound(first)) is None:
             continue
         reservations.append(reservation)

@@ -1,10 +1,12 @@
-"""Processes of the machine, read from /proc: who descends from whom, who carries which environment, how much memory."""
+"""Processes of this machine, read from /proc: descendants, environments, descriptors, memory."""
 
 import os
 import signal
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
+
+from tests.support.waiting import wait_until
 
 _GONE = (FileNotFoundError, ProcessLookupError, PermissionError)
 
@@ -25,7 +27,7 @@ def children_of(pid: int) -> set[int]:
 
 
 def descendants_of(pid: int) -> set[int]:
-    """Children, their children, and so on."""
+    """The children of ``pid``, their children, and so on."""
     found: set[int] = set()
     todo = [pid]
     while todo:
@@ -46,20 +48,26 @@ def status_field(pid: int, field: str) -> str | None:
 
 
 def is_running(pid: int) -> bool:
-    """Exists and is no zombie."""
-    state = status_field(pid, "State")
-    return state is not None and not state.startswith(("Z", "X"))
+    """True if the process exists and is no zombie, or one with threads that have not ended."""
+    state, threads = status_field(pid, "State"), status_field(pid, "Threads")
+    return state is not None and (not state.startswith(("Z", "X")) or int(threads or 0) > 1)
 
 
 def command_line(pid: int) -> str:
     """Arguments of a process joined by spaces; empty if it is gone."""
     with suppress(*_GONE):
-        return Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace").strip()
+        return (
+            Path(f"/proc/{pid}/cmdline")
+            .read_bytes()
+            .replace(b"\0", b" ")
+            .decode(errors="replace")
+            .strip()
+        )
     return ""
 
 
 def describe(pid: int) -> str:
-    """A line for a failure message."""
+    """One line about a process, for a failure message."""
     return f"{pid} ({status_field(pid, 'State')}) {command_line(pid)[:120]}"
 
 
@@ -75,11 +83,15 @@ def pids_with_environment(needle: bytes) -> list[int]:
 
 def pids_mentioning(text: str) -> list[int]:
     """Live processes with ``text`` in their arguments."""
-    return [pid for pid in all_pids() if text in command_line(pid) and is_running(pid) and pid != os.getpid()]
+    return [
+        pid
+        for pid in all_pids()
+        if text in command_line(pid) and is_running(pid) and pid != os.getpid()
+    ]
 
 
 def open_descriptors(pid: int) -> dict[int, str]:
-    """What each open descriptor of a process is; empty if it is gone."""
+    """The target of each open descriptor of a process; empty if the process is gone."""
     found: dict[int, str] = {}
     with suppress(*_GONE):
         for entry in Path(f"/proc/{pid}/fd").iterdir():
@@ -89,12 +101,15 @@ def open_descriptors(pid: int) -> dict[int, str]:
 
 
 def resident_bytes(pid: int) -> int:
-    """Resident set; 0 if the process is gone."""
+    """The resident set size of a process; 0 if it is gone."""
     return int((status_field(pid, "VmRSS") or "0 kB").split()[0]) * 1024
 
 
 def proportional_bytes(pid: int) -> int:
-    """Proportional set size: private memory plus a fair share of what is shared; 0 if the process is gone."""
+    """The proportional set size of a process; 0 if it is gone.
+
+    It is the private memory and a fair share of the shared memory.
+    """
     with suppress(*_GONE):
         for line in Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines():
             if line.startswith("Pss:"):
@@ -103,7 +118,7 @@ def proportional_bytes(pid: int) -> int:
 
 
 def cpu_seconds(pid: int) -> float:
-    """User and system time spent so far; 0 if the process is gone."""
+    """The user and system time spent so far by a process; 0 if it is gone."""
     with suppress(*_GONE):
         fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
         return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
@@ -114,3 +129,13 @@ def send_signal(pid: int, number: signal.Signals) -> None:
     """Signal a process unless it is gone already."""
     with suppress(ProcessLookupError):
         os.kill(pid, number)
+
+
+def pause(pid: int) -> None:
+    """Stop a process, and return when it is stopped or gone."""
+    send_signal(pid, signal.SIGSTOP)
+    wait_until(
+        lambda: (status_field(pid, "State") or "X")[0] in "TXZ",
+        10,
+        f"{describe(pid)} to stand still",
+    )

@@ -1,6 +1,7 @@
-"""A migrated database with projects, tokens and a controller in it, made once per test run and copied for each stack.
+"""A migrated database with projects, tokens and a controller, copied for each stack.
 
-Run as a program (``python -m tests.support.provisioning LIMIT``) it fills the data directory of its environment and prints what it made.
+It is made once per test run. Run as a program (``python -m tests.support.provisioning LIMIT``) this
+file fills the data directory of its environment and prints the credentials.
 """
 
 import atexit
@@ -19,10 +20,12 @@ _PROJECT_ROOT = Path(__file__).resolve().parents[2]
 
 @dataclass(frozen=True)
 class Provisioned:
-    """Credentials of a fresh data directory, in the clear. Each token belongs to a project of its own.
+    """Credentials of a fresh data directory, in the clear.
 
-    ``reader_token`` is of the first project and may only read; ``other_token`` is of a project without any controller;
-    ``away_token`` of one whose controller never connects. ``spare_credential`` is a second one of the same controller.
+    ``token`` and ``reader_token`` belong to the first project; ``reader_token`` may only read.
+    ``other_token`` belongs to a project without a controller, ``away_token`` to one whose
+    controller never connects. ``credential`` and ``spare_credential`` belong to the same
+    controller.
     """
 
     controller: str
@@ -35,25 +38,42 @@ class Provisioned:
 
 
 def fill(data_dir: Path, max_interactive_sessions: int, **environment: str) -> Provisioned:
-    """Migrates and fills the database of ``environment``, by default the SQLite file of ``data_dir``; the keys go to ``data_dir``."""
-    kept = {name: value for name, value in os.environ.items() if name not in {"DATABASE_URL", "REDIS_URL"}}
-    variables = {**kept, "HOLDLINE_DATA_DIR": str(data_dir), "DJANGO_SETTINGS_MODULE": "config.settings.base", **environment}
+    """Migrate and fill the database of ``environment``, by default SQLite in ``data_dir``.
+
+    The keys go to ``data_dir``.
+    """
+    kept = {
+        name: value
+        for name, value in os.environ.items()
+        if name not in {"DATABASE_URL", "REDIS_URL"}
+    }
+    variables = {
+        **kept,
+        "HOLDLINE_DATA_DIR": str(data_dir),
+        "DJANGO_SETTINGS_MODULE": "config.settings.base",
+        **environment,
+    }
     command = [sys.executable, "-m", "tests.support.provisioning", str(max_interactive_sessions)]
-    done = subprocess.run(command, cwd=_PROJECT_ROOT, env=variables, check=False, capture_output=True, text=True)
+    done = subprocess.run(
+        command, cwd=_PROJECT_ROOT, env=variables, check=False, capture_output=True, text=True
+    )
     assert done.returncode == 0, done.stderr
     return Provisioned(**json.loads(done.stdout.splitlines()[-1]))
 
 
 @functools.cache
 def _template(max_interactive_sessions: int) -> tuple[Path, Provisioned]:
-    """Data directory and credentials; the directory is removed when the test process ends."""
+    """A data directory to copy, and its credentials. It is removed when the test process ends."""
     data_dir = Path(tempfile.mkdtemp(prefix="holdline-template-"))
     atexit.register(shutil.rmtree, data_dir, ignore_errors=True)
     return data_dir, fill(data_dir, max_interactive_sessions)
 
 
 def provision(data_dir: Path, max_interactive_sessions: int) -> Provisioned:
-    """Makes ``data_dir`` a server's data directory whose first project may have that many interactive sessions at once."""
+    """Make ``data_dir`` a server's data directory.
+
+    Its first project allows ``max_interactive_sessions`` at once.
+    """
     template, provisioned = _template(max_interactive_sessions)
     shutil.copytree(template, data_dir)
     return provisioned
@@ -65,10 +85,16 @@ def _fill(max_interactive_sessions: int) -> Provisioned:
 
     django.setup()
     call_command("migrate", verbosity=0)
-    from projects.authentication import api_token_create, controller_create, controller_credential_create
+    from projects.accounts.credentials import (
+        api_token_create,
+        controller_create,
+        controller_credential_create,
+    )
     from projects.models import Project
 
-    first = Project.objects.create(name="first", max_interactive_sessions=max_interactive_sessions)
+    first = Project.objects.create(
+        name="first", max_interactive_sessions=max_interactive_sessions, max_lifetime_seconds=3600
+    )
     other, away = Project.objects.create(name="other"), Project.objects.create(name="away")
     host = controller_create(project=first, name="host")
     controller_create(project=away, name="absent-host")

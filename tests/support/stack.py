@@ -1,4 +1,4 @@
-"""The whole product, for real: a Daphne process, a daemon process and their files, in a directory of their own."""
+"""The whole product on one machine: a Daphne process, a daemon process and their files."""
 
 import os
 import shutil
@@ -13,62 +13,73 @@ from pathlib import Path
 from typing import Any, ClassVar, Protocol, Self
 
 from tests.support.accounts import Account, host_libraries, interpreter_for
-from tests.support.database import Database
-from tests.support.mcp_client import Caller, connect
+from tests.support.databases.database import Database
+from tests.support.mcp.client import Caller, connect
 from tests.support.ports import free_port
-from tests.support.processes import all_pids, children_of, is_running, open_descriptors, pids_with_environment, send_signal
+from tests.support.processes import (
+    all_pids,
+    children_of,
+    is_running,
+    open_descriptors,
+    pids_with_environment,
+    send_signal,
+)
 from tests.support.provisioning import Provisioned, provision
 from tests.support.waiting import wait_until
 
 PROJECT_ROOT = Path(__file__).resolve().parents[2]
-_START_SECONDS = 90.0
+_START_SECONDS = 240.0
 _STOP_SECONDS = 10.0
-_DAPHNE_OPTIONS = (
-    *("--websocket_timeout", "-1", "--ping-interval", "10", "--ping-timeout", "10"),
-    *("--application-close-timeout", "30", "-v", "0"),
-)
-# Of its WebSocket implementations this is the one with backpressure. An idle connection of a caller is kept as long as Daphne keeps it.
+# websockets-sansio is uvicorn's WebSocket implementation with backpressure. The keep-alive time is
+# Daphne's.
 _UVICORN_OPTIONS = (
-    *("--ws", "websockets-sansio", "--ws-max-size", "262144", "--ws-ping-interval", "10", "--ws-ping-timeout", "10"),
-    *("--ws-per-message-deflate", "false", "--lifespan", "off", "--timeout-graceful-shutdown", "5", "--timeout-keep-alive", "60"),
+    *("--ws", "websockets-sansio", "--ws-ping-interval", "10", "--ws-ping-timeout", "10"),
+    *("--lifespan", "off", "--timeout-graceful-shutdown", "5", "--timeout-keep-alive", "60"),
     *("--log-level", "warning"),
 )
 SERVERS = ("daphne", "uvicorn")
+RUNSERVER = "runserver"
 _CREDENTIAL_SUFFIX = ".credential"
 
 
 def accepts(port: int) -> bool:
-    """Whether somebody listens on a port of the loopback."""
+    """True if somebody listens on this port of the loopback."""
     with socket.socket() as probe:
         return probe.connect_ex(("127.0.0.1", port)) == 0
 
 
-def server_command(server: str, port: int, application: str = "config.asgi:application") -> list[str]:
-    """The command line of a server process; ``server`` is one of SERVERS."""
+def server_command(
+    server: str, port: int, application: str = "config.asgi:application"
+) -> list[str]:
+    """The command line of a server process; ``server`` is one of SERVERS, or RUNSERVER."""
+    if server == RUNSERVER:
+        return [sys.executable, "manage.py", "runserver", "--noreload", f"127.0.0.1:{port}"]
     options = {
-        "daphne": ("-b", "127.0.0.1", "-p", str(port), *_DAPHNE_OPTIONS),
+        "daphne": ("-b", "127.0.0.1", "-p", str(port), "-v", "0"),
         "uvicorn": ("--host", "127.0.0.1", "--port", str(port), *_UVICORN_OPTIONS),
     }
     return [str(Path(sys.executable).parent / server), *options[server], application]
 
 
 class Live(Protocol):
-    """What runs processes on behalf of tests."""
+    """Something that runs processes for tests, such as a stack."""
 
     def process_ids(self) -> set[int]:
-        """Those that are to run now."""
+        """The processes that are to run now."""
 
 
 LIVE: list[Live] = []
-"""Stacks and backends that are not over yet."""
+"""Stacks and backends that have not been stopped yet."""
 
 
 class Stack:
-    """A server and a daemon that can be killed, stopped and started again. ``SERVER_KIND``, one of SERVERS, serves ``APPLICATION``.
+    """A server and a daemon that can be killed, stopped and started again.
 
-    ``account`` runs the daemon as that ordinary user. ``daemon_port`` is where the daemon connects to when it is not the server
-    itself, such as a proxy; ``daemon_prefix`` stands before its command line. ``root`` holds ``data`` (server), ``host`` (daemon's
-    state), both processes' logs, and the directories of logs that may be monitored.
+    ``SERVER_KIND``, one of SERVERS, serves ``APPLICATION``. ``account``: the daemon runs as that
+    ordinary user. ``daemon_port``: where the daemon connects if not to the server itself, such as a
+    proxy. ``daemon_prefix`` stands before the daemon's command line. ``root`` holds ``data``
+    (server), ``host`` (daemon's state), the logs of both processes, and the directories of logs
+    that may be monitored.
     """
 
     SERVER_KIND: ClassVar[str] = "daphne"
@@ -102,7 +113,7 @@ class Stack:
         LIVE.append(self)
 
     def _provision(self, max_interactive_sessions: int) -> None:
-        """Sets ``provisioned`` and ``database``, and makes ``data_dir``."""
+        """Set ``provisioned`` and ``database``, and make ``data_dir``."""
         self.provisioned = provision(self.data_dir, max_interactive_sessions)
         self.database = Database(self.data_dir / "db.sqlite3")
 
@@ -116,89 +127,160 @@ class Stack:
             os.chown(self.state_dir, self.account.uid, self.account.gid)
             os.chown(self.credential_file, self.account.uid, self.account.gid)
 
-    # ---- server --------------------------------------------------------------------------------------------------------
+    # ---- server ----------------------------------------------------------------------------------
 
     def server_environment(self, **extra: str) -> dict[str, str]:
-        """What the server's processes get; any other process that has it too works on the same database."""
-        # The test settings of the test process are not the server's.
+        """The environment of the server's processes.
+
+        Any other process that has this environment works on the same database.
+        """
+        # The server must not get the settings of the test process.
         others = {"DJANGO_SETTINGS_MODULE", "DATABASE_URL", "REDIS_URL"}
         kept = {name: value for name, value in os.environ.items() if name not in others}
-        return {**kept, "HOLDLINE_DATA_DIR": str(self.data_dir), **self._server_environment, **extra}
+        return {
+            **kept,
+            "HOLDLINE_DATA_DIR": str(self.data_dir),
+            **self._server_environment,
+            **extra,
+        }
 
     def start_server(self, **environment: str) -> None:
-        """Returns once the port accepts. ``environment`` is added to what the stack's servers get."""
-        self.server = self._launch(self.port, "server.log", environment)
-        self._wait_started(self.server, lambda: accepts(self.port), "the server to accept connections")
+        """Start the server, and return when its port accepts connections.
 
-    def _launch(self, port: int, log_name: str, environment: dict[str, str]) -> subprocess.Popen[bytes]:
-        command, variables = server_command(self.SERVER_KIND, port, self.APPLICATION), self.server_environment(**environment)
+        ``environment`` is added to the stack's own.
+        """
+        self.server = self._launch(self.port, "server.log", environment)
+        self._wait_started(
+            self.server, lambda: accepts(self.port), "the server to accept connections"
+        )
+
+    def _launch(
+        self, port: int, log_name: str, environment: dict[str, str]
+    ) -> subprocess.Popen[bytes]:
+        command, variables = (
+            server_command(self.SERVER_KIND, port, self.APPLICATION),
+            self.server_environment(**environment),
+        )
         with (self.root / log_name).open("ab") as log:
-            return subprocess.Popen(command, cwd=PROJECT_ROOT, env=variables, stdout=log, stderr=log, stdin=subprocess.DEVNULL)
+            return subprocess.Popen(
+                command,
+                cwd=PROJECT_ROOT,
+                env=variables,
+                stdout=log,
+                stderr=log,
+                stdin=subprocess.DEVNULL,
+            )
 
     def server_processes(self) -> list[subprocess.Popen[bytes]]:
-        """Every process that serves."""
+        """The processes that serve requests."""
         return [] if self.server is None else [self.server]
 
     def process_ids(self) -> set[int]:
-        """Everything that is to run while the stack does."""
-        return {process.pid for process in (self.daemon, *self.server_processes()) if process is not None}
+        """The processes that are to run while the stack does."""
+        return {
+            process.pid
+            for process in (self.daemon, *self.server_processes())
+            if process is not None
+        }
 
     def server_log(self) -> str:
-        """What they said so far."""
-        return "".join(path.read_text(errors="replace") for path in sorted(self.root.glob("server*.log")))
+        """Everything that the servers have logged so far."""
+        return "".join(
+            path.read_text(errors="replace") for path in sorted(self.root.glob("server*.log"))
+        )
 
     def kill_server(self) -> None:
-        """kill -9, and reaped."""
+        """Kill every server process with SIGKILL, and reap it."""
         for process in self.server_processes():
             process.kill()
         for process in self.server_processes():
             process.wait(_STOP_SECONDS)
 
     def pause_server(self) -> None:
-        """The server does nothing from now on, and nobody is told."""
+        """Stop every server process with SIGSTOP. Its connections stay open."""
         for process in self.server_processes():
             process.send_signal(signal.SIGSTOP)
 
     def resume_server(self) -> None:
-        """It goes on where it was."""
+        """Continue every server process with SIGCONT."""
         for process in self.server_processes():
             process.send_signal(signal.SIGCONT)
 
-    # ---- daemon --------------------------------------------------------------------------------------------------------
+    # ---- daemon ----------------------------------------------------------------------------------
 
-    def daemon_command(self, *, state_dir: Path | None = None, credential_file: Path | None = None) -> tuple[list[str], dict[str, str]]:
+    def daemon_command(
+        self, *, state_dir: Path | None = None, credential_file: Path | None = None
+    ) -> tuple[list[str], dict[str, str]]:
         """Command line and environment of the daemon."""
-        arguments = ["-m", "controller_client", "run", "--server", f"ws://127.0.0.1:{self.daemon_port}/ws/controller/"]
-        arguments += ["--credential-file", str(credential_file or self.credential_file), "--state-dir", str(state_dir or self.state_dir)]
-        arguments += ["--log-level", "debug", "--session-logs", str(self.session_logs), "--log-root", str(self.log_root)]
+        arguments = [
+            "-m",
+            "controller_client",
+            "run",
+            "--server",
+            f"ws://127.0.0.1:{self.daemon_port}/ws/controller/",
+        ]
+        arguments += [
+            "--credential-file",
+            str(credential_file or self.credential_file),
+            "--state-dir",
+            str(state_dir or self.state_dir),
+        ]
+        arguments += [
+            "--log-level",
+            "debug",
+            "--session-logs",
+            str(self.session_logs),
+            "--log-root",
+            str(self.log_root),
+        ]
         environment = {"PATH": os.environ.get("PATH", os.defpath), "LANG": "C.UTF-8"}
         if self.account is None:
             as_root = ["--allow-root"] if os.geteuid() == 0 else []
             environment |= {"HOME": os.environ.get("HOME", "/"), "PYTHONPATH": str(PROJECT_ROOT)}
             return [*self._daemon_prefix, sys.executable, *arguments, *as_root], environment
-        environment |= {"HOME": str(self.account.home), "USER": self.account.name, "PYTHONPATH": str(host_libraries())}
+        environment |= {
+            "HOME": str(self.account.home),
+            "USER": self.account.name,
+            "PYTHONPATH": str(host_libraries()),
+        }
         return [*self.account.as_user, interpreter_for(self.account), *arguments], environment
 
     def start_daemon(self) -> None:
-        """Returns once the server has accepted its HELLO."""
+        """Start the daemon, and return when the server has accepted its HELLO."""
         epoch = self.database.controller_epoch(self.provisioned.controller)
         command, environment = self.daemon_command()
         with (self.root / "daemon.log").open("ab") as log:
-            self.daemon = subprocess.Popen(command, cwd=self.root, env=environment, stdout=log, stderr=log, stdin=subprocess.DEVNULL)
+            self.daemon = subprocess.Popen(
+                command,
+                cwd=self.root,
+                env=environment,
+                stdout=log,
+                stderr=log,
+                stdin=subprocess.DEVNULL,
+            )
         online = "the daemon's HELLO to be accepted"
-        self._wait_started(self.daemon, lambda: self.database.controller_epoch(self.provisioned.controller) > epoch, online)
+        self._wait_started(
+            self.daemon,
+            lambda: self.database.controller_epoch(self.provisioned.controller) > epoch,
+            online,
+        )
 
     def kill_daemon(self) -> None:
-        """kill -9, and reaped; its spawner ends by itself, its holders live."""
+        """Kill the daemon with SIGKILL, and reap it.
+
+        Its fork server then ends by itself; its holders go on.
+        """
         assert self.daemon is not None
         self.daemon.kill()
         self.daemon.wait(_STOP_SECONDS)
 
     def daemon_pids(self) -> list[int]:
-        """The daemon and its direct children, such as the warm spawner."""
+        """The daemon and its direct children, such as the fork server."""
         return [] if self.daemon is None else [self.daemon.pid, *children_of(self.daemon.pid)]
 
-    def _wait_started(self, process: subprocess.Popen[bytes], is_up: Callable[[], bool], what: str) -> None:
+    def _wait_started(
+        self, process: subprocess.Popen[bytes], is_up: Callable[[], bool], what: str
+    ) -> None:
         def up_or_dead() -> bool:
             return process.poll() is not None or is_up()
 
@@ -208,7 +290,7 @@ class Stack:
         except AssertionError as error:
             raise AssertionError(f"{error}\n{self.logs()}") from None
 
-    # ---- holders -------------------------------------------------------------------------------------------------------
+    # ---- holders ---------------------------------------------------------------------------------
 
     def holder_pid(self, session_id: str) -> int | None:
         """The process that holds the lock of a session's directory."""
@@ -219,42 +301,49 @@ class Stack:
         return None
 
     def program_pids(self, session_id: str) -> list[int]:
-        """Live processes of a session, found by the mark in their environment."""
+        """The live processes of a session, found by the mark in their environment."""
         return pids_with_environment(f"HOLDLINE_SESSION={session_id}".encode())
 
     def session_ids_on_host(self) -> list[str]:
-        """Sessions the host still keeps a directory of."""
+        """The sessions of which the host still keeps a directory."""
         sessions = self.state_dir / "sessions"
         return [entry.name for entry in sessions.iterdir()] if sessions.is_dir() else []
 
-    # ---- callers and life ----------------------------------------------------------------------------------------------
+    # ---- callers and life ------------------------------------------------------------------------
 
     @property
     def url(self) -> str:
-        """The MCP endpoint."""
+        """The address of the MCP endpoint."""
         return f"http://127.0.0.1:{self.port}/mcp"
 
-    def caller(self, token: str | None = None, *, mode: str = "auto") -> AbstractAsyncContextManager[Caller]:
-        """An MCP client session; the project's own token unless another is given."""
+    def caller(
+        self, token: str | None = None, *, mode: str = "auto"
+    ) -> AbstractAsyncContextManager[Caller]:
+        """An MCP client session, with the first project's token unless another is given."""
         return connect(self.url, token or self.provisioned.token, mode=mode)
 
     def start(self) -> Self:
-        """Server, then daemon."""
+        """Start the server, then the daemon."""
         self.start_server()
         self.start_daemon()
         return self
 
     def logs(self, lines: int = 60) -> str:
-        """The ends of both logs."""
+        """The last lines of both logs."""
         parts = []
         for log in sorted(self.root.glob("*.log")):
             parts += [f"---- {log.name}", *log.read_text(errors="replace").splitlines()[-lines:]]
         return "\n".join(parts)
 
     def stop(self) -> None:
-        """Ends everything the stack started, also the sessions, and removes its files."""
-        left = {session: [self.holder_pid(session), *self.program_pids(session)] for session in self.session_ids_on_host()}
-        processes = [process for process in (self.daemon, *self.server_processes()) if process is not None]
+        """End everything that the stack started, sessions included, and remove its files."""
+        left = {
+            session: [self.holder_pid(session), *self.program_pids(session)]
+            for session in self.session_ids_on_host()
+        }
+        processes = [
+            process for process in (self.daemon, *self.server_processes()) if process is not None
+        ]
         for process in processes:
             if process.poll() is None:
                 process.send_signal(signal.SIGCONT)
@@ -264,7 +353,11 @@ class Stack:
         pids = [pid for found in left.values() for pid in found if pid]
         for pid in pids:
             send_signal(pid, signal.SIGKILL)
-        wait_until(lambda: not any(is_running(pid) for pid in pids), _STOP_SECONDS, "the sessions' processes to be gone")
+        wait_until(
+            lambda: not any(is_running(pid) for pid in pids),
+            _STOP_SECONDS,
+            "the sessions' processes to be gone",
+        )
         self.database.close()
         LIVE.remove(self)
         shutil.rmtree(self.root, ignore_errors=True)
@@ -282,18 +375,21 @@ _DEPLOYED: list[type[Stack]] = [Stack]
 
 
 def deployed() -> type[Stack]:
-    """What a test gets that asks for a stack: one embedded server, unless this run is one on a cluster."""
+    """The kind of stack that tests get: one server, or a cluster if this run is one of those."""
     return _DEPLOYED[-1]
 
 
 def deploy(kind: type[Stack]) -> None:
-    """From now on tests get this."""
+    """Give tests this kind of stack from now on."""
     _DEPLOYED.append(kind)
 
 
 @contextmanager
 def running_stack(**options: Any) -> Iterator[Stack]:
-    """A started stack that is stopped at the end, whatever happens; its logs are printed if the body failed."""
+    """A started stack that is always stopped after the block.
+
+    Its logs are printed if the block fails.
+    """
     stack = deployed()(**options)
     try:
         yield stack.start()

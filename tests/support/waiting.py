@@ -1,4 +1,4 @@
-"""The one way a test waits: for a condition, with a deadline, saying what it waited for."""
+"""The only ways in which a test waits: for a condition, with a deadline and a description."""
 
 import asyncio
 import inspect
@@ -14,7 +14,10 @@ _NEVER = threading.Event()
 
 
 class ConditionNotMetError(AssertionError):
-    """The deadline passed first; ``what`` says what was waited for, ``last`` what was seen last."""
+    """The deadline passed before the condition held.
+
+    ``what`` says what the test waited for, ``last`` is the last value of the condition.
+    """
 
     def __init__(self, what: str, seconds: float, last: object) -> None:
         self.what, self.seconds, self.last = what, seconds, last
@@ -22,7 +25,10 @@ class ConditionNotMetError(AssertionError):
 
 
 def wait_until(predicate: Callable[[], T], seconds: float, what: str) -> T:
-    """The first truthy value of ``predicate``, tried until ``seconds`` have passed; raises ConditionNotMetError."""
+    """Return the first truthy value of ``predicate``, called again and again for ``seconds``.
+
+    Raises ConditionNotMetError.
+    """
     deadline = time.monotonic() + seconds
     while not (value := predicate()):
         if time.monotonic() > deadline:
@@ -32,7 +38,10 @@ def wait_until(predicate: Callable[[], T], seconds: float, what: str) -> T:
 
 
 async def await_until(predicate: Callable[[], object], seconds: float, what: str) -> Any:
-    """As ``wait_until`` without blocking the event loop; ``predicate`` may be a coroutine function."""
+    """``wait_until`` for coroutines: the event loop goes on meanwhile.
+
+    ``predicate`` may be a coroutine function.
+    """
     deadline = time.monotonic() + seconds
     while True:
         outcome = predicate()

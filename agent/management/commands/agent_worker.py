@@ -1,21 +1,21 @@
-"""``manage.py agent_worker``: carries out runs in a process of its own."""
+"""``manage.py agent_worker``: carry out runs of models in a process of its own.
+
+On SIGTERM or Ctrl-C, other workers can take over its runs at once. HOLDLINE_AGENT_WORKER=false
+leaves all runs to such processes.
+"""
 
 import asyncio
 import signal
 from typing import Any
 
-from django.core.management.base import BaseCommand
-
 from agent import worker
+from projects.management.refusals import RefusingCommand
 
 
-class Command(BaseCommand):
-    """Until SIGTERM or Ctrl-C; runs in hand are given back then. The server may leave runs to it: HOLDLINE_AGENT_WORKER=false."""
-
-    help = "Carry out agent runs"
+class Command(RefusingCommand):
+    help = "Carry out agent runs until SIGTERM or Ctrl-C"
 
     def handle(self, *_args: Any, **_options: Any) -> None:
-        """Works until told to stop."""
         asyncio.run(_work())
 
 

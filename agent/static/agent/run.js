@@ -1,5 +1,5 @@
 "use strict";
-// Shows a run as it goes: asks every second for what changed until the run is over, but never while somebody types a reason.
+// Shows a run live: asks for changes every second until the run is over, but not while somebody types a reason.
 (() => {
   const place = document.getElementById("holdline-run");
   const shown = () => place.querySelector(".holdline-run").dataset;
@@ -16,7 +16,7 @@
           const lines = place.querySelector(".holdline-lines");
           if (lines) { lines.scrollTop = atEnd ? lines.scrollHeight : old.scrollTop; }
         }
-      } catch { /* the server is away: the next look may find it again */ }
+      } catch { /* the server is away: the next look tries again */ }
     }
     if (!isOver()) { window.setTimeout(look, 1000); }
   };

@@ -1,9 +1,10 @@
-"""Numbering, windows, deduplication and resume; driven by calls with values, so it can be simulated.
+"""Numbering, windows, deduplication and resume, without I/O, so that they can be simulated.
 
-Output travels holder -> daemon -> server: :class:`OutputSender` (holder) keeps what is not committed and starts again from
-any offset, :class:`ConnectionSender` (daemon) shares one connection between sessions, :class:`ReceiveWindow` and
-:class:`StreamReceiver` (server) refuse what exceeds the window and keep each byte once. Input travels the other way:
-:class:`InputSequencer` (holder) applies each input once, in order.
+Output travels holder -> daemon -> server: :class:`OutputSender` (holder) keeps what is not
+committed and starts again from any offset, :class:`ConnectionSender` (daemon) shares one connection
+between sessions, :class:`ReceiveWindow` and :class:`StreamReceiver` (server) refuse what exceeds
+the window and keep each byte once. Input travels the other way: :class:`InputSequencer` (holder)
+applies each input once, in order.
 """
 
 from controller_client.protocol.resume.connection_sender import ConnectionSender, OutputLaneMessage
@@ -11,4 +12,12 @@ from controller_client.protocol.resume.input_sequencer import InputSequencer, In
 from controller_client.protocol.resume.output_receiver import ReceiveWindow, StreamReceiver
 from controller_client.protocol.resume.output_sender import OutputSender
 
-__all__ = ["ConnectionSender", "InputSequencer", "InputVerdict", "OutputLaneMessage", "OutputSender", "ReceiveWindow", "StreamReceiver"]
+__all__ = [
+    "ConnectionSender",
+    "InputSequencer",
+    "InputVerdict",
+    "OutputLaneMessage",
+    "OutputSender",
+    "ReceiveWindow",
+    "StreamReceiver",
+]

@@ -1,4 +1,4 @@
-"""Holder side of input: each input is applied at most once, in order, and answered as often as it is asked for."""
+"""Holder side of input: each input is applied at most once, in order, and its answer is kept."""
 
 from typing import Final, Literal
 
@@ -10,8 +10,9 @@ KEPT_ACKS: Final = 64
 
 
 class InputSequencer:
-    """Numbers inputs 1, 2, 3, …; an input is *claimed* when it is to be applied and *settled* when its INPUT_ACK exists.
+    """The order of inputs, which are numbered 1, 2, 3, …
 
+    An input is *claimed* once it is to be applied, and *settled* once its INPUT_ACK exists.
     ``settled`` is the number up to which every input is settled.
     """
 
@@ -22,10 +23,11 @@ class InputSequencer:
         self._acks: dict[int, InputAck] = {}
 
     def classify(self, input_seq: int) -> InputVerdict:
-        """What to do with the input that arrived.
+        """Return how to treat an input that arrived.
 
-        ``apply`` is said once per number and claims it: apply it, then ``settle`` it. ``duplicate``: answer with ``settled_ack``,
-        or, where there is none because the input is still being applied, not at all. ``out_of_order``: refuse it; nothing changed.
+        ``apply``: returned once for each number, which is claimed by this. Apply the input, then
+        ``settle`` it. ``duplicate``: answer with ``settled_ack``. If that is None, the input is
+        still being applied: do not answer. ``out_of_order``: refuse the input; nothing changed.
         """
         if input_seq == self._claimed + 1:
             self._claimed = input_seq
@@ -33,20 +35,24 @@ class InputSequencer:
         return "duplicate" if 0 < input_seq <= self._claimed else "out_of_order"
 
     def settle(self, ack: InputAck) -> None:
-        """The claimed input is applied or refused for good. Raises LocalProtocolError unless it is claimed and unsettled."""
+        """Record the answer to a claimed input, which was applied or refused for good.
+
+        Raises LocalProtocolError unless it is claimed and unsettled.
+        """
         if not self.settled < ack.input_seq <= self._claimed or ack.input_seq in self._acks:
             raise LocalProtocolError(f"input {ack.input_seq} is not waiting to be settled")
         self._acks[ack.input_seq] = ack
         while self.settled + 1 in self._acks:
             self.settled += 1
-        # Only answers below the unbroken row are dropped: above it, being kept is what marks an input as settled.
+        # Only answers up to ``settled`` are dropped. Above it, a kept answer is the only mark of an
+        # input that is settled.
         for seq in [seq for seq in self._acks if seq <= self.settled - self._kept_acks]:
             del self._acks[seq]
 
     def last_acks(self, count: int) -> list[InputAck]:
-        """The answers to the last inputs settled, oldest first."""
+        """Return the answers to the last ``count`` settled inputs, oldest first."""
         return [self._acks[seq] for seq in sorted(self._acks)[-count:]]
 
     def settled_ack(self, input_seq: int) -> InputAck | None:
-        """The answer to one of the last inputs settled; None if it is not settled or too old."""
+        """Return the answer to an input; None if it is not settled, or too old."""
         return self._acks.get(input_seq)

@@ -1,11 +1,20 @@
-"""Server side of output: each byte once, and no more in flight than was granted."""
+"""Server side of output: each byte is taken once, and no more are in flight than granted."""
 
 from typing import Final
 
-from controller_client.protocol.errors import BadFrame, LocalProtocolError, OffsetAhead, WindowViolated
-from controller_client.protocol.limits import CONNECTION_WINDOW_BYTES, MAX_CHUNK_BYTES, SESSION_WINDOW_BYTES
+from controller_client.protocol.errors import (
+    BadFrame,
+    LocalProtocolError,
+    OffsetAhead,
+    WindowViolated,
+)
+from controller_client.protocol.limits import (
+    CONNECTION_WINDOW_BYTES,
+    MAX_CHUNK_BYTES,
+    SESSION_WINDOW_BYTES,
+)
 
-# Offsets end up in signed 64-bit columns; a peer must not be able to push one over the edge.
+# Offsets are stored in signed 64-bit columns, which a peer must not be able to overflow.
 _MAX_OFFSET: Final = 2**63 - 1
 
 
@@ -17,9 +26,10 @@ class StreamReceiver:
         self._stream = stream
 
     def accept(self, offset: int, data: bytes) -> tuple[int, bytes]:
-        """Offset and bytes that are new: all, the rest behind what is known, or none.
+        """Return the offset and the bytes that are new: all, those after the known ones, or none.
 
-        Raises OffsetAhead if bytes are missing in front, BadFrame for a chunk or an offset out of bounds; nothing changes then.
+        Raises OffsetAhead if bytes are missing in front, BadFrame for a chunk or an offset out of
+        bounds. An error changes nothing.
         """
         if len(data) > MAX_CHUNK_BYTES:
             raise BadFrame(f"a chunk of {len(data)} bytes is over the limit of {MAX_CHUNK_BYTES}")
@@ -32,7 +42,7 @@ class StreamReceiver:
         return start, data[start - offset :]
 
     def accept_gap(self, from_offset: int, to_offset: int) -> tuple[int, int] | None:
-        """The part of the gap that is new, None if there is none. Raises as ``accept`` does."""
+        """Return the new part of a gap, None if there is none. Raises as ``accept`` does."""
         self._check(from_offset, to_offset)
         start = self.expected
         if to_offset <= start:
@@ -48,19 +58,28 @@ class StreamReceiver:
 
 
 class ReceiveWindow:
-    """Bytes received on one connection and not committed yet, per session and in all.
+    """The bytes received on one connection and not committed yet, per session and in all.
 
-    One chunk over either window is tolerated: a sender that stops only once its window is full overshoots by that much.
+    One chunk over either window is tolerated, because a sender that stops once its window is full
+    exceeds the window by up to that much.
     """
 
-    def __init__(self, *, session_window_bytes: int = SESSION_WINDOW_BYTES, connection_window_bytes: int = CONNECTION_WINDOW_BYTES) -> None:
+    def __init__(
+        self,
+        *,
+        session_window_bytes: int = SESSION_WINDOW_BYTES,
+        connection_window_bytes: int = CONNECTION_WINDOW_BYTES,
+    ) -> None:
         self._session_limit = session_window_bytes + MAX_CHUNK_BYTES
         self._connection_limit = connection_window_bytes + MAX_CHUNK_BYTES
         self._per_session: dict[str, int] = {}
         self.in_flight_bytes = 0
 
     def received(self, session_id: str, size: int) -> None:
-        """``size`` raw bytes arrived. Raises WindowViolated, without counting them, if they exceed a window."""
+        """Count ``size`` raw bytes that arrived.
+
+        Raises WindowViolated, without counting them, if they exceed a window.
+        """
         in_session = self._per_session.get(session_id, 0) + size
         in_all = self.in_flight_bytes + size
         if in_session > self._session_limit:
@@ -72,7 +91,10 @@ class ReceiveWindow:
         self.in_flight_bytes = in_all
 
     def committed(self, session_id: str, size: int) -> None:
-        """``size`` of the bytes counted by ``received`` are dealt with (stored, or known before). Raises LocalProtocolError on more."""
+        """Take back ``size`` bytes that ``received`` counted: stored now, or known before.
+
+        Raises LocalProtocolError if fewer bytes are counted.
+        """
         left = self._per_session.get(session_id, 0) - size
         if left < 0:
             raise LocalProtocolError(f"{-left} bytes more were committed than received")

@@ -1,4 +1,4 @@
-"""The order in which streams of one session produced their bytes, as runs ``(stream, end offset)``."""
+"""The order in which the streams of one session produced their bytes, as runs of one stream."""
 
 from collections import deque
 from collections.abc import Mapping
@@ -7,22 +7,22 @@ from typing import Final
 
 from controller_client.protocol.messages import Stream
 
-# Two pipes written byte by byte in turns would otherwise need a run per byte. Past this many the order between
-# the streams gets coarser; each stream itself stays exact.
+# Two pipes that are written in turns, byte by byte, would need a run for each byte. Above this
+# number of runs the order between the streams gets coarser. The order of each stream stays exact.
 _MAX_RUNS: Final = 4096
 _STREAMS: Final = 2
 
 
 @dataclass(slots=True)
 class Run:
-    """Bytes of ``stream`` from wherever its previous run ended up to ``end``."""
+    """The bytes of ``stream`` from the end of its previous run up to ``end``."""
 
     stream: Stream
     end: int
 
 
 class ProductionOrder:
-    """A queue of runs whose length is bounded."""
+    """A queue of runs, in the order of production, whose length is bounded."""
 
     def __init__(self, max_runs: int = _MAX_RUNS) -> None:
         self._max_runs = max_runs
@@ -33,11 +33,11 @@ class ProductionOrder:
 
     @property
     def first(self) -> Run | None:
-        """The oldest run."""
+        """The oldest run, None if there is none."""
         return self._runs[0] if self._runs else None
 
     def add(self, stream: Stream, end: int) -> None:
-        """``stream`` now reaches to ``end``."""
+        """Record that ``stream`` now reaches to ``end``."""
         run = self._extendable(stream)
         if run is None:
             self._runs.append(Run(stream, end))
@@ -48,6 +48,10 @@ class ProductionOrder:
         """Remove and return the oldest run."""
         return self._runs.popleft()
 
+    def pop_last(self) -> Run:
+        """Remove and return the newest run."""
+        return self._runs.pop()
+
     def drop_before(self, floors: Mapping[Stream, int]) -> None:
         """Forget the oldest runs that lie wholly below their stream's floor."""
         while self._runs and self._runs[0].end <= floors[self._runs[0].stream]:
@@ -55,8 +59,8 @@ class ProductionOrder:
 
     def prepend(self, earlier: "ProductionOrder") -> None:
         """Put all runs of ``earlier`` in front, emptying it."""
-        self._runs.extendleft(reversed(earlier._runs))  # noqa: SLF001 - of the same class
-        earlier._runs.clear()  # noqa: SLF001
+        while earlier:
+            self._runs.appendleft(earlier.pop_last())
 
     def _extendable(self, stream: Stream) -> Run | None:
         depth = 1 if len(self._runs) < self._max_runs else _STREAMS

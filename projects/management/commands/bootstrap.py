@@ -1,58 +1,86 @@
-"""``manage.py bootstrap``: everything a first start needs, made once and reused after that."""
+"""``manage.py bootstrap``: make what a first start needs, or find it again.
+
+That is a project, an API token, a controller with its credential, an admin user, and the
+configuration of an MCP client. Secrets go to files of mode 0600 in the data directory, and are
+reused while they are valid. The command prints JSON. The JSON holds the admin's password until
+somebody has logged in with it, since a password is stored nowhere.
+"""
 
 import json
 import os
 import secrets
 from argparse import ArgumentParser
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from asgiref.sync import async_to_sync
 from django.conf import settings
 from django.contrib.auth import get_user_model
-from django.core.management.base import BaseCommand
 
-from projects.authentication import (
+from projects.accounts.authentication import authenticate_api_token, authenticate_controller
+from projects.accounts.credentials import (
     active_credentials,
     api_token_create,
-    authenticate_api_token,
-    authenticate_controller,
     controller_create,
     controller_credential_create,
 )
-from projects.errors import Unauthenticated
+from projects.conf import conf
+from projects.enrolment.revocation import controller_credential_revoke
+from projects.errors.access import Unauthenticated
+from projects.management.refusals import RefusingCommand
 from projects.models import Controller, Project
-from projects.revocation import controller_credential_revoke
 
 ADMIN_NAME = "admin"
 
 
-class Command(BaseCommand):
-    """A project, an API token, a controller with its credential, an admin user, and the configuration of an MCP client.
-
-    Secrets go to files of mode 0600 in the data directory and are reused while they are valid. The answer on stdout is JSON; it holds
-    the admin's password while nobody has logged in with it, because a password is not kept anywhere.
-    """
-
+class Command(RefusingCommand):
     help = "Make (or find again) a project, an API token, a controller and an admin user"
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """Names, and where the server will answer."""
         parser.add_argument("--project", default="quickstart")
         parser.add_argument("--controller", default="local")
-        parser.add_argument("--url", required=True, help="base URL of the server, such as http://127.0.0.1:8000")
+        parser.add_argument(
+            "--url", required=True, help="base URL of the server, such as http://127.0.0.1:8000"
+        )
+        parser.add_argument(
+            "--max-interactive-sessions",
+            type=int,
+            default=None,
+            help="limit of a project that is made now (default: 1)",
+        )
+        parser.add_argument(
+            "--lifetime-seconds",
+            type=int,
+            default=None,
+            help="default and maximum lifetime of interactive sessions in a project that is made "
+            "now (default: INTERACTIVE_CMD_TIMEOUT_SECONDS)",
+        )
 
     def handle(self, *_args: Any, **options: Any) -> None:
-        """Idempotent."""
         data_dir = Path(settings.DATA_DIR)
-        project = _project(options["project"])
-        token_file, credential_file, client_file = (data_dir / name for name in ("api_token", "controller_credential", "mcp.json"))
+        project = _project(
+            options["project"], options["max_interactive_sessions"], options["lifetime_seconds"]
+        )
+        token_file, credential_file, client_file = (
+            data_dir / name for name in ("api_token", "controller_credential", "mcp.json")
+        )
         token = _api_token(project, token_file)
         _controller_credential(project, options["controller"], credential_file)
-        server = {"type": "http", "url": f"{options['url']}/mcp", "headers": {"Authorization": f"Bearer {token}"}}
-        _write_private(client_file, json.dumps({"mcpServers": {"holdline": server}}, indent=2) + "\n")
+        server = {
+            "type": "http",
+            "url": f"{options['url']}/mcp",
+            "headers": {"Authorization": f"Bearer {token}"},
+        }
+        _write_private(
+            client_file, json.dumps({"mcpServers": {"holdline": server}}, indent=2) + "\n"
+        )
         answer = {
             "project": project.name,
+            "controller": options["controller"],
+            "max_interactive_sessions": project.max_interactive_sessions,
+            "lifetime_seconds": project.max_lifetime_seconds
+            or conf.interactive_cmd_timeout_seconds,
             "token_file": str(token_file),
             "credential_file": str(credential_file),
             "client_file": str(client_file),
@@ -64,41 +92,43 @@ class Command(BaseCommand):
         self.stdout.write(json.dumps(answer))
 
 
-def _project(name: str) -> Project:
+def _project(
+    name: str, max_interactive_sessions: int | None, lifetime_seconds: int | None
+) -> Project:
+    # A project that exists keeps its limits: somebody may have changed them.
     found = Project.objects.filter(name=name).first()
     if found is None:
-        found = Project(name=name)
+        found = Project(
+            name=name,
+            default_lifetime_seconds=lifetime_seconds,
+            max_lifetime_seconds=lifetime_seconds,
+        )
+        if max_interactive_sessions is not None:
+            found.max_interactive_sessions = max_interactive_sessions
         found.clean_fields()
         found.save(force_insert=True)
     return found
 
 
 def _api_token(project: Project, file: Path) -> str:
-    """The token of the file if it still opens this project; otherwise a new one."""
+    """The token in the file if it is still valid for this project, otherwise a new one."""
     kept = _read(file)
-    if kept:
-        try:
-            if async_to_sync(authenticate_api_token)(f"Bearer {kept}").project_id == project.id:
-                return kept
-        except Unauthenticated:
-            pass
+    with suppress(Unauthenticated):
+        if async_to_sync(authenticate_api_token)(f"Bearer {kept}").project_id == project.id:
+            return kept
     _row, token = api_token_create(project=project, name="quickstart", actor="bootstrap")
     _write_private(file, token + "\n")
     return token
 
 
 def _controller_credential(project: Project, name: str, file: Path) -> None:
-    controller = Controller.objects.filter(project=project, name=name, revoked_at__isnull=True).first() or controller_create(
-        project=project, name=name, actor="bootstrap"
-    )
-    kept = _read(file)
-    if kept:
-        try:
-            if async_to_sync(authenticate_controller)(f"Bearer {kept}")[0] == controller.id:
-                return
-        except Unauthenticated:
-            pass
-    # Whatever the file held is lost, or no good.
+    controller = Controller.objects.filter(
+        project=project, name=name, revoked_at__isnull=True
+    ).first() or controller_create(project=project, name=name, actor="bootstrap")
+    with suppress(Unauthenticated):
+        if async_to_sync(authenticate_controller)(f"Bearer {_read(file)}")[0] == controller.id:
+            return
+    # The credential is lost or not valid; nobody else may find and use it.
     for old in active_credentials(controller.id):
         controller_credential_revoke(credential=old, actor="bootstrap")
     _row, credential = controller_credential_create(controller=controller, actor="bootstrap")
@@ -106,7 +136,7 @@ def _controller_credential(project: Project, name: str, file: Path) -> None:
 
 
 def _admin_password() -> str | None:
-    """A fresh password until somebody has used one; None from then on."""
+    """A new password, or None once somebody has logged in."""
     users = get_user_model().objects
     admin = users.filter(username=ADMIN_NAME).first()
     if admin is not None and admin.last_login is not None:
@@ -128,7 +158,7 @@ def _read(file: Path) -> str:
 
 
 def _write_private(path: Path, text: str) -> None:
-    """Readable by its owner only, and never seen half written."""
+    """Replace the file at once, readable by its owner only."""
     fresh = path.with_name(f".{path.name}.{os.getpid()}")
     fresh.unlink(missing_ok=True)
     with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:

@@ -1,45 +1,59 @@
-"""manage.py create_api_token."""
+"""``manage.py create_api_token PROJECT``: make an API token and print it once."""
 
 from argparse import ArgumentParser
 from datetime import timedelta
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError
 from django.utils import timezone
 
-from projects.authentication import AGENT_SCOPES, SCOPES, api_token_create
-from projects.models import Project
+from projects.accounts.authentication import AGENT_SCOPES, SCOPES
+from projects.accounts.credentials import api_token_create
+from projects.management.naming import project_named
+from projects.management.refusals import RefusingCommand
 from projects.tools.toolsets import TOOLSETS
 
 
-class Command(BaseCommand):
-    """Creates an API token and shows it once."""
-
+class Command(RefusingCommand):
     help = "Create an API token of a project. The token is printed once; only its digest is stored."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """PROJECT, --name, --scope, --toolset, --days."""
         parser.add_argument("project", help="name of the project")
-        parser.add_argument("--name", default="agent", help="what the token is for; shown in audit rows (default: agent)")
         parser.add_argument(
-            "--scope", action="append", choices=SCOPES, dest="scopes", help=f"may repeat (default: {', '.join(AGENT_SCOPES)})"
-        )
-        parser.add_argument("--toolset", action="append", choices=tuple(TOOLSETS), dest="toolsets", help="may repeat (default: every tool)")
-        parser.add_argument(
-            "--starts-per-minute", type=int, help="sessions it may start (default: HOLDLINE_STARTS_PER_MINUTE; 0: any number)"
+            "--name",
+            default="agent",
+            help="name of the token in audit rows (default: agent)",
         )
         parser.add_argument(
-            "--input-bytes-per-minute", type=int, help="bytes it may type (default: HOLDLINE_INPUT_BYTES_PER_MINUTE; 0: any number)"
+            "--scope",
+            action="append",
+            choices=SCOPES,
+            dest="scopes",
+            help=f"scope of the token; may repeat (default: {', '.join(AGENT_SCOPES)})",
         )
-        parser.add_argument("--days", type=int, default=None, help="expires after this many days (default: never)")
+        parser.add_argument(
+            "--toolset",
+            action="append",
+            choices=tuple(TOOLSETS),
+            dest="toolsets",
+            help="show only these tools; may repeat (default: every tool)",
+        )
+        parser.add_argument(
+            "--starts-per-minute",
+            type=int,
+            help="most sessions it may start (default: HOLDLINE_STARTS_PER_MINUTE; 0: any number)",
+        )
+        parser.add_argument(
+            "--input-bytes-per-minute",
+            type=int,
+            help="most bytes it may type (default: HOLDLINE_INPUT_BYTES_PER_MINUTE; 0: any number)",
+        )
+        parser.add_argument(
+            "--days", type=int, default=None, help="expires after this many days (default: never)"
+        )
 
     def handle(self, *, project: str, name: str, days: int | None, **options: Any) -> None:
-        """Prints the token."""
-        row = Project.objects.filter(name=project).first()
-        if row is None:
-            raise CommandError(f"there is no project {project!r}; create it with create_project")
         _, token = api_token_create(
-            project=row,
+            project=project_named(project),
             name=name,
             scopes=options["scopes"] or AGENT_SCOPES,
             toolsets=options["toolsets"] or (),

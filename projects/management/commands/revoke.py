@@ -1,34 +1,83 @@
-"""manage.py revoke."""
+"""``manage.py revoke WHAT``: revoke a token, a credential or a controller.
+
+Its open connections and waiting calls end within seconds.
+"""
 
 from argparse import ArgumentParser
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 
-from projects.models import ApiToken, Controller, ControllerCredential
-from projects.revocation import api_token_revoke, controller_credential_revoke, controller_revoke
+from projects.enrolment.revocation import (
+    api_token_revoke,
+    controller_credential_revoke,
+    controller_revoke,
+)
+from projects.management.naming import controller_at, names_of, unknown
+from projects.management.refusals import RefusingCommand
+from projects.models import ApiToken, CommandSession, Controller, ControllerCredential
+from projects.sessions.selectors import ACTIVE
 
 ACTOR = "operator"
+MAX_SHOWN = 50
 
 
-class Command(BaseCommand):
-    """Takes back a token, a credential or a controller."""
-
-    help = "Revoke an API token or a credential by its key id (the part after hl_ or ctl_), or a controller as PROJECT/NAME."
+class Command(RefusingCommand):
+    help = (
+        "Revoke an API token or a credential by its key id (the part after hl_ or ctl_), or a "
+        "controller as PROJECT/NAME."
+    )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """WHAT."""
-        parser.add_argument("what", help="a key id of 16 digits, or PROJECT/NAME of a controller")
+        parser.add_argument(
+            "what", help="a key id (16 hexadecimal digits), or PROJECT/NAME of a controller"
+        )
 
     def handle(self, *, what: str, **_options: Any) -> None:
-        """Open connections and waiting calls end within seconds."""
-        project, _, name = what.partition("/")
         if token := ApiToken.objects.filter(key_id=what).first():
             api_token_revoke(token=token, actor=ACTOR)
-        elif credential := ControllerCredential.objects.select_related("controller").filter(key_id=what).first():
+        elif (
+            credential := ControllerCredential.objects.select_related("controller")
+            .filter(key_id=what)
+            .first()
+        ):
             controller_credential_revoke(credential=credential, actor=ACTOR)
-        elif controller := Controller.objects.filter(project__name=project, name=name, revoked_at__isnull=True).first():
+        elif "/" in what:
+            controller = controller_at(what)
+            self._list_sessions(controller)
             controller_revoke(controller=controller, actor=ACTOR)
         else:
-            raise CommandError("there is no such token, credential or controller")
+            raise _unknown(what)
         self.stdout.write("revoked")
+
+    def _list_sessions(self, controller: Controller) -> None:
+        active = CommandSession.objects.filter(controller=controller, state__in=ACTIVE)
+        running = list(active.order_by("-created_at")[:MAX_SHOWN])
+        if running:
+            newest = f" (the newest {MAX_SHOWN})" if len(running) == MAX_SHOWN else ""
+            self.stdout.write(
+                f"These sessions may continue{newest}. Once the controller is revoked, the server "
+                "cannot end them; end them on the host:"
+            )
+            for session in running:
+                self.stdout.write(
+                    f"  {session.id}  pid {session.pid or 'unknown'}  {session.command[:80]!a}"
+                )
+
+
+def _unknown(what: str) -> CommandError:
+    tokens = ApiToken.objects.filter(revoked_at__isnull=True).values_list("key_id", "name")
+    controllers = Controller.objects.filter(revoked_at__isnull=True).values_list(
+        "project__name", "name"
+    )
+    remedy = (
+        f"Controllers: {names_of('/'.join(each) for each in controllers)}. The admin lists the "
+        "credentials of a controller on its page"
+    )
+    return unknown(
+        "token",
+        what,
+        (f"{key_id} ({name})" for key_id, name in tokens),
+        code="TOKEN_NOT_FOUND",
+        remedy=remedy,
+    )

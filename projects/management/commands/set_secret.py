@@ -1,90 +1,102 @@
-"""manage.py set_secret."""
+"""``manage.py set_secret PROJECT NAME``: store, replace or delete a secret of a project."""
 
 import getpass
 import sys
 from argparse import ArgumentParser
 from typing import Any
 
-from django.core.exceptions import ValidationError
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 
-from projects.models import Controller, Project, Secret
-from projects.secret_store import MIN_MASKED_BYTES, Terms, UnusableValue, secret_delete, secret_set
+from projects.management.naming import controller_named, controllers_of, project_named, secret_named
+from projects.management.refusals import RefusingCommand
+from projects.models import Project
+from projects.secrets.store import MIN_MASKED_BYTES, UnusableValue, secret_delete, secret_set
+from projects.secrets.terms import Terms, UnusableTerms
 
 ACTOR = "operator"
 
 
-class Command(BaseCommand):
-    """Stores, replaces or deletes a secret that callers name and never see."""
-
+class Command(RefusingCommand):
     help = (
-        "Store or replace a secret of a project. Its value is asked for, or read from standard input if that is no terminal; it is never an"
-        " argument, which other users of the machine could see."
+        "Store or replace a secret of a project. The command asks for the value, or reads it from "
+        "standard input if that is not a terminal. The value is never an argument, which other "
+        "users of the machine could see."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """PROJECT NAME, and where it may be typed."""
         parser.add_argument("project", help="name of the project")
-        parser.add_argument("name", help="what callers call it: letters, digits, hyphens and underscores")
+        parser.add_argument(
+            "name", help="name for callers: letters, digits, hyphens and underscores"
+        )
         where = parser.add_mutually_exclusive_group(required=True)
         where.add_argument(
-            "--controller", action="append", default=[], dest="controllers", metavar="NAME", help="may be typed on this one; may repeat"
+            "--controller",
+            action="append",
+            default=[],
+            dest="controllers",
+            metavar="NAME",
+            help="may be typed on this controller; may repeat",
         )
-        where.add_argument("--any-controller", action="store_true", help="may be typed on every controller of the project")
-        where.add_argument("--delete", action="store_true", help="delete it instead")
+        where.add_argument(
+            "--any-controller",
+            action="store_true",
+            help="may be typed on every controller of the project",
+        )
+        where.add_argument("--delete", action="store_true", help="delete the secret")
         parser.add_argument(
             "--command",
             action="append",
             default=[],
             dest="commands",
             metavar="PROGRAM",
-            help="only into sessions that run nothing but this, such as sudo; may repeat (default: any session)",
+            help=(
+                "may be typed only while this program reads, started by itself: a name such as "
+                "sudo, an absolute path, or a whole command line; may repeat (default: any program)"
+            ),
         )
-        parser.add_argument("--may-echo", action="store_true", help="may be typed although the terminal is not asking for a secret")
+        parser.add_argument(
+            "--may-echo",
+            action="store_true",
+            help="the programs of --command may read it even if the terminal shows it",
+        )
 
     def handle(self, *, project: str, name: str, delete: bool, **options: Any) -> None:
-        """Says what was done, never the value."""
-        row = Project.objects.filter(name=project).first()
-        if row is None:
-            raise CommandError(f"there is no project {project!r}; create it with create_project")
+        row = project_named(project)
         if delete:
             self._delete(row, name)
             return
         terms = Terms(
             any_controller=options["any_controller"],
-            controllers=_controllers(row, options["controllers"]),
-            allowed_commands=options["commands"],
+            controllers=[
+                controller_named(controllers_of(row), each).id
+                for each in dict.fromkeys(options["controllers"])
+            ],
+            commands=tuple(options["commands"]),
             may_echo=options["may_echo"],
         )
-        value = _read_value(name)
         try:
+            terms.check()
+            value = _read_value(name)
             secret_set(project=row, name=name, value=value, terms=terms, actor=ACTOR)
-        except (UnusableValue, ValidationError) as error:
-            raise CommandError("; ".join(error.messages) if isinstance(error, ValidationError) else str(error)) from None
+        except (UnusableTerms, UnusableValue) as error:
+            raise CommandError(str(error)) from None
         self.stdout.write(f"secret {name} of {project} is set")
         if len(value.encode()) < MIN_MASKED_BYTES:
-            self.stderr.write(f"it is shorter than {MIN_MASKED_BYTES} bytes, so output that shows it will not be masked")
+            self.stderr.write(
+                f"the value is shorter than {MIN_MASKED_BYTES} bytes, so it will not be masked in "
+                "output"
+            )
 
     def _delete(self, project: Project, name: str) -> None:
-        secret = Secret.objects.filter(project=project, name=name).first()
-        if secret is None:
-            raise CommandError(f"there is no secret {name!r} in {project.name}")
-        secret_delete(secret, actor=ACTOR)
+        secret_delete(secret_named(project, name), actor=ACTOR)
         self.stdout.write(f"secret {name} of {project.name} is deleted")
 
 
-def _controllers(project: Project, names: list[str]) -> list[Controller]:
-    found = {controller.name: controller for controller in Controller.objects.filter(project=project, name__in=names)}
-    if missing := sorted(set(names) - set(found)):
-        raise CommandError(f"there is no controller {', '.join(missing)} in {project.name}")
-    return list(found.values())
-
-
 def _read_value(name: str) -> str:
-    """Without the line end that ends it, which Enter stands for when it is typed."""
+    # The line end after the value is not part of it; on a terminal, Enter makes none.
     if not sys.stdin.isatty():
         return sys.stdin.read().removesuffix("\n").removesuffix("\r")
     value = getpass.getpass(f"Value of {name}: ")
     if getpass.getpass("Again: ") != value:
-        raise CommandError("the two are not the same")
+        raise CommandError("the two values differ")
     return value

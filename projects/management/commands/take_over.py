@@ -1,4 +1,8 @@
-"""``manage.py take_over``: a person at the keyboard of a session, for a while."""
+"""``manage.py take_over SESSION``: a person types into a session for a while.
+
+Until the session is handed back, input of its callers is refused with SESSION_TAKEN_OVER. They see
+afterwards what happened.
+"""
 
 import getpass
 import sys
@@ -7,59 +11,76 @@ from typing import Any
 from uuid import UUID
 
 from asgiref.sync import async_to_sync
-from django.core.management.base import BaseCommand, CommandError
 
-from projects import reading, services
-from projects.authentication import Caller
-from projects.errors import ControllerActionError
-from projects.management.refusals import refusal
+from projects import services
+from projects.accounts.authentication import Caller
+from projects.errors.base import ControllerActionError, InvalidInput
+from projects.errors.inputs import InputRefused
+from projects.errors.uncertain import InputUnconfirmed
+from projects.management.naming import actor, unknown
+from projects.management.refusals import RefusingCommand
 from projects.models import CommandSession
-from projects.results import InteractiveOutputResult
+from projects.sessions.answers.results import InteractiveOutputResult
+from projects.sessions.selectors import ACTIVE
 
 KEYS = "/keys "
 
 
-class Command(BaseCommand):
-    """What callers of the session type meanwhile is refused with SESSION_TAKEN_OVER; they see what happened when it is handed back."""
-
-    help = "Take a session over, type lines (or '/keys ctrl-c'), and hand it back at the end of input (Ctrl-D)"
+class Command(RefusingCommand):
+    help = (
+        "Take a session over, type lines (or '/keys ctrl-c'), and hand it back at the end of "
+        "input (Ctrl-D)"
+    )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """SESSION, --note."""
         parser.add_argument("session", help="id of the session")
-        parser.add_argument("--note", default=None, help="told to the session's caller; asked for if there is a terminal")
+        parser.add_argument(
+            "--note",
+            default=None,
+            help="message to the session's caller (default: asked for on a terminal)",
+        )
 
     def handle(self, *, session: str, note: str | None, **_options: Any) -> None:
-        """Until the end of input, or of the program."""
-        try:
-            _Keyboard(_session(session), self.stdout).hold(note)
-        except ControllerActionError as error:
-            raise refusal(error) from None
+        _Keyboard(_session(session), self.stdout).hold(note)
 
 
 class _Keyboard:
-    """One takeover."""
-
     def __init__(self, session: CommandSession, out: Any) -> None:
         self._ids = (session.project_id, session.pk)
-        self._operator = f"cli:{getpass.getuser()}"
+        self._operator = actor()
         self._out = out
         self._seen = max(0, session.stdout_next_offset - 2000)
         self._is_asked = sys.stdin.isatty()
 
     def hold(self, note: str | None) -> None:
-        """Takes over, types what is typed here, hands back."""
-        async_to_sync(services.session_take_over)(*self._ids, operator=self._operator)
+        """Take the session over, type each line of standard input into it, and hand it back."""
+        self._out.write(
+            async_to_sync(services.session_take_over)(*self._ids, operator=self._operator)
+        )
         try:
             result = self._show(self._typed("", ()))
             while result.is_alive and (line := self._line(result)) is not None:
                 keys = line.removeprefix(KEYS).split() if line.startswith(KEYS) else ()
-                result = self._show(self._typed("" if keys else line + "\n", keys))
+                result = self._turn(result, "" if keys else line + "\n", keys)
         finally:
             self._hand_back(note)
 
+    def _turn(
+        self, before: InteractiveOutputResult, text: str, keys: Any
+    ) -> InteractiveOutputResult:
+        try:
+            return self._show(self._typed(text, keys))
+        except (InvalidInput, InputRefused, InputUnconfirmed) as error:
+            # A wrong key name must not end the takeover.
+            self._out.write(error.line())
+            return before
+
     def _typed(self, text: str, keys: Any) -> InteractiveOutputResult:
-        caller = Caller(project_id=self._ids[0], label=self._operator, scopes=frozenset({"session:input", "session:read", "shell:any"}))
+        caller = Caller(
+            project_id=self._ids[0],
+            label=self._operator,
+            scopes=frozenset({"session:input", "session:read", "shell:any"}),
+        )
         is_poll = not (text or keys)
         wait_seconds = 0.0 if is_poll else 5.0
         return async_to_sync(services.controller_send_input)(
@@ -67,16 +88,15 @@ class _Keyboard:
         )
 
     def _show(self, result: InteractiveOutputResult) -> InteractiveOutputResult:
-        """What is new on the terminal, and how things stand."""
-        page = async_to_sync(reading.session_read_output)(*self._ids, offset=self._seen)
+        page = async_to_sync(services.session_read_output)(*self._ids, offset=self._seen)
         self._seen = page.next_offset
         self._out.write(page.output)
-        stands = f"waits for {result.prompt.kind}" if result.prompt else result.state
-        self._out.write(f"[{stands}]")
+        state = f"waits for {result.prompt.kind}" if result.prompt else result.state
+        self._out.write(f"[{state}]")
         return result
 
     def _line(self, result: InteractiveOutputResult) -> str | None:
-        """The next line; hidden where the program hides it. None at the end of input."""
+        """The next line, typed hidden if the program reads it hidden; None at the end of input."""
         try:
             if self._is_asked and result.prompt is not None and result.prompt.kind == "secret":
                 return getpass.getpass("hidden> ")
@@ -91,9 +111,11 @@ class _Keyboard:
             except (EOFError, KeyboardInterrupt):
                 note = ""
         try:
-            async_to_sync(services.session_hand_back)(*self._ids, operator=self._operator, note=note or "")
+            async_to_sync(services.session_hand_back)(
+                *self._ids, operator=self._operator, note=note or ""
+            )
         except ControllerActionError as error:
-            # The program ended meanwhile: there is nothing to hand back.
+            # The program has ended, so there is nothing to hand back.
             self._out.write(f"{error}")
 
 
@@ -101,4 +123,12 @@ def _session(text: str) -> CommandSession:
     try:
         return CommandSession.objects.get(id=UUID(text))
     except (ValueError, CommandSession.DoesNotExist):
-        raise CommandError(f"there is no session {text!r}") from None
+        active = (
+            CommandSession.objects.filter(state__in=ACTIVE, io_mode="pty")
+            .order_by("-created_at")
+            .values_list("id", flat=True)
+        )
+        remedy = "The admin lists all sessions"
+        raise unknown(
+            "active session", text, active, code="SESSION_NOT_FOUND", remedy=remedy
+        ) from None

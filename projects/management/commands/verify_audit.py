@@ -1,37 +1,87 @@
-"""manage.py verify_audit."""
+"""``manage.py verify_audit``: verify the audit log; exits with 1 if a row was changed."""
 
+import re
 from argparse import ArgumentParser
-from typing import Any
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, Final
+from uuid import UUID
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 
-from projects.audit_log import SERVER
-from projects.audit_proof import audit_verify, chains
+from projects.audit.log import SERVER
+from projects.audit.marks import Heads, heads_repeated, joined
+from projects.audit.proof import audit_verify, chains
+from projects.management.naming import unknown
+from projects.management.refusals import RefusingCommand
 from projects.models import Project
 
+_SIGNED: Final = re.compile(
+    r"audit log of project ([0-9a-f-]{36}) signed at row (\d{1,18}): ([0-9a-f]{64})"
+)
 
-class Command(BaseCommand):
-    """Says whether the audit log is whole; exit code 1 if it is not."""
 
-    help = "Verify the audit log: the chain of hashes of each project, and the heads that were signed."
+class Command(RefusingCommand):
+    help = "Verify the audit log: the chain of hashes of each project, and the signed heads."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """--project NAME."""
-        parser.add_argument("--project", default=None, help="only this one (default: all, also deleted ones)")
+        parser.add_argument(
+            "--project", default=None, help="only this project (default: all, even deleted ones)"
+        )
+        parser.add_argument(
+            "--log",
+            type=Path,
+            action="append",
+            default=[],
+            dest="logs",
+            metavar="FILE",
+            help=(
+                "a server log that was kept elsewhere: every head that it reports as signed has to "
+                "be in the database; may repeat"
+            ),
+        )
 
-    def handle(self, *, project: str | None, **_options: Any) -> None:
-        """One line per chain, and one per problem."""
+    def handle(self, *, project: str | None, logs: list[Path], **_options: Any) -> None:
+        known = joined(heads_repeated(), *map(_heads_of_log, logs))
         names = {SERVER: "(server)", **dict(Project.objects.values_list("id", "name"))}
-        wanted = [each for each in chains() if project is None or names.get(each) == project]
+        wanted = [each for each in chains(known) if project is None or names.get(each) == project]
         if project is not None and not wanted:
-            raise CommandError(f"there is no audit log of a project {project!r}")
-        verdicts = [audit_verify(each) for each in wanted]
+            there_are = [names[each] for each in chains(known) if each in names]
+            raise unknown(
+                "project",
+                project,
+                there_are,
+                code="PROJECT_NOT_FOUND",
+                remedy="Without --project, all projects are verified",
+            )
+        verdicts = [audit_verify(each, known) for each in wanted]
         for verdict in verdicts:
             name = names.get(verdict.project_id, str(verdict.project_id))
             state = "BROKEN" if verdict.problems else "whole"
-            self.stdout.write(f"{name}: {state}, {verdict.rows} rows, {verdict.expired} expired, {verdict.signed} signed heads")
+            self.stdout.write(
+                f"{name}: {state}, {verdict.rows} rows, {verdict.expired} expired, "
+                f"{verdict.signed} signed heads"
+            )
             for problem in verdict.problems:
                 self.stdout.write(f"  {problem}")
         broken = sum(bool(verdict.problems) for verdict in verdicts)
         if broken:
-            raise CommandError(f"the audit log of {broken} of {len(verdicts)} projects is not what was written")
+            raise CommandError(
+                f"the audit log of {broken} of {len(verdicts)} projects is not what was written"
+            )
+
+
+def _heads_of_log(file: Path) -> Heads:
+    try:
+        with file.open(errors="replace") as lines:
+            return _heads_of(lines)
+    except OSError as error:
+        raise CommandError(f"{file} cannot be read: {error.strerror}") from None
+
+
+def _heads_of(lines: Iterable[str]) -> Heads:
+    heads: Heads = {}
+    for line in lines:
+        if (found := _SIGNED.search(line)) is not None:
+            heads.setdefault(UUID(found[1]), set()).add((int(found[2]), found[3]))
+    return heads

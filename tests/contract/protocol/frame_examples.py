@@ -21,7 +21,9 @@ from controller_client.protocol.messages import (
     InputAck,
     InteractiveCmdDone,
     InteractiveOutput,
+    LifetimeReport,
     Message,
+    PauseLifetime,
     Ping,
     Pong,
     ProjectRules,
@@ -31,6 +33,7 @@ from controller_client.protocol.messages import (
     RunCommand,
     SendInput,
     SessionDirective,
+    SessionFound,
     SessionSummary,
     Started,
     StartInteractiveCmd,
@@ -46,7 +49,9 @@ SESSION = "0d9a1c52-5b8e-4b5e-9b67-3f1f2f0f4a11"
 FRAME_ID = "5e1c3f0a-8f2d-4d62-9a3b-7c6d5e4f3a2b"
 DIGEST = "2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824"
 
-_FAILURE = Failure(code="START_FAILED", message="the program could not be started", errno_name="EAGAIN")
+_FAILURE = Failure(
+    code="START_FAILED", message="the program could not be started", errno_name="EAGAIN"
+)
 _OFFSET = StreamOffset(session_id=SESSION, stream="stdout", offset=4096)
 _SUMMARY = SessionSummary(
     session_id=SESSION,
@@ -55,12 +60,23 @@ _SUMMARY = SessionSummary(
     input_seq=3,
     pid=4242,
 )
+_LIFETIME = LifetimeReport(left_seconds=240.5, is_paused=True, pause_left_seconds=1799.5)
 _REPORT = TerminalReport(
-    state="awaiting_input", offset=5005, input_seq=3, kind="secret", evidence="kernel", prompt="Password: ", detail="read, echo off"
+    state="awaiting_input",
+    offset=5005,
+    input_seq=3,
+    kind="secret",
+    evidence="kernel",
+    prompt="Password: ",
+    detail="read, echo off",
 )
 _RULES = ProjectRules(commands=["echo", "sh:shell"], directories=["/srv"])
-_ADMISSION = Admission(program="/usr/bin/echo", roots=[["/srv"], ["/home", "/srv"]], takes_lines=True)
-_LIMITS = ResourceLimits(processes=64, memory_bytes=1 << 30, file_size_bytes=1 << 20, open_files=256)
+_ADMISSION = Admission(
+    program="/usr/bin/echo", roots=[["/srv"], ["/home", "/srv"]], takes_lines=True
+)
+_LIMITS = ResourceLimits(
+    processes=64, memory_bytes=1 << 30, file_size_bytes=1 << 20, open_files=256
+)
 
 EXAMPLES: tuple[Message, ...] = (
     Hello(
@@ -77,13 +93,46 @@ EXAMPLES: tuple[Message, ...] = (
         last_cmd_seq=12,
         sessions=[_SUMMARY],
     ),
-    Started(id=FRAME_ID, epoch=7, session_id=SESSION, command_seq=12, pid=4242, io_mode="pty", warning="no sudo here", failure=_FAILURE),
-    InteractiveOutput(
-        id=FRAME_ID, epoch=7, session_id=SESSION, stream="stdout", offset=5000, seq=44, data=b"\x00\xffhi\r", terminal=_REPORT
+    Started(
+        id=FRAME_ID,
+        epoch=7,
+        session_id=SESSION,
+        command_seq=12,
+        pid=4242,
+        io_mode="pty",
+        warning="no sudo here",
+        failure=_FAILURE,
     ),
-    Gap(id=FRAME_ID, epoch=7, session_id=SESSION, stream="stderr", from_offset=10, to_offset=20, reason="ring_overflow"),
-    InputAck(id=FRAME_ID, epoch=7, session_id=SESSION, command_seq=13, input_seq=4, accepted_bytes=5, failure=_FAILURE),
+    InteractiveOutput(
+        id=FRAME_ID,
+        epoch=7,
+        session_id=SESSION,
+        stream="stdout",
+        offset=5000,
+        seq=44,
+        data=b"\x00\xffhi\r",
+        terminal=_REPORT,
+    ),
+    Gap(
+        id=FRAME_ID,
+        epoch=7,
+        session_id=SESSION,
+        stream="stderr",
+        from_offset=10,
+        to_offset=20,
+        reason="ring_overflow",
+    ),
+    InputAck(
+        id=FRAME_ID,
+        epoch=7,
+        session_id=SESSION,
+        command_seq=13,
+        input_seq=4,
+        accepted_bytes=5,
+        failure=_FAILURE,
+    ),
     CommandAck(id=FRAME_ID, epoch=7, session_id=SESSION, command_seq=14, failure=_FAILURE),
+    SessionFound(id=FRAME_ID, epoch=7, session_id=SESSION, input_seq=3),
     InteractiveCmdDone(
         id=FRAME_ID,
         epoch=7,
@@ -171,10 +220,29 @@ EXAMPLES: tuple[Message, ...] = (
     Ack(id=FRAME_ID, epoch=7, offsets=[_OFFSET]),
     DoneAck(id=FRAME_ID, epoch=7, session_ids=[SESSION]),
     SendInput(
-        id=FRAME_ID, epoch=7, seq=13, session_id=SESSION, input_seq=4, data=b"yes\n", keys=["ctrl-c"], secret=b"\xe2\x82\xac", eof=True
+        id=FRAME_ID,
+        epoch=7,
+        seq=13,
+        session_id=SESSION,
+        input_seq=4,
+        data=b"yes\n",
+        keys=["ctrl-c"],
+        secret=b"\xe2\x82\xac",
+        eof=True,
     ),
-    TerminateCmd(id=FRAME_ID, epoch=7, seq=14, session_id=SESSION, signal="SIGINT", escalate=False, grace_seconds=1.5),
+    TerminateCmd(
+        id=FRAME_ID,
+        epoch=7,
+        seq=14,
+        session_id=SESSION,
+        signal="SIGINT",
+        escalate=False,
+        grace_seconds=1.5,
+    ),
     Resize(id=FRAME_ID, epoch=7, seq=15, session_id=SESSION, rows=50, cols=132),
+    PauseLifetime(
+        id=FRAME_ID, epoch=7, seq=17, session_id=SESSION, is_paused=True, max_seconds=1800.0
+    ),
     ReadFile(
         id=FRAME_ID,
         epoch=7,
@@ -188,7 +256,13 @@ EXAMPLES: tuple[Message, ...] = (
     DeleteFile(id=FRAME_ID, epoch=7, path="/tmp/ssk-sessions/a.log", identity="2049:131077"),
     Ping(id=FRAME_ID, epoch=7),
     Draining(id=FRAME_ID, epoch=7, reason="restart"),
-    Error(id=FRAME_ID, epoch=7, code="BAD_FRAME", message="bad frame: unknown message type", reply_to=FRAME_ID),
+    Error(
+        id=FRAME_ID,
+        epoch=7,
+        code="BAD_FRAME",
+        message="bad frame: unknown message type",
+        reply_to=FRAME_ID,
+    ),
     HolderHello(id=FRAME_ID, epoch=0, summary=_SUMMARY),
     HolderAttach(id=FRAME_ID, epoch=0, session_id=SESSION, window_bytes=262144, offsets=[_OFFSET]),
     HolderDetach(id=FRAME_ID, epoch=0, session_id=SESSION),
@@ -207,8 +281,24 @@ GROWN: tuple[Message, ...] = (
         limits=_LIMITS,
         pipe_fallback=True,
     ),
-    StartInteractiveCmd(id=FRAME_ID, epoch=7, seq=12, session_id=SESSION, argv=["echo", "a"], rules=_RULES, admission=_ADMISSION),
-    RunCommand(id=FRAME_ID, epoch=7, seq=16, session_id=SESSION, argv=["echo", "a"], rules=_RULES, admission=_ADMISSION),
+    StartInteractiveCmd(
+        id=FRAME_ID,
+        epoch=7,
+        seq=12,
+        session_id=SESSION,
+        argv=["echo", "a"],
+        rules=_RULES,
+        admission=_ADMISSION,
+    ),
+    RunCommand(
+        id=FRAME_ID,
+        epoch=7,
+        seq=16,
+        session_id=SESSION,
+        argv=["echo", "a"],
+        rules=_RULES,
+        admission=_ADMISSION,
+    ),
     StartInteractiveCmd(
         id=FRAME_ID,
         epoch=7,
@@ -218,8 +308,25 @@ GROWN: tuple[Message, ...] = (
         rules=ProjectRules(strict_seconds=30),
         admission=Admission(keeps_user=True),
     ),
-    SendInput(id=FRAME_ID, epoch=0, seq=13, session_id=SESSION, input_seq=4, data=b"ls\n", refused=_FAILURE, is_line_checked=True),
-    SendInput(id=FRAME_ID, epoch=7, seq=13, session_id=SESSION, input_seq=4, secret=b"\xe2\x82\xac\n", may_echo=True),
+    SendInput(
+        id=FRAME_ID,
+        epoch=0,
+        seq=13,
+        session_id=SESSION,
+        input_seq=4,
+        data=b"ls\n",
+        refused=_FAILURE,
+        is_line_checked=True,
+    ),
+    SendInput(
+        id=FRAME_ID,
+        epoch=7,
+        seq=13,
+        session_id=SESSION,
+        input_seq=4,
+        secret=b"\xe2\x82\xac\n",
+        may_echo=True,
+    ),
     ReadFile(
         id=FRAME_ID,
         epoch=7,
@@ -227,7 +334,66 @@ GROWN: tuple[Message, ...] = (
         former=[FilePlace(identity="2049:131078", mark="64:" + DIGEST, position=512)],
     ),
     FileChunk(
-        id=FRAME_ID, epoch=7, reply_to=FRAME_ID, identity="2049:131078", position=512, data=b"late\n", mark="64:" + DIGEST, late=True
+        id=FRAME_ID,
+        epoch=7,
+        reply_to=FRAME_ID,
+        identity="2049:131078",
+        position=512,
+        data=b"late\n",
+        mark="64:" + DIGEST,
+        late=True,
+    ),
+    Started(
+        id=FRAME_ID,
+        epoch=7,
+        session_id=SESSION,
+        command_seq=12,
+        pid=4242,
+        lifetime=LifetimeReport(left_seconds=300.0),
+    ),
+    CommandAck(id=FRAME_ID, epoch=7, session_id=SESSION, command_seq=17, lifetime=_LIFETIME),
+    HolderHello(
+        id=FRAME_ID,
+        summary=SessionSummary(
+            session_id=SESSION, state="running", streams=[], input_seq=3, lifetime=_LIFETIME
+        ),
+    ),
+    SendInput(
+        id=FRAME_ID,
+        epoch=7,
+        seq=13,
+        session_id=SESSION,
+        input_seq=4,
+        secret=b"\xe2\x82\xac\n",
+        secret_programs=["sudo"],
+        secret_files=["/usr/bin/sudo"],
+    ),
+    HolderHello(id=FRAME_ID, summary=_SUMMARY, capabilities=["secret_readers"]),
+    Welcome(
+        id=FRAME_ID,
+        epoch=7,
+        heartbeat_seconds=10.0,
+        lease_seconds=30.0,
+        session_window_bytes=262144,
+        connection_window_bytes=524288,
+        sessions=[SessionDirective(session_id=SESSION, action="continue", is_awaited=True)],
+    ),
+    Hello(
+        id=FRAME_ID,
+        epoch=7,
+        versions=[1],
+        client_version="0.2.0",
+        instance_id="i-1",
+        boot_id="b-1",
+        os="linux",
+        platform="Linux 6.8 x86_64",
+        hostname="build-7",
+        capabilities=["pty", "files"],
+        last_cmd_seq=12,
+        sessions=[],
+        log_roots=["/tmp/ssk-sessions", "/var/log/app"],
     ),
 )
-"""Messages that were given new fields after their golden frames were written, with those fields set."""
+"""Messages that were given new fields after their golden frames were written, with those fields
+set.
+"""

@@ -1,4 +1,4 @@
-"""How ``docs/reference/protocol.md`` writes a message: the parts of it that follow from the code."""
+"""The parts of ``docs/reference/protocol.md`` on a message that follow from the code."""
 
 import types
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
@@ -6,10 +6,21 @@ from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 import msgspec
 
 from controller_client.protocol import limits, messages
-from controller_client.protocol.messages import FromController, FromHolder, FromServer, Message, ToHolder
+from controller_client.protocol.messages import (
+    FromController,
+    FromHolder,
+    FromServer,
+    Message,
+    ToHolder,
+)
 
 _NAMES = {int: "integer", str: "string", bytes: "base64", float: "number", bool: "boolean"}
-_ALIASES = {messages.Count: "count", messages.Pid: "pid", messages.ExitCode: "exit code"}
+_ALIASES = {
+    messages.Count: "count",
+    messages.Pid: "pid",
+    messages.ExitCode: "exit code",
+    messages.Seconds: "number",
+}
 ENVELOPE = {field.name for field in msgspec.structs.fields(Message)}
 
 
@@ -27,7 +38,9 @@ def type_text(hint: Any) -> str:
     if origin is Literal:
         return " \\| ".join(f"`{value}`" for value in arguments)
     if origin in {types.UnionType, Union}:
-        return " or ".join("null" if each is types.NoneType else type_text(each) for each in arguments)
+        return " or ".join(
+            "null" if each is types.NoneType else type_text(each) for each in arguments
+        )
     if origin is list:
         return f"list of {type_text(arguments[0])}"
     if origin is dict:
@@ -40,12 +53,16 @@ def default_text(field: msgspec.structs.FieldInfo) -> str:
     if field.required:
         return "required"
     if field.default_factory is not msgspec.NODEFAULT:
-        return "fresh" if field.name == "id" else f"`{msgspec.json.encode(field.default_factory()).decode()}`"
+        return (
+            "fresh"
+            if field.name == "id"
+            else f"`{msgspec.json.encode(field.default_factory()).decode()}`"
+        )
     return f"`{msgspec.json.encode(field.default).decode()}`"
 
 
 def field_rows(kind: type[msgspec.Struct]) -> dict[str, str]:
-    """The beginning of each field's row, by name; the envelope of a message has a table of its own."""
+    """The beginning of each field's row, by name; the envelope has a table of its own."""
     hints = get_type_hints(kind, include_extras=True)
     inherited = ENVELOPE if issubclass(kind, Message) and kind is not Message else set()
     return {
@@ -68,4 +85,10 @@ def limit_rows() -> dict[str, str]:
 
 
 def _number(value: float | tuple[int, ...]) -> str:
-    return ", ".join(map(str, value)) if isinstance(value, tuple) else f"{value:g}" if isinstance(value, float) else str(value)
+    return (
+        ", ".join(map(str, value))
+        if isinstance(value, tuple)
+        else f"{value:g}"
+        if isinstance(value, float)
+        else str(value)
+    )

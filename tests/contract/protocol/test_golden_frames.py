@@ -1,8 +1,10 @@
-"""Frames as they were when their version was published: they decode for ever, and today's sender still writes what they hold.
+"""Frames as they were when their version was published: they decode for ever, and today's sender
+still writes what they hold.
 
-``v<n>/full.jsonl`` has one frame per message with every field of the day it was added; ``v<n>/minimal.jsonl`` has only the
-fields a peer has to send. Lines are added for new messages and never changed: a new optional field leaves them as they are, and
-``v<n>/grown.jsonl`` gets a line that has it.
+``v<n>/full.jsonl`` has one frame per message with every field of the day it was added;
+``v<n>/minimal.jsonl`` has only the fields a peer has to send. Lines are added for new messages and
+never changed: a new optional field leaves them as they are, and ``v<n>/grown.jsonl`` gets a line
+that has it.
 """
 
 import json
@@ -21,7 +23,14 @@ from controller_client.protocol.codec import (
     encode,
 )
 from controller_client.protocol.limits import SUPPORTED_VERSIONS
-from controller_client.protocol.messages import AnyMessage, FromController, FromHolder, FromServer, Message, ToHolder
+from controller_client.protocol.messages import (
+    AnyMessage,
+    FromController,
+    FromHolder,
+    FromServer,
+    Message,
+    ToHolder,
+)
 from tests.contract.protocol.frame_examples import EXAMPLES, GROWN
 
 HERE = Path(__file__).parent
@@ -32,7 +41,11 @@ DIRECTIONS: list[tuple[Decoder[Any], Any]] = [
     (decode_to_holder, ToHolder),
 ]
 BY_TAG: dict[str, Message] = {str(example.__struct_config__.tag): example for example in EXAMPLES}
-GROWN_FRAMES = [line for version in SUPPORTED_VERSIONS for line in (HERE / f"v{version}" / "grown.jsonl").read_bytes().splitlines()]
+GROWN_FRAMES = [
+    line
+    for version in SUPPORTED_VERSIONS
+    for line in (HERE / f"v{version}" / "grown.jsonl").read_bytes().splitlines()
+]
 
 
 def _frames(version: int, kind: str) -> dict[str, bytes]:
@@ -41,22 +54,36 @@ def _frames(version: int, kind: str) -> dict[str, bytes]:
 
 
 def _golden(kind: str) -> list[Any]:
-    return [pytest.param(frame, id=f"v{version}-{tag}") for version in SUPPORTED_VERSIONS for tag, frame in _frames(version, kind).items()]
+    return [
+        pytest.param(frame, id=f"v{version}-{tag}")
+        for version in SUPPORTED_VERSIONS
+        for tag, frame in _frames(version, kind).items()
+    ]
 
 
 def _is_within(part: Any, whole: Any) -> bool:
     """Whether ``whole`` says everything that ``part`` says."""
     if isinstance(part, dict):
-        return isinstance(whole, dict) and all(key in whole and _is_within(value, whole[key]) for key, value in part.items())
+        return isinstance(whole, dict) and all(
+            key in whole and _is_within(value, whole[key]) for key, value in part.items()
+        )
     if isinstance(part, list):
-        return isinstance(whole, list) and len(part) == len(whole) and all(map(_is_within, part, whole))
+        return (
+            isinstance(whole, list)
+            and len(part) == len(whole)
+            and all(map(_is_within, part, whole))
+        )
     return bool(part == whole and type(part) is type(whole))
 
 
 def test_every_message_has_an_example_and_both_golden_frames() -> None:
     tags = {str(kind.__struct_config__.tag) for kind in get_args(AnyMessage)}
     assert set(BY_TAG) == tags
-    assert set(_frames(SUPPORTED_VERSIONS[-1], "full")) == set(_frames(SUPPORTED_VERSIONS[-1], "minimal")) == tags
+    assert (
+        set(_frames(SUPPORTED_VERSIONS[-1], "full"))
+        == set(_frames(SUPPORTED_VERSIONS[-1], "minimal"))
+        == tags
+    )
 
 
 @pytest.mark.parametrize("frame", _golden("full"))
@@ -71,7 +98,9 @@ def test_a_peer_of_that_day_finds_everything_it_knew_in_what_is_sent_today(frame
 
 
 @pytest.mark.parametrize(("frame", "example"), list(zip(GROWN_FRAMES, GROWN, strict=True)))
-def test_a_field_that_was_added_later_means_today_what_it_meant(frame: bytes, example: Message) -> None:
+def test_a_field_that_was_added_later_means_today_what_it_meant(
+    frame: bytes, example: Message
+) -> None:
     assert decode_any.decode(frame) == example
     assert _is_within(json.loads(frame), json.loads(encode(example)))
 

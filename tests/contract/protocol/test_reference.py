@@ -10,10 +10,17 @@ import pytest
 from controller_client.protocol import messages
 from controller_client.protocol.keys import KEY_NAMES
 from controller_client.protocol.messages import AnyMessage, Message
-from tests.contract.protocol.reference_rows import close_code_rows, directions, field_rows, limit_rows
+from tests.contract.protocol.reference_rows import (
+    close_code_rows,
+    directions,
+    field_rows,
+    limit_rows,
+)
 
 PAGE = (Path(__file__).parents[3] / "docs/reference/protocol.md").read_text()
-MESSAGES: dict[str, type[Message]] = {str(kind.__struct_config__.tag): kind for kind in get_args(AnyMessage)}
+MESSAGES: dict[str, type[Message]] = {
+    str(kind.__struct_config__.tag): kind for kind in get_args(AnyMessage)
+}
 PARTS: dict[str, type[msgspec.Struct]] = {
     name: kind
     for name, kind in vars(messages).items()
@@ -23,7 +30,9 @@ PARTS: dict[str, type[msgspec.Struct]] = {
 
 def _section(heading: str) -> str:
     """The text below a heading, up to the next one of any level."""
-    found = re.search(rf"^##+ {re.escape(heading)}\n(.*?)(?=^##+ |\Z)", PAGE, re.MULTILINE | re.DOTALL)
+    found = re.search(
+        rf"^##+ {re.escape(heading)}\n(.*?)(?=^##+ |\Z)", PAGE, re.MULTILINE | re.DOTALL
+    )
     assert found, f"the page has no heading {heading!r}"
     return found[1]
 
@@ -35,7 +44,9 @@ def _rows(heading: str) -> list[str]:
 def _assert_rows(heading: str, expected: dict[str, str]) -> None:
     """Same rows in the same order; what follows the fixed beginning is prose."""
     rows = _rows(heading)
-    assert [row[: len(start)] for row, start in zip(rows, expected.values(), strict=False)] == list(expected.values())
+    assert [row[: len(start)] for row, start in zip(rows, expected.values(), strict=False)] == list(
+        expected.values()
+    )
     assert len(rows) == len(expected)
 
 

@@ -1,4 +1,6 @@
-"""Writes the published form of every tool and the reference page: ``python -m tests.contract.tools``."""
+"""Writes the published form of every tool and the reference page: ``python -m
+tests.contract.tools``.
+"""
 
 import os
 

@@ -1,4 +1,6 @@
-"""The tools as they are published: one JSON file each, and the reference page. ``python -m tests.contract.tools`` writes both.
+"""The tools as they are published: one JSON file each, and the reference page.
+
+``python -m tests.contract.tools`` writes both.
 
 A change of a schema, a description, a scope or an error code is then a visible diff.
 """
@@ -8,8 +10,10 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from projects.tools.base import COMMON_CODES, Tool
-from projects.tools.guidance import INSTRUCTIONS
+from projects.errors.base import COMMON_CODES
+from projects.errors.shown_tools import TOOL_NAMES
+from projects.tools.base import Tool
+from projects.tools.guidance import instructions
 from projects.tools.registry import ALL_TOOLS
 
 FOLDER = Path(__file__).resolve().parent
@@ -26,26 +30,43 @@ def published(tool: Tool[Any]) -> str:
         "output_schema": tool.output_schema,
         "scopes": list(tool.scopes),
         "codes": list(tool.codes),
-        "annotations": {"read_only": tool.is_read_only, "destructive": tool.is_destructive, "idempotent": tool.is_idempotent},
+        "annotations": {
+            "read_only": tool.is_read_only,
+            "destructive": tool.is_destructive,
+            "idempotent": tool.is_idempotent,
+        },
     }
     return json.dumps(contract, indent=2, ensure_ascii=False) + "\n"
 
 
 def page() -> str:
-    """docs/reference/tools.md."""
+    """The text of ``docs/reference/tools.md``."""
     return "\n".join(_lines()) + "\n"
 
 
 def _lines() -> Iterator[str]:
     yield "# Tools"
     yield ""
-    yield "Made from the registry in `projects/tools/` by `python -m tests.contract.tools`; a test keeps it in step. Served at `/mcp`."
-    yield "A result is structured and the same as JSON text; an error has the body described in [errors](errors.md)."
-    yield f"Every tool may answer with {_listed(COMMON_CODES)} besides its own codes."
+    yield (
+        "Every tool with its arguments and results, as the server offers it at `/mcp`. This page "
+        "is generated from the registry in `projects/tools/` by `python -m tests.contract.tools`; "
+        "a test compares the two."
+    )
     yield ""
-    yield "What a client shows its model before it chooses a tool:"
+    yield (
+        "A result comes twice: as structured content, and as JSON text with the same values. An "
+        "error has the body described in [errors](errors.md). Besides its own codes, every tool "
+        f"may answer with {_listed(COMMON_CODES)}."
+    )
     yield ""
-    yield f"> {INSTRUCTIONS}"
+    yield "A client shows its model this text, before the model chooses a tool:"
+    yield ""
+    yield f"> {instructions(TOOL_NAMES)}"
+    yield ""
+    yield (
+        "The texts on this page are for a caller that has all tools. A caller that has fewer "
+        "sees no text that names a tool it lacks."
+    )
     for tool in ALL_TOOLS:
         yield from _tool_lines(tool)
 
@@ -54,11 +75,11 @@ def _tool_lines(tool: Tool[Any]) -> Iterator[str]:
     yield ""
     yield f"## {tool.name}"
     yield ""
-    yield tool.description
+    yield tool.full_description
     yield ""
-    yield tool.guidance
-    yield ""
-    yield f"Scopes: {_listed(tool.scopes)}. Errors: {_listed(tool.codes) or 'only the common ones'}."
+    yield (
+        f"Scopes: {_listed(tool.scopes)}. Errors: {_listed(tool.codes) or 'only the common ones'}."
+    )
     properties = tool.input_schema.get("properties", {})
     if properties:
         yield ""

@@ -1,4 +1,7 @@
-"""What callers depend on changes on purpose only. After a change: ``python -m tests.contract.tools``, and read the diff."""
+"""What callers depend on changes on purpose only.
+
+After a change: ``python -m tests.contract.tools``, and read the diff.
+"""
 
 from typing import Any
 

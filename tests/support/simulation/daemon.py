@@ -1,4 +1,4 @@
-"""The daemon: everything it knows dies with it; holders and the server know enough to go on."""
+"""The simulated daemon. All it knows dies with it; holders and server know enough to go on."""
 
 from collections.abc import Callable
 from typing import Final
@@ -28,32 +28,48 @@ from tests.support.simulation.holder import SimulatedHolder
 from tests.support.simulation.link import Link
 from tests.support.simulation.scheduler import Scheduler
 
-# Longer than the socket is: frames of the attachment before are then still under way when the next one begins.
+# Longer than a real socket takes. So frames of one attachment can still be under way when the next
+# attachment begins.
 _LOCAL_DELAY: Final = 0.05
 
 
 class HolderSocket:
     """The daemon's end of one holder's socket.
 
-    What the holder sent before it read HOLDER_ATTACH belongs to the attachment before; its STARTED marks the border.
+    Frames that the holder sent before it read HOLDER_ATTACH belong to the previous attachment. Its
+    STARTED marks the border.
     """
 
-    def __init__(self, scheduler: Scheduler, holder: SimulatedHolder, on_frame: Callable[[bytes], None]) -> None:
+    def __init__(
+        self, scheduler: Scheduler, holder: SimulatedHolder, on_frame: Callable[[bytes], None]
+    ) -> None:
         self.from_holder = Link(scheduler, on_frame, longest_delay=_LOCAL_DELAY)
-        self.to_holder = Link(scheduler, lambda frame: holder.receive(frame, self.from_holder), longest_delay=_LOCAL_DELAY)
+        self.to_holder = Link(
+            scheduler,
+            lambda frame: holder.receive(frame, self.from_holder),
+            longest_delay=_LOCAL_DELAY,
+        )
         self.awaited_starts = 0
         holder.connect(self.from_holder)
 
     def cut(self, *, keeps_in_flight: bool) -> None:
-        """The daemon died: what it wrote may still reach the holder, what the holder wrote reaches nobody."""
+        """Cut the socket as the daemon's death does.
+
+        Frames of the daemon may still reach the holder; frames of the holder reach nobody.
+        """
         self.to_holder.cut(keeps_in_flight=keeps_in_flight)
         self.from_holder.cut(keeps_in_flight=False)
 
 
 class SimulatedDaemon:
-    """One life of the daemon process. ``send`` puts a frame on the current connection to the server."""
+    """One life of the daemon process."""
 
-    def __init__(self, scheduler: Scheduler, host: dict[str, SimulatedHolder], spawn: Callable[[StartInteractiveCmd], None]) -> None:
+    def __init__(
+        self,
+        scheduler: Scheduler,
+        host: dict[str, SimulatedHolder],
+        spawn: Callable[[StartInteractiveCmd], None],
+    ) -> None:
         self._scheduler = scheduler
         self._host = host
         self._spawn = spawn
@@ -66,7 +82,7 @@ class SimulatedDaemon:
             self._connect(session_id)
 
     def connected(self, to_server: Link) -> None:
-        """A connection to the server is up: say what is here."""
+        """Send HELLO on a new connection to the server."""
         self._to_server = to_server
         to_server.send(
             Hello(
@@ -79,12 +95,14 @@ class SimulatedDaemon:
                 hostname="h",
                 capabilities=[],
                 last_cmd_seq=0,
-                sessions=[holder.summary() for holder in self._host.values() if not holder.is_forgotten],
+                sessions=[
+                    holder.summary() for holder in self._host.values() if not holder.is_forgotten
+                ],
             )
         )
 
     def disconnected(self) -> None:
-        """The connection is gone, and with it all that was queued for it."""
+        """Drop the connection to the server with everything that was queued for it."""
         self._sender = self._to_server = None
         for session_id, socket in self._sockets.items():
             socket.to_holder.send(HolderDetach(session_id=session_id))
@@ -125,7 +143,7 @@ class SimulatedDaemon:
     def _on_start(self, start: StartInteractiveCmd) -> None:
         if start.session_id in self._host:
             assert not self._host[start.session_id].is_forgotten, "START of a session that is over"
-            return  # It runs, and its STARTED comes with the attachment.
+            return  # The program runs already. Its STARTED comes with the attachment.
         self._spawn(start)
         self._connect(start.session_id)
         self._attach(start.session_id, [])
@@ -143,12 +161,17 @@ class SimulatedDaemon:
 
     def _connect(self, session_id: str) -> None:
         self._sockets[session_id] = HolderSocket(
-            self._scheduler, self._host[session_id], lambda frame: self._on_holder_frame(session_id, frame)
+            self._scheduler,
+            self._host[session_id],
+            lambda frame: self._on_holder_frame(session_id, frame),
         )
 
     def _attach(self, session_id: str, offsets: list[StreamOffset]) -> None:
         self._sockets[session_id].awaited_starts += 1
-        self._to(session_id, HolderAttach(session_id=session_id, window_bytes=self._window_bytes, offsets=offsets))
+        self._to(
+            session_id,
+            HolderAttach(session_id=session_id, window_bytes=self._window_bytes, offsets=offsets),
+        )
 
     def _to(self, session_id: str, message: Message) -> None:
         socket = self._sockets.get(session_id)

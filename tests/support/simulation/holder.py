@@ -1,4 +1,7 @@
-"""A session's holder with its program: never crashes, so it is also the oracle of what was produced and typed."""
+"""A simulated holder with its program.
+
+It never crashes, so it also knows what was really produced and typed.
+"""
 
 from typing import TYPE_CHECKING, Final
 
@@ -29,13 +32,17 @@ _INPUT_SECONDS: Final = 0.2
 
 
 class SimulatedHolder:
-    """Produces the plan's output, applies inputs, ends when both are through."""
+    """Produces the plan's output, applies inputs, and ends when both are finished."""
 
-    def __init__(self, scheduler: Scheduler, start: StartInteractiveCmd, plan: "SessionPlan") -> None:
+    def __init__(
+        self, scheduler: Scheduler, start: StartInteractiveCmd, plan: "SessionPlan"
+    ) -> None:
         self._scheduler = scheduler
         self._start = start
         self._plan = plan
-        self.sender = OutputSender(session_id=start.session_id, streams=plan.streams, ring_bytes=start.ring_bytes)
+        self.sender = OutputSender(
+            session_id=start.session_id, streams=plan.streams, ring_bytes=start.ring_bytes
+        )
         self.inputs = InputSequencer()
         self.production: list[tuple[Stream, bytes]] = []
         self.applied: list[bytes] = []
@@ -62,7 +69,7 @@ class SimulatedHolder:
         )
 
     def connect(self, to_daemon: Link) -> None:
-        """A daemon connected; it replaces the one before."""
+        """Take a new daemon's connection, in place of the one before."""
         self.sender.detach()
         self._to_daemon = to_daemon
 
@@ -85,7 +92,9 @@ class SimulatedHolder:
         self._pump()
 
     def _attach(self, attach: HolderAttach) -> None:
-        self.sender.attach({each.stream: each.offset for each in attach.offsets}, attach.window_bytes)
+        self.sender.attach(
+            {each.stream: each.offset for each in attach.offsets}, attach.window_bytes
+        )
         self._is_done_sent = False
         self._send(Started(session_id=self._start.session_id, command_seq=self._start.seq, pid=1))
 
@@ -102,7 +111,10 @@ class SimulatedHolder:
         message = self._blocked_inputs.pop(0)
         self.applied.append(message.data)
         ack = InputAck(
-            session_id=message.session_id, command_seq=message.seq, input_seq=message.input_seq, accepted_bytes=len(message.data)
+            session_id=message.session_id,
+            command_seq=message.seq,
+            input_seq=message.input_seq,
+            accepted_bytes=len(message.data),
         )
         self.inputs.settle(ack)
         self._send(ack)
@@ -115,7 +127,7 @@ class SimulatedHolder:
             self._scheduler.soon(_STEP_SECONDS, self._step)
 
     def _step(self) -> None:
-        """The program writes once, unless it is to wait for room."""
+        """Let the program write once, unless it has to wait for room in the ring."""
         stream, data = self._left[0]
         if self._start.overflow == "truncate" or self.sender.free_bytes(stream) >= len(data):
             self._left.pop(0)
@@ -133,7 +145,14 @@ class SimulatedHolder:
         if self.has_ended and self.sender.is_drained and not self._is_done_sent:
             self._is_done_sent = True
             finals = self.sender.finals()
-            self._send(InteractiveCmdDone(session_id=self._start.session_id, end_reason="exited", exit_code=0, streams=finals))
+            self._send(
+                InteractiveCmdDone(
+                    session_id=self._start.session_id,
+                    end_reason="exited",
+                    exit_code=0,
+                    streams=finals,
+                )
+            )
 
     def _send(self, message: Message) -> None:
         if self._to_daemon is not None:

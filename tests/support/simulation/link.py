@@ -10,7 +10,9 @@ from tests.support.simulation.scheduler import Scheduler
 class Link:
     """Delivers frames in order; after a cut, none or those that were already on their way."""
 
-    def __init__(self, scheduler: Scheduler, deliver: Callable[[bytes], None], *, longest_delay: float) -> None:
+    def __init__(
+        self, scheduler: Scheduler, deliver: Callable[[bytes], None], *, longest_delay: float
+    ) -> None:
         self._scheduler = scheduler
         self._deliver = deliver
         self._longest_delay = longest_delay

@@ -1,4 +1,4 @@
-"""What one simulated session is going to do: drawn from the seed before anything runs."""
+"""The plan of one simulated run: drawn from the seed before anything runs."""
 
 from dataclasses import dataclass
 from random import Random
@@ -8,7 +8,7 @@ from controller_client.protocol.messages import OverflowPolicy, Stream
 
 @dataclass(frozen=True)
 class SessionPlan:
-    """Output writes in order, inputs in order, and the session's limits in bytes."""
+    """The output, the inputs and the limits in bytes of one session."""
 
     session_id: str
     streams: tuple[Stream, ...]
@@ -19,14 +19,14 @@ class SessionPlan:
 
     @property
     def loses_nothing(self) -> bool:
-        """Whether the ring may never drop a byte, whatever happens."""
+        """True if the ring may never drop a byte, whatever happens."""
         total = sum(len(data) for _, data in self.output) + sum(map(len, self.inputs))
         return total <= self.ring_bytes
 
 
 @dataclass(frozen=True)
 class WorldPlan:
-    """All sessions, the windows in bytes, and how often something goes wrong."""
+    """All sessions, the windows in bytes, and the probabilities of faults and duplicates."""
 
     sessions: tuple[SessionPlan, ...]
     session_window_bytes: int
@@ -48,7 +48,10 @@ class WorldPlan:
 
 def _draw_session(random: Random, n: int) -> SessionPlan:
     streams: tuple[Stream, ...] = random.choice((("stdout",), ("stdout", "stderr")))
-    output = tuple((random.choice(streams), random.randbytes(random.randint(1, 40))) for _ in range(random.randint(0, 25)))
+    output = tuple(
+        (random.choice(streams), random.randbytes(random.randint(1, 40)))
+        for _ in range(random.randint(0, 25))
+    )
     inputs = tuple(b"<%d>" % i for i in range(random.randint(0, 4)))
     overflow: OverflowPolicy = random.choice(("truncate", "block"))
     ring_bytes = random.choice((48, 200, 4096))

@@ -1,4 +1,4 @@
-"""Virtual time: what happens next is decided by the seed alone."""
+"""Virtual time: the seed alone decides the order of events."""
 
 from collections.abc import Callable
 from heapq import heappop, heappush
@@ -19,7 +19,7 @@ class Scheduler:
         heappush(self._due, (when, next(self._tie), action))
 
     def soon(self, longest_seconds: float, action: Callable[[], None]) -> None:
-        """After a random time of up to ``longest_seconds``."""
+        """Run ``action`` after a random time of up to ``longest_seconds``."""
         self.at(self.now + self.random.random() * longest_seconds, action)
 
     def run_next(self) -> bool:

@@ -1,4 +1,4 @@
-"""The server: a database that survives its crashes, and connections that do not."""
+"""The simulated server: a database that survives crashes, and connections that do not."""
 
 from collections import Counter
 from collections.abc import Callable
@@ -37,7 +37,10 @@ _HEARTBEAT_SECONDS: Final = 0.3
 
 @dataclass
 class StoredSession:
-    """Rows of one session. ``pieces`` are committed ranges in the order of their commit; None stands for a gap."""
+    """The rows of one session.
+
+    ``pieces`` are committed ranges in the order of their commits; data of None stands for a gap.
+    """
 
     plan: SessionPlan
     state: SessionState = SessionState.PENDING
@@ -61,7 +64,10 @@ class StoredSession:
 
 @dataclass
 class Database:
-    """What a crash of the server leaves untouched. ``outbox`` holds unsettled commands by their seq."""
+    """The part of the server that survives its crashes.
+
+    ``outbox`` holds unsettled commands by their seq.
+    """
 
     sessions: dict[str, StoredSession]
     outbox: dict[int, StartInteractiveCmd | SendInput] = field(default_factory=dict)
@@ -77,8 +83,11 @@ class ServerConnection:
         self.on_close = on_close
         self.epoch: int | None = None
         self.queue: list[FromController] = []
-        self.window = ReceiveWindow(session_window_bytes=plan.session_window_bytes, connection_window_bytes=plan.connection_window_bytes)
-        # The core's window tolerates a chunk more; here the sender is held to the byte.
+        self.window = ReceiveWindow(
+            session_window_bytes=plan.session_window_bytes,
+            connection_window_bytes=plan.connection_window_bytes,
+        )
+        # The real window tolerates one chunk more. Here the limit is exact.
         self.in_session: Counter[str] = Counter()
         self.duplicated_bytes = 0
 
@@ -102,7 +111,7 @@ class SimulatedServer:
         self._is_alive = False
 
     def create_command(self, command: StartInteractiveCmd | SendInput) -> None:
-        """The row exists already; send it wherever somebody listens."""
+        """Store a command, and send it on every connection that may carry it."""
         self.database.outbox[command.seq] = command
         for connection in self._connections:
             if connection.epoch == self.database.epoch:
@@ -126,10 +135,14 @@ class SimulatedServer:
         if isinstance(message, InteractiveOutput):
             connection.window.received(message.session_id, len(message.data))
             allowed = self._plan.connection_window_bytes + connection.duplicated_bytes
-            assert connection.window.in_flight_bytes <= allowed, "the connection's window was exceeded"
+            assert connection.window.in_flight_bytes <= allowed, (
+                "the connection's window was exceeded"
+            )
             connection.in_session[message.session_id] += len(message.data)
             allowed = self._plan.session_window_bytes + connection.duplicated_bytes
-            assert connection.in_session[message.session_id] <= allowed, "a session's window was exceeded"
+            assert connection.in_session[message.session_id] <= allowed, (
+                "a session's window was exceeded"
+            )
 
     def _on_hello(self, connection: ServerConnection, hello: Hello) -> None:
         self.database.epoch += 1
@@ -150,7 +163,10 @@ class SimulatedServer:
             self._send_command(connection, command)
 
     def _close_fenced(self) -> None:
-        """A heartbeat finds connections that lost the controller, such as one overtaken by the late HELLO of its predecessor."""
+        """Close connections that have lost the controller, as a heartbeat does.
+
+        A connection can be overtaken by the late HELLO of its predecessor.
+        """
         if not self._is_alive:
             return
         for connection in self._connections:
@@ -161,13 +177,21 @@ class SimulatedServer:
         session = self.database.sessions[session_id]
         if session.state.is_final:
             return SessionDirective(session_id=session_id, action="forget")
-        return SessionDirective(session_id=session_id, action="continue", expected=session.offsets())
+        return SessionDirective(
+            session_id=session_id, action="continue", expected=session.offsets()
+        )
 
     def _assert_none_vanished(self, named: set[str]) -> None:
-        running = {name for name, session in self.database.sessions.items() if session.state is SessionState.RUNNING}
+        running = {
+            name
+            for name, session in self.database.sessions.items()
+            if session.state is SessionState.RUNNING
+        }
         assert running <= named, f"the host forgot {running - named}"
 
-    def _send_command(self, connection: ServerConnection, command: StartInteractiveCmd | SendInput) -> None:
+    def _send_command(
+        self, connection: ServerConnection, command: StartInteractiveCmd | SendInput
+    ) -> None:
         session = self.database.sessions[command.session_id]
         if session.state is SessionState.PENDING:
             session.become(SessionState.SENT)
@@ -176,7 +200,7 @@ class SimulatedServer:
             connection.to_daemon.send(command)
 
     def _commit(self, connection: ServerConnection) -> None:
-        """One transaction; what it acknowledges is sent later, if the server lives that long."""
+        """Commit one batch. Its answers are sent later, if the server lives that long."""
         batch, connection.queue = connection.queue, []
         if not self._is_alive or not batch:
             return
@@ -202,7 +226,9 @@ class SimulatedServer:
                 return self._on_output(message)
             case InputAck():
                 self.database.outbox.pop(message.command_seq, None)
-                self.database.sessions[message.session_id].inputs_settled.setdefault(message.input_seq, message)
+                self.database.sessions[message.session_id].inputs_settled.setdefault(
+                    message.input_seq, message
+                )
             case InteractiveCmdDone():
                 return self._on_done(message)
         return None
@@ -231,14 +257,18 @@ class SimulatedServer:
         session = self.database.sessions[message.session_id]
         if session.done is None:
             for final in message.streams:
-                assert final.next_offset == session.receivers[final.stream].expected, "DONE overtook output"
+                assert final.next_offset == session.receivers[final.stream].expected, (
+                    "DONE overtook output"
+                )
             session.done = message
             session.become(SessionState.EXITED)
             self._settle_all_of(message.session_id)
         return DoneAck(session_ids=[message.session_id])
 
     def _settle_all_of(self, session_id: str) -> None:
-        for seq in [seq for seq, command in self.database.outbox.items() if command.session_id == session_id]:
+        for seq in [
+            seq for seq, command in self.database.outbox.items() if command.session_id == session_id
+        ]:
             del self.database.outbox[seq]
 
 

@@ -1,4 +1,4 @@
-"""Everything put together, the faults, and what must hold after every step and at the end."""
+"""The whole simulated world: its parts, its faults, and the checks at its end."""
 
 from typing import Final
 
@@ -20,7 +20,7 @@ _AGENT_SECONDS: Final = 0.3
 
 
 class World:
-    """One simulated run, wholly determined by its seed."""
+    """One simulated run, determined by its seed alone."""
 
     def __init__(self, seed: int) -> None:
         self.scheduler = Scheduler(seed)
@@ -34,11 +34,11 @@ class World:
         self._links: tuple[Link, Link] | None = None
 
     def run(self) -> None:
-        """Until nothing is left to happen; raises AssertionError where something does not hold."""
+        """Run until nothing is left to happen. Raises AssertionError if a promise is broken."""
         self._start_server()
         self._start_daemon()
         for plan in self.plan.sessions:
-            self.scheduler.soon(_AGENT_SECONDS, lambda plan=plan: self._agent_starts(plan))  # type: ignore[misc]
+            self.scheduler.soon(_AGENT_SECONDS, lambda plan=plan: self._agent_starts(plan))
         for _ in range(_MAX_STEPS):
             if not self.scheduler.run_next():
                 break
@@ -67,14 +67,25 @@ class World:
         if server is None:
             self._dial_soon(daemon)
             return
-        to_daemon = Link(self.scheduler, lambda frame: self._receive(daemon, to_daemon, frame), longest_delay=_NETWORK_DELAY)
+        to_daemon = Link(
+            self.scheduler,
+            lambda frame: self._receive(daemon, to_daemon, frame),
+            longest_delay=_NETWORK_DELAY,
+        )
         connection = server.accept(to_daemon, on_close=lambda: self._on_server_closed(to_daemon))
-        to_server = Link(self.scheduler, lambda frame: server.receive(connection, frame), longest_delay=_NETWORK_DELAY)
+        to_server = Link(
+            self.scheduler,
+            lambda frame: server.receive(connection, frame),
+            longest_delay=_NETWORK_DELAY,
+        )
         self._links = (to_daemon, to_server)
         daemon.connected(to_server)
 
     def _receive(self, daemon: SimulatedDaemon, link: Link, frame: bytes) -> None:
-        """Frames of a connection the daemon gave up, or that a dead daemon would have read, reach nobody."""
+        """Deliver a frame to the daemon.
+
+        A frame is dropped if its daemon is dead or has given up its connection.
+        """
         if daemon is self._daemon and self._links is not None and link is self._links[0]:
             daemon.receive(frame)
 
@@ -83,7 +94,11 @@ class World:
             self._cut_network()
 
     def _cut_network(self) -> None:
-        """Frames towards the server may still arrive, even after those of the next connection: the fence must hold."""
+        """Cut the connection between daemon and server.
+
+        Frames to the server may still arrive, even after those of the next connection. The epoch
+        must fence them off.
+        """
         if self._links is None:
             return
         to_daemon, to_server = self._links
@@ -132,7 +147,11 @@ class World:
             return
         self._server.create_command(
             StartInteractiveCmd(
-                seq=self._next_seq(), session_id=plan.session_id, command="true", ring_bytes=plan.ring_bytes, overflow=plan.overflow
+                seq=self._next_seq(),
+                session_id=plan.session_id,
+                command="true",
+                ring_bytes=plan.ring_bytes,
+                overflow=plan.overflow,
             )
         )
         self._agent_types_soon(plan)
@@ -148,7 +167,12 @@ class World:
             data = plan.inputs[session.inputs_created]
             session.inputs_created += 1
             self._server.create_command(
-                SendInput(seq=self._next_seq(), session_id=plan.session_id, input_seq=session.inputs_created, data=data)
+                SendInput(
+                    seq=self._next_seq(),
+                    session_id=plan.session_id,
+                    input_seq=session.inputs_created,
+                    data=data,
+                )
             )
         self._agent_types_soon(plan)
 
@@ -160,25 +184,35 @@ class World:
 
     def _check_end(self, session: StoredSession) -> None:
         plan = session.plan
-        assert session.state is SessionState.EXITED, f"{plan.session_id} is stuck in {session.state}"
-        assert self.spawns.count(plan.session_id) == 1, f"{plan.session_id} was spawned {self.spawns.count(plan.session_id)} times"
+        assert session.state is SessionState.EXITED, (
+            f"{plan.session_id} is stuck in {session.state}"
+        )
+        assert self.spawns.count(plan.session_id) == 1, (
+            f"{plan.session_id} was spawned {self.spawns.count(plan.session_id)} times"
+        )
         holder = self.host[plan.session_id]
         assert holder.is_forgotten, "the host still keeps the session"
-        assert tuple(holder.applied) == plan.inputs, "inputs were not applied exactly once, in order"
+        assert tuple(holder.applied) == plan.inputs, (
+            "inputs were not applied exactly once, in order"
+        )
         for seq, ack in session.inputs_settled.items():
-            assert ack.accepted_bytes == len(plan.inputs[seq - 1]), "an answer belongs to another input"
+            assert ack.accepted_bytes == len(plan.inputs[seq - 1]), (
+                "an answer belongs to another input"
+            )
         for stream in plan.streams:
             check_delivery(session, holder, stream)
         if all(data is not None for _, _, data in session.pieces):
             # Nothing is gone, so the streams also keep the order they had between them.
-            assert _in_order(session.pieces) == _in_order([(stream, 0, data) for stream, data in holder.production])
+            assert _in_order(session.pieces) == _in_order(
+                [(stream, 0, data) for stream, data in holder.production]
+            )
         assert not self.database.outbox, "commands were never settled"
 
 
 def check_delivery(session: StoredSession, holder: SimulatedHolder, stream: Stream) -> None:
-    """Delivered and gaps together are exactly what was produced, each byte in its place.
+    """Check that data and gaps together are exactly the bytes produced, each in its place.
 
-    Pieces are only ever added, so what holds for all of them held for every prefix, after every step.
+    Pieces are only ever added. So a check of all pieces holds for every prefix, after every step.
     """
     produced, position, lost = holder.produced(stream), 0, 0
     for _, offset_or_size, data in [piece for piece in session.pieces if piece[0] == stream]:
@@ -186,7 +220,9 @@ def check_delivery(session: StoredSession, holder: SimulatedHolder, stream: Stre
             position, lost = position + offset_or_size, lost + offset_or_size
         else:
             assert offset_or_size == position, "a piece is out of place"
-            assert data == produced[position : position + len(data)], "delivered bytes are not what was produced"
+            assert data == produced[position : position + len(data)], (
+                "delivered bytes are not what was produced"
+            )
             position += len(data)
     assert position == len(produced), "bytes are missing at the end"
     if session.plan.overflow == "block" or session.plan.loses_nothing:
@@ -205,4 +241,6 @@ def _in_order(pieces: list[tuple[Stream, int, bytes | None]]) -> list[tuple[Stre
 
 
 def _stored(plan: SessionPlan) -> StoredSession:
-    return StoredSession(plan, receivers={stream: StreamReceiver(0, stream=stream) for stream in plan.streams})
+    return StoredSession(
+        plan, receivers={stream: StreamReceiver(0, stream=stream) for stream in plan.streams}
+    )

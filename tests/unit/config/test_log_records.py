@@ -1,4 +1,4 @@
-"""One record, one line, whatever is in it; ids yes, contents no."""
+"""Each log record is one line, whatever it holds, with ids and without contents."""
 
 import json
 import logging
@@ -11,7 +11,7 @@ from django.db import IntegrityError
 from structlog.contextvars import bound_contextvars
 
 from config.log_records import MAX_CHARS, json_formatter
-from projects.errors import SessionNotFound
+from projects.errors.sessions import SessionNotFound
 
 
 def _line(message: str, *args: object, error: BaseException | None = None) -> str:
@@ -21,7 +21,9 @@ def _line(message: str, *args: object, error: BaseException | None = None) -> st
             raise error
         except type(error):
             exc_info = sys.exc_info()
-    return json_formatter().format(logging.LogRecord("a.logger", logging.WARNING, "file", 1, message, args, exc_info))
+    return json_formatter().format(
+        logging.LogRecord("a.logger", logging.WARNING, "file", 1, message, args, exc_info)
+    )
 
 
 def _record(message: str, *args: object, error: BaseException | None = None) -> dict[str, Any]:
@@ -37,7 +39,7 @@ def test_a_record_cannot_forge_a_second_line_or_reach_a_terminal() -> None:
     assert json.loads(line)["message"].startswith("x\n")
 
 
-def test_a_record_says_when_where_and_how_bad() -> None:
+def test_a_record_has_time_logger_and_level() -> None:
     record = _record("told %s", "so")
     assert record.pop("time").endswith("Z")
     assert record == {"level": "warning", "logger": "a.logger", "message": "told so"}
@@ -50,7 +52,7 @@ def test_ids_that_are_bound_are_in_every_record() -> None:
     assert "request_id" not in _record("x")
 
 
-def test_an_error_is_named_with_its_place_and_its_text_is_not_repeated() -> None:
+def test_an_error_shows_its_kind_and_place_but_not_its_text() -> None:
     line = _line("failed", error=ValueError("typed: hunter2\nline"))
     record = json.loads(line)
     assert "\n" not in line
@@ -59,14 +61,23 @@ def test_an_error_is_named_with_its_place_and_its_text_is_not_repeated() -> None
     assert "hunter2" not in line
 
 
-def test_errors_whose_text_holds_no_values_say_it() -> None:
-    shown = _record("failed", error=IntegrityError('violates "one_chunk_per_offset"\nDETAIL: Failing row contains (hunter2)'))["error"]
+def test_errors_whose_text_holds_no_values_show_it() -> None:
+    shown = _record(
+        "failed",
+        error=IntegrityError(
+            'violates "one_chunk_per_offset"\nDETAIL: Failing row contains (hunter2)'
+        ),
+    )["error"]
     assert shown == 'django.db.utils.IntegrityError: violates "one_chunk_per_offset"'
-    assert _record("failed", error=ConnectionRefusedError(111, "Connection refused"))["error"].endswith("Connection refused")
-    assert _record("failed", error=SessionNotFound(uuid4()))["error"].startswith("projects.errors.SessionNotFound")
+    assert _record("failed", error=ConnectionRefusedError(111, "Connection refused"))[
+        "error"
+    ].endswith("Connection refused")
+    assert _record("failed", error=SessionNotFound(uuid4()))["error"].startswith(
+        "projects.errors.sessions.SessionNotFound"
+    )
 
 
-def test_what_an_error_came_from_is_named_too() -> None:
+def test_the_cause_of_an_error_is_named_too() -> None:
     error = RuntimeError("hunter2")
     error.__cause__ = KeyError("hunter2")
     assert _record("failed", error=error)["error"] == "RuntimeError <- KeyError"

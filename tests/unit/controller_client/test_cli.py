@@ -9,27 +9,37 @@ from controller_client import __version__
 from controller_client.cli import main
 
 
-@pytest.mark.parametrize("arguments", [[], ["walk"], ["run"], ["enroll", "--server", "ws://127.0.0.1/"], ["run", "--loud"]])
-def test_wrong_usage_exits_with_64(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize(
+    "arguments",
+    [[], ["walk"], ["run"], ["enroll", "--server", "ws://127.0.0.1/"], ["run", "--loud"]],
+)
+def test_wrong_usage_exits_with_64(
+    arguments: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
     with pytest.raises(SystemExit) as exited:
         main(arguments)
     assert exited.value.code == 64
     assert "usage" in capsys.readouterr().err
 
 
-def test_a_configuration_that_cannot_be_used_exits_with_78_and_says_what_to_change(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+def test_a_bad_configuration_exits_with_78_and_says_what_to_change(
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     credential = tmp_path / "credential"
     credential.write_text("ctl_a_b")
     credential.chmod(0o644)
-    code = main(["run", "--server", "ws://127.0.0.1/", "--credential-file", str(credential), "--allow-root"])
+    code = main(
+        ["run", "--server", "ws://127.0.0.1/", "--credential-file", str(credential), "--allow-root"]
+    )
     assert code == 78
     assert "chmod 600" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(("option", "text"), [("--help", "run"), ("--version", __version__)])
-def test_help_and_version_are_printed(option: str, text: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_help_and_version_are_printed(
+    option: str, text: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     with pytest.raises(SystemExit) as exited:
         main([option])
     assert exited.value.code == 0
@@ -38,7 +48,9 @@ def test_help_and_version_are_printed(option: str, text: str, capsys: pytest.Cap
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
 @pytest.mark.parametrize("command", [["run"], ["enroll", "--code", "enr_a_b"], ["rotate"]])
-def test_root_is_refused_with_78_before_anything_is_read_or_asked(command: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+def test_root_is_refused_with_78_before_anything_is_read_or_asked(
+    command: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
     assert main([*command, "--server", "ws://127.0.0.1:9/", "--state-dir", "/nowhere"]) == 78
     assert "--allow-root" in capsys.readouterr().err
     assert not Path("/nowhere").exists()

@@ -1,11 +1,17 @@
-"""What the daemon accepts on its command line, and what it refuses before anything starts."""
+"""The daemon checks its options and files before anything starts."""
 
 import os
 from pathlib import Path
 
 import pytest
 
-from controller_client.config import check_server_url, load_config, prepare_state_dir, read_credential
+from controller_client.config import (
+    check_server_url,
+    check_user,
+    load_config,
+    prepare_state_dir,
+    read_credential,
+)
 from controller_client.errors import ConfigurationError
 
 CREDENTIAL = "ctl_abc123_" + "s" * 43
@@ -51,7 +57,7 @@ def test_a_server_reached_over_tls_or_loopback_is_accepted(url: str) -> None:
         "wss://host/#x",
     ],
 )
-def test_a_server_that_would_expose_the_credential_is_refused_without_repeating_it(url: str) -> None:
+def test_a_server_url_that_exposes_the_credential_is_refused_unrepeated(url: str) -> None:
     with pytest.raises(ConfigurationError) as refused:
         check_server_url(url)
     assert "secret" not in str(refused.value)
@@ -68,14 +74,21 @@ def test_a_credential_file_open_to_others_is_refused(credential_file: Path, mode
         read_credential(credential_file)
 
 
-@pytest.mark.parametrize("content", ["", "hl_abc_def", "ctl_abc", "ctl_a_b\nctl_c_d\n", "ctl_a_b c", "ctl_é_b", "\xff\xfe"])
-def test_a_credential_file_with_anything_else_is_refused_without_repeating_it(credential_file: Path, content: str) -> None:
+@pytest.mark.parametrize(
+    "content",
+    ["", "hl_abc_def", "ctl_abc", "ctl_a_b\nctl_c_d\n", "ctl_a_b c", "ctl_é_b", "\xff\xfe"],
+)
+def test_a_malformed_credential_file_is_refused_with_the_expected_format(
+    credential_file: Path, content: str
+) -> None:
     credential_file.write_text(content, "utf-8")
     with pytest.raises(ConfigurationError, match="ctl_<keyid>_<secret>"):
         read_credential(credential_file)
 
 
-def test_a_credential_file_that_is_missing_a_link_a_pipe_or_a_directory_is_refused(tmp_path: Path, credential_file: Path) -> None:
+def test_a_credential_path_that_is_not_a_regular_file_is_refused(
+    tmp_path: Path, credential_file: Path
+) -> None:
     link, pipe = tmp_path / "link", tmp_path / "pipe"
     link.symlink_to(credential_file)
     os.mkfifo(pipe, 0o600)
@@ -114,17 +127,19 @@ def test_a_state_directory_that_others_can_reach_or_redirect_is_refused(tmp_path
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
-def test_root_needs_to_be_allowed(tmp_path: Path, credential_file: Path) -> None:
-    def load(*, allow_root: bool) -> str:
-        config = load_config(server="ws://127.0.0.1/", credential_file=credential_file, state_dir=tmp_path / "state", allow_root=allow_root)
-        return config.credential
-
+def test_root_needs_to_be_allowed() -> None:
     with pytest.raises(ConfigurationError, match="--allow-root"):
-        load(allow_root=False)
-    assert load(allow_root=True) == CREDENTIAL
+        check_user(allow_root=False)
+    check_user(allow_root=True)
 
 
-def test_a_configuration_shows_everything_but_its_credential(tmp_path: Path, credential_file: Path) -> None:
-    config = load_config(server="ws://127.0.0.1/", credential_file=credential_file, state_dir=tmp_path / "state", allow_root=True)
+def test_a_configuration_shows_everything_but_its_credential(
+    tmp_path: Path, credential_file: Path
+) -> None:
+    config = load_config(
+        server="ws://127.0.0.1/",
+        credential_file=credential_file,
+        state_dir=tmp_path / "state",
+    )
     assert "127.0.0.1" in repr(config)
     assert "s" * 43 not in repr(config)

@@ -1,4 +1,4 @@
-"""The daemon's log."""
+"""The daemon's log is one safe line for each record."""
 
 import json
 import logging
@@ -36,11 +36,13 @@ def test_credentials_are_blanked_and_their_key_ids_kept() -> None:
     assert "se-cr" not in _line("%s", "ctl_k1_se-cr_et")
 
 
-def test_an_endless_text_is_cut() -> None:
+def test_a_very_long_text_is_cut() -> None:
     assert len(_line("x" * 100_000)) < 3_000
 
 
-def test_frames_and_headers_of_the_websocket_library_are_never_logged(capsys: pytest.CaptureFixture[str]) -> None:
+def test_frames_and_headers_of_the_websocket_library_are_never_logged(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     root, websockets = logging.getLogger(), logging.getLogger("websockets")
     handlers, level, library_level = root.handlers[:], root.level, websockets.level
     try:

@@ -6,16 +6,23 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
-from projects.authentication import api_token_create
-from projects.database import in_database
+from projects.accounts.credentials import api_token_create
 from projects.models import Controller, Project
-from tests.support.acting_host import ActingHost
+from projects.storage.access import in_database
+from tests.support.hosts.acting_host import ActingHost
 from tests.support.rows import make_controller
+
+
+@pytest.fixture(autouse=True)
+def only_declared_codes(declared_codes_only: None) -> None:
+    """Tools answer with error codes that they declare."""
 
 
 @pytest.fixture
 async def controller() -> Controller:
-    return await in_database(make_controller, epoch=1, lease_expires_at=timezone.now() + timedelta(minutes=5))
+    return await in_database(
+        make_controller, epoch=1, lease_expires_at=timezone.now() + timedelta(minutes=5)
+    )
 
 
 @pytest.fixture

@@ -5,10 +5,11 @@ from typing import Any
 
 import pytest
 
-from projects.authentication import SCOPES, api_token_create
-from projects.database import in_database
+from projects.accounts.authentication import SCOPES
+from projects.accounts.credentials import api_token_create
 from projects.models import Controller, Project
-from tests.support.mcp_requests import modern, request
+from projects.storage.access import in_database
+from tests.support.mcp.requests import modern, request
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -35,7 +36,7 @@ async def test_the_metadata_names_the_resource_and_how_to_show_a_token(path: str
     assert (await request(method="GET", path=path, headers={"host": "evil.example"})).status == 421
 
 
-async def test_without_a_token_a_client_is_led_to_the_metadata_and_told_of_no_error() -> None:
+async def test_a_client_without_a_token_is_pointed_to_the_metadata() -> None:
     answer = await request(modern("list_controllers")[0])
     assert answer.status == 401
     assert _pointer(answer.headers["www-authenticate"]) == f"http://localhost:8000{METADATA}/mcp"
@@ -50,10 +51,15 @@ async def test_a_token_that_is_not_ours_is_called_invalid() -> None:
 
 
 @pytest.mark.parametrize("era", ["newer", "older"])
-async def test_a_call_the_token_has_no_scope_for_answers_with_an_error_a_model_can_read(controller: Controller, era: str) -> None:
-    # Not 403: the SDK's clients show a refused request without its body, so code and hint would be lost.
+async def test_a_call_without_its_scope_gets_an_error_that_a_model_can_read(
+    controller: Controller, era: str
+) -> None:
+    # Not 403: the SDK's clients show a refused request without its body, so code and hint would be
+    # lost.
     project = await in_database(Project.objects.get, id=controller.project_id)
-    _, token = await in_database(lambda: api_token_create(project=project, name="x", scopes=("session:read",)))
+    _, token = await in_database(
+        lambda: api_token_create(project=project, name="x", scopes=("session:read",))
+    )
     body, headers = modern("start_interactive_command", {"command": "true"})
     if era == "older":
         body["params"] = {"name": "start_interactive_command", "arguments": {"command": "true"}}
@@ -63,10 +69,17 @@ async def test_a_call_the_token_has_no_scope_for_answers_with_an_error_a_model_c
     assert b"SCOPE_MISSING" in answer.body
 
 
-async def test_a_call_that_some_arguments_would_allow_answers_with_an_error_a_model_can_read(controller: Controller) -> None:
+async def test_arguments_without_their_scope_get_an_error_that_a_model_can_read(
+    controller: Controller,
+) -> None:
     project = await in_database(Project.objects.get, id=controller.project_id)
-    _, token = await in_database(lambda: api_token_create(project=project, name="x", scopes=("session:read",)))
-    body, headers = modern("send_command_input", {"session_id": "00000000-0000-4000-8000-000000000000", "input_text": "x"})
+    _, token = await in_database(
+        lambda: api_token_create(project=project, name="x", scopes=("session:read",))
+    )
+    body, headers = modern(
+        "send_command_input",
+        {"session_id": "00000000-0000-4000-8000-000000000000", "input_text": "x"},
+    )
     answer = await request(body, headers={**headers, "authorization": f"Bearer {token}"})
     assert answer.json["result"]["_meta"]["holdline/error"]["code"] == "SCOPE_MISSING"
 
@@ -79,7 +92,9 @@ async def test_a_call_that_some_arguments_would_allow_answers_with_an_error_a_mo
         ("https://holdline.example.com", None, "", "https://holdline.example.com"),
     ],
 )
-async def test_the_address_is_the_public_one(settings: Any, public: str, proxy: Any, forwarded: str, base: str) -> None:
+async def test_the_address_is_the_public_one(
+    settings: Any, public: str, proxy: Any, forwarded: str, base: str
+) -> None:
     settings.PUBLIC_URL, settings.SECURE_PROXY_SSL_HEADER = public, proxy
     answer = await request(method="GET", path=METADATA, headers={"x-forwarded-proto": forwarded})
     assert answer.json["resource"] == f"{base}/mcp"

@@ -15,21 +15,31 @@ URL = "http://127.0.0.1:9/mcp"
         ((), {}, "HOLDLINE_URL"),
         (("--url", URL), {}, "HOLDLINE_TOKEN"),
         ((), {"HOLDLINE_URL": "127.0.0.1:8000", "HOLDLINE_TOKEN": "hl_x"}, "must be a URL"),
-        ((), {"HOLDLINE_URL": "http://holdline.example.com/mcp", "HOLDLINE_TOKEN": "hl_x"}, "https"),
+        (
+            (),
+            {"HOLDLINE_URL": "http://holdline.example.com/mcp", "HOLDLINE_TOKEN": "hl_x"},
+            "https",
+        ),
         (("--url", URL, "--token-file", "/nonexistent"), {}, "/nonexistent"),
     ],
 )
-def test_what_is_missing_or_wrong_is_named(
-    capsys: pytest.CaptureFixture[str], arguments: tuple[str, ...], environment: dict[str, str], said: str
+def test_a_missing_or_wrong_setting_is_named(
+    capsys: pytest.CaptureFixture[str],
+    arguments: tuple[str, ...],
+    environment: dict[str, str],
+    said: str,
 ) -> None:
     assert main(arguments, environment) == USAGE
     assert said in capsys.readouterr().err
 
 
-def test_a_server_that_cannot_be_reached_is_said_in_one_line(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_an_unreachable_server_is_reported_in_one_line(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
     token = tmp_path / "token"
     token.write_text("hl_secret\n")
     assert main(("--url", URL, "--token-file", str(token)), {}) == UNAVAILABLE
     said = capsys.readouterr().err
     assert said.startswith(f"holdline-mcp: {URL} failed: ")
+    assert said.endswith("the call was not sent\n")
     assert "hl_secret" not in said

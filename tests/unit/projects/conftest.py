@@ -1,5 +1,10 @@
-"""A project with a host that acts, in this process. Its programs print nothing until a test has them say something."""
+"""A project with a host that acts, in this process.
 
+Its programs print nothing until a test has them say something.
+"""
+
+import math
+import time
 from collections.abc import AsyncIterator
 from datetime import timedelta
 from uuid import UUID
@@ -8,8 +13,25 @@ import pytest
 from django.utils import timezone
 
 from projects.models import Controller
-from tests.support.acting_host import ActingHost
+from projects.storage import clock
+from tests.support.hosts.acting_host import ActingHost
 from tests.support.rows import make_controller
+
+
+@pytest.fixture(autouse=True)
+def only_declared_codes(declared_codes_only: None) -> None:
+    """Tools answer with error codes that they declare."""
+
+
+@pytest.fixture(autouse=True)
+def steady_clock(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The process of the tests is young, and its clock is believed all the same, whatever another
+    test did to it.
+    """
+    monkeypatch.setattr(clock.STEADINESS, "_since", -clock.MOST_STEADY_SECONDS)
+    monkeypatch.setattr(clock.STEADINESS, "_ahead", clock.now_seconds() - time.monotonic())
+    monkeypatch.setattr(clock.STEADINESS, "_step", 0.0)
+    monkeypatch.setattr(clock.STEADINESS, "_stepped_at", -math.inf)
 
 
 @pytest.fixture

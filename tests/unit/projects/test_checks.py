@@ -5,6 +5,8 @@ from typing import Any
 import pytest
 from django.core.checks import run_checks
 
+pytestmark = pytest.mark.django_db
+
 
 def _ids() -> set[str | None]:
     return {message.id for message in run_checks()}

@@ -1,4 +1,4 @@
-"""What the person at the terminal sees."""
+"""Progress on a terminal and in a log."""
 
 import io
 
@@ -10,7 +10,7 @@ class Terminal(io.StringIO):
         return True
 
 
-def test_on_a_terminal_progress_rewrites_one_line_and_the_next_line_replaces_it() -> None:
+def test_on_a_terminal_progress_rewrites_one_line_until_the_next_line() -> None:
     stream = Terminal()
     console = Console(stream)
     console.progress("[1/3] django")

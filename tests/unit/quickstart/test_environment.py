@@ -1,4 +1,4 @@
-"""``.venv`` is reused while it is the one the lock filled, where it was filled."""
+"""``.venv`` is reused while its lock and its place have not changed."""
 
 import json
 from hashlib import sha256
@@ -12,7 +12,7 @@ from quickstart.environment import ensure
 
 
 class Calls(list[str]):
-    """What ``ensure`` did, instead of doing it: making and filling a real environment is what the quickstart's own tests do."""
+    """The steps that ``ensure`` would take. The quickstart's own tests take them for real."""
 
 
 @pytest.fixture
@@ -30,7 +30,7 @@ def calls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Calls:
     return made
 
 
-def test_it_is_filled_once_for_one_lock(calls: Calls) -> None:
+def test_the_environment_is_filled_once_for_a_lock(calls: Calls) -> None:
     ensure("requirements.txt", Console())
     ensure("requirements.txt", Console())
     assert calls == ["requirements.txt"]
@@ -49,14 +49,18 @@ def test_a_changed_lock_fills_it_again_in_place(calls: Calls, tmp_path: Path) ->
     assert calls == ["requirements.txt", "requirements.txt"]
 
 
-def test_one_that_was_moved_is_made_anew(calls: Calls, tmp_path: Path) -> None:
+def test_an_environment_that_was_moved_is_made_anew(calls: Calls, tmp_path: Path) -> None:
     digest = sha256((tmp_path / "requirements.txt").read_bytes()).hexdigest()
-    (tmp_path / ".venv" / "stamp.json").write_text(json.dumps({"path": "/elsewhere/.venv", "requirements.txt": digest}))
+    (tmp_path / ".venv" / "stamp.json").write_text(
+        json.dumps({"path": "/elsewhere/.venv", "requirements.txt": digest})
+    )
     ensure("requirements.txt", Console())
     assert calls == ["make", "requirements.txt"]
 
 
-def test_one_whose_interpreter_is_gone_is_made_anew(calls: Calls, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_environment_without_its_interpreter_is_made_anew(
+    calls: Calls, monkeypatch: pytest.MonkeyPatch
+) -> None:
     ensure("requirements.txt", Console())
     monkeypatch.setattr(environment, "_runs", lambda _python: False)
     ensure("requirements.txt", Console())

@@ -1,4 +1,4 @@
-"""Command line and environment of the quickstart."""
+"""The command line and the environment become the options of the quickstart."""
 
 from pathlib import Path
 
@@ -12,13 +12,29 @@ def test_without_arguments_everything_is_kept_in_the_checkout() -> None:
     assert parse([], {}) == Options(data_dir=ROOT / ".holdline", port=8000, once=False)
 
 
-def test_a_relative_data_directory_is_meant_from_where_the_caller_stood(tmp_path: Path) -> None:
-    chosen = parse(["--data-dir", "my data", "--once"], {"HOLDLINE_CALLED_FROM": str(tmp_path), "PORT": "9001"})
-    assert chosen == Options(data_dir=tmp_path / "my data", port=9001, once=True)
+def test_a_relative_data_directory_starts_at_the_callers_directory(tmp_path: Path) -> None:
+    chosen = parse(
+        ["--data-dir", "my data", "--once"], {"HOLDLINE_CALLED_FROM": str(tmp_path), "PORT": "9001"}
+    )
+    assert chosen == Options(
+        data_dir=tmp_path / "my data", port=9001, once=True, is_port_chosen=True
+    )
 
 
 @pytest.mark.parametrize("port", ["0", "65536", "http", "-1", "٣", "80 "])
-def test_a_port_that_is_none_is_refused_with_what_to_do(port: str) -> None:
+def test_a_wrong_port_is_refused_with_a_hint(port: str) -> None:
     with pytest.raises(UnusablePort, match="is not a port number") as refused:
         parse([], {"PORT": port})
     assert "from 1 to 65535" in refused.value.hint
+
+
+def test_log_roots_start_at_the_callers_directory(tmp_path: Path) -> None:
+    chosen = parse(
+        ["--log-root", "logs", "--log-root", "/var/log"], {"HOLDLINE_CALLED_FROM": str(tmp_path)}
+    )
+    assert chosen.log_roots == (tmp_path / "logs", Path("/var/log"))
+
+
+def test_the_default_port_does_not_count_as_chosen() -> None:
+    assert not parse([], {}).is_port_chosen
+    assert parse([], {"PORT": "8000"}).is_port_chosen

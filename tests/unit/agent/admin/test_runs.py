@@ -22,7 +22,9 @@ XSS = "<script>alert(1)</script>"
 @pytest.fixture
 def project() -> Project:
     project = Project.objects.create(name="acme")
-    Controller.objects.create(project=project, name="host", lease_expires_at=timezone.now() + timedelta(hours=1))
+    Controller.objects.create(
+        project=project, name="host", lease_expires_at=timezone.now() + timedelta(hours=1)
+    )
     return project
 
 
@@ -38,13 +40,20 @@ def asked(run: AgentRun, command: str = "rm -rf x") -> AgentApproval:
     AgentStep.objects.create(run=run, number=1, text="I tidy up", calls=[call])
     AgentRun.objects.filter(id=run.id).update(state=AgentRun.State.WAITING)
     return AgentApproval.objects.create(
-        run=run, step_number=1, call_index=0, tool=call["name"], arguments=call["arguments"], risk="destructive"
+        run=run,
+        step_number=1,
+        call_index=0,
+        tool=call["name"],
+        arguments=call["arguments"],
+        risk="destructive",
     )
 
 
 def staff(project: Project | None, *permissions: str) -> Client:
     user = get_user_model().objects.create_user("op", password="x", is_staff=True)
-    user.user_permissions.set(Permission.objects.filter(codename__in=("view_agentrun", *permissions)))
+    user.user_permissions.set(
+        Permission.objects.filter(codename__in=("view_agentrun", *permissions))
+    )
     if project is not None:
         project.members.add(user)
     client = Client()
@@ -58,13 +67,17 @@ def url(name: str, *arguments: object) -> str:
 
 def test_a_run_is_started_from_its_form(admin_client: Client, project: Project) -> None:
     assert b"Start a run" in admin_client.get(url("changelist")).content
-    made = admin_client.post(url("new"), {"project": project.pk, "task": "look around", "model": "scripted:demo"})
+    made = admin_client.post(
+        url("new"), {"project": project.pk, "task": "look around", "model": "scripted:demo"}
+    )
     run = AgentRun.objects.get()
     assert made["Location"] == url("change", run.pk)
     assert (run.task, run.submitted_by, run.state) == ("look around", "admin:admin", "queued")
 
 
-def test_the_page_shows_what_was_said_and_done_as_text_only(admin_client: Client, project: Project) -> None:
+def test_the_page_shows_what_was_said_and_done_as_text_only(
+    admin_client: Client, project: Project
+) -> None:
     run = run_of(project, task=XSS)
     asked(run, command=f"echo {XSS}\u202e")
     for page in (url("changelist"), url("change", run.pk), url("live", run.pk)):
@@ -75,18 +88,26 @@ def test_the_page_shows_what_was_said_and_done_as_text_only(admin_client: Client
     assert "&lt;script&gt;" in content
 
 
-def test_an_approval_is_answered_on_the_page_and_the_run_goes_on(admin_client: Client, project: Project) -> None:
+def test_an_approval_is_answered_on_the_page_and_the_run_goes_on(
+    admin_client: Client, project: Project
+) -> None:
     run = run_of(project)
     approval = asked(run)
     assert b"Approve" in admin_client.get(url("live", run.pk)).content
     admin_client.post(url("answer", run.pk, approval.pk), {"answer": "deny", "reason": "not today"})
     approval.refresh_from_db()
     run.refresh_from_db()
-    assert (approval.answer, approval.reason, approval.answered_by) == ("denied", "not today", "admin:admin")
+    assert (approval.answer, approval.reason, approval.answered_by) == (
+        "denied",
+        "not today",
+        "admin:admin",
+    )
     assert run.state == "queued"
 
 
-def test_the_live_part_is_sent_only_when_it_has_changed(admin_client: Client, project: Project) -> None:
+def test_the_live_part_is_sent_only_when_it_has_changed(
+    admin_client: Client, project: Project
+) -> None:
     run = run_of(project)
     have = admin_client.get(url("live", run.pk)).context["version"]
     assert admin_client.get(url("live", run.pk), {"have": have}).status_code == 204
@@ -94,38 +115,74 @@ def test_the_live_part_is_sent_only_when_it_has_changed(admin_client: Client, pr
     assert admin_client.get(url("live", run.pk), {"have": have}).status_code == 200
 
 
-def test_a_run_that_is_over_goes_on_with_what_the_model_is_told(admin_client: Client, project: Project) -> None:
+def test_a_run_that_is_over_goes_on_with_what_the_model_is_told(
+    admin_client: Client, project: Project
+) -> None:
     run = run_of(project)
     for _ in range(2):
         refused = admin_client.post(url("resume", run.pk), follow=True)
         assert ("RUN_ACTIVE" in refused.content.decode()) == (run.state == "queued")
-        AgentRun.objects.filter(id=run.id).update(state="failed", stop_reason="max_steps", ended_at=timezone.now())
+        AgentRun.objects.filter(id=run.id).update(
+            state="failed", stop_reason="max_steps", ended_at=timezone.now()
+        )
         run.refresh_from_db()
     assert run.state == "failed"
     admin_client.post(url("resume", run.pk), {"said": "take your time"})
     run.refresh_from_db()
-    assert (run.state, run.stop_reason, run.ended_at, run.said_next) == ("queued", "", None, ["take your time"])
+    assert (run.state, run.stop_reason, run.ended_at, run.said_next) == (
+        "queued",
+        "",
+        None,
+        ["take your time"],
+    )
 
 
 def test_limits_and_controllers_are_the_runs_own(admin_client: Client, project: Project) -> None:
-    form = {"project": project.pk, "task": "x", "controllers": "host", "max_steps": "7", "max_cost_cents": "0"}
+    form = {
+        "project": project.pk,
+        "task": "x",
+        "controllers": "host",
+        "max_steps": "7",
+        "max_cost_cents": "0",
+    }
     admin_client.post(url("new"), form)
     run = AgentRun.objects.get()
-    assert (run.controllers, run.max_steps, run.max_cost_cents, run.max_tokens) == (["host"], 7, 0, 2_000_000)
+    assert (run.controllers, run.max_steps, run.max_cost_cents, run.max_tokens) == (
+        ["host"],
+        7,
+        0,
+        2_000_000,
+    )
     for wrong in ({"controllers": "nix"}, {"max_steps": "0"}, {"max_run_seconds": "-1"}):
         assert b"INVALID_ARGUMENT" in admin_client.post(url("new"), form | wrong).content
 
 
-def test_a_run_without_a_host_that_is_there_is_refused(admin_client: Client, project: Project) -> None:
+def test_a_run_without_a_host_that_is_there_is_refused(
+    admin_client: Client, project: Project
+) -> None:
     Controller.objects.update(lease_expires_at=timezone.now())
-    assert b"CONTROLLER_OFFLINE" in admin_client.post(url("new"), {"project": project.pk, "task": "x"}).content
+    assert (
+        b"CONTROLLER_OFFLINE"
+        in admin_client.post(url("new"), {"project": project.pk, "task": "x"}).content
+    )
     Controller.objects.update(revoked_at=timezone.now())
-    assert b"NO_CONTROLLER" in admin_client.post(url("new"), {"project": project.pk, "task": "x"}).content
+    assert (
+        b"NO_CONTROLLER"
+        in admin_client.post(url("new"), {"project": project.pk, "task": "x"}).content
+    )
     assert not AgentRun.objects.exists()
 
 
-def test_a_run_whose_worker_is_gone_is_stopped_at_once(admin_client: Client, project: Project) -> None:
-    run = run_of(project, state="running", lease=uuid4(), lease_expires_at=timezone.now() - timedelta(seconds=1), is_reserved=True)
+def test_a_run_whose_worker_is_gone_is_stopped_at_once(
+    admin_client: Client, project: Project
+) -> None:
+    run = run_of(
+        project,
+        state="running",
+        lease=uuid4(),
+        lease_expires_at=timezone.now() - timedelta(seconds=1),
+        is_reserved=True,
+    )
     admin_client.post(url("stop", run.pk))
     run.refresh_from_db()
     assert run.state == "stopped"
@@ -160,7 +217,11 @@ def test_runs_of_other_projects_do_not_exist(project: Project) -> None:
         assert client.post(page, {"answer": "approve"}).status_code == 404
 
 
-def test_a_run_can_only_be_stricter_than_its_project(admin_client: Client, project: Project) -> None:
-    refused = admin_client.post(url("new"), {"project": project.pk, "task": "x", "approvals": "auto"})
+def test_a_run_can_only_be_stricter_than_its_project(
+    admin_client: Client, project: Project
+) -> None:
+    refused = admin_client.post(
+        url("new"), {"project": project.pk, "task": "x", "approvals": "auto"}
+    )
     assert b"can only be stricter" in refused.content
     assert not AgentRun.objects.exists()

@@ -1,15 +1,18 @@
-"""Which command lines an allowlist lets pass, and which part of the others it names."""
+"""An allowlist passes plain lines of its programs, and names the wrong part of others."""
 
 import pytest
 
-from controller_client.command_policy.allowlist import Allowlist, CommandNotAllowed, entry_problem
-from tests.support.bypass_attempts import attempts
+from controller_client.command_policy.allowlist import Allowlist, entry_problem
+from controller_client.command_policy.shell_grammar import CommandNotAllowed
+from tests.support.corpora.bypass_attempts import attempts
 
 LISTED = Allowlist.parse(["sleep", "echo", "cat", "python3:shell", "/opt/tool/bin/run"])
 
 
 @pytest.mark.parametrize(("allowed", "attempt", "part"), attempts("lines"))
-def test_an_attempt_is_refused_and_the_part_named(allowed: list[str], attempt: str, part: str) -> None:
+def test_a_refused_attempt_names_the_refused_part(
+    allowed: list[str], attempt: str, part: str
+) -> None:
     with pytest.raises(CommandNotAllowed) as refused:
         Allowlist.parse(allowed).plan(attempt)
     assert refused.value.part == part
@@ -47,7 +50,7 @@ def test_a_program_that_can_run_others_has_to_be_marked() -> None:
         assert Allowlist.parse([f"{name}:shell"]).plan(name).single == (name,)
 
 
-def test_no_list_is_open_and_an_empty_one_allows_nothing() -> None:
+def test_no_list_allows_everything_and_an_empty_list_nothing() -> None:
     assert Allowlist.parse(None).is_open
     assert Allowlist.parse(["*"]).is_open
     nothing = Allowlist.parse([])
@@ -57,9 +60,25 @@ def test_no_list_is_open_and_an_empty_one_allows_nothing() -> None:
 
 
 @pytest.mark.parametrize(
-    "entry", ["", " ", ":shell", "a b", "a,b", "a:b", "*x/", "./echo", "bin/echo", "/bin/../tmp/x", "//x", "/bin/", "a\nb", "é\u200b"]
+    "entry",
+    [
+        "",
+        " ",
+        ":shell",
+        "a b",
+        "a,b",
+        "a:b",
+        "*x/",
+        "./echo",
+        "bin/echo",
+        "/bin/../tmp/x",
+        "//x",
+        "/bin/",
+        "a\nb",
+        "é\u200b",
+    ],
 )
-def test_what_can_be_no_program_is_no_entry(entry: str) -> None:
+def test_a_text_that_is_no_program_is_no_entry(entry: str) -> None:
     assert entry_problem(entry)
     with pytest.raises(ValueError, match=r"."):
         Allowlist.parse(["echo", entry])

@@ -1,4 +1,4 @@
-"""Whatever is accepted runs exactly the words of its plan: proven with a real bash and programs that record what they are called with."""
+"""An accepted line runs exactly the words of its plan, as a real bash shows."""
 
 import shutil
 import subprocess
@@ -39,7 +39,7 @@ class Recorders:
             program.chmod(0o755)
 
     def run(self, script: str) -> Counter[Words]:
-        """What a bash that finds no other program calls for a script."""
+        """Run a script in a bash that finds only the recorders; return the calls."""
         for name in PROGRAMS:
             (self.directory / f"{name}.calls").unlink(missing_ok=True)
         environment = {"PATH": str(self.directory), "LANG": "C.UTF-8"}
@@ -85,7 +85,7 @@ def recorders() -> Iterator[Recorders]:
 
 
 def _expected(plan: CommandPlan) -> Counter[Words]:
-    """What runs where every program succeeds: what stands behind ``||`` does not."""
+    """Return the commands that run when every program succeeds: none that follows ``||``."""
     calls: Counter[Words] = Counter()
     succeeded = True
     for pipeline in plan.pipelines:
@@ -96,18 +96,48 @@ def _expected(plan: CommandPlan) -> Counter[Words]:
     return calls
 
 
-_TEXT = st.text(st.characters(codec="utf-8", categories=("L", "N", "P", "S", "Zs")), max_size=8).filter(lambda text: text != _MARK)
+_TEXT = st.text(
+    st.characters(codec="utf-8", categories=("L", "N", "P", "S", "Zs")), max_size=8
+).filter(lambda text: text != _MARK)
 _SHELLISH = st.text("ab01 '\"\\$`;&|<>(){}[]*?~!#=^%\n\t-,.:/@+", max_size=24)
 _WORD = st.one_of(
-    _TEXT, st.sampled_from(["", "$(id)", "`id`", "a;id", "a\nid", "'", '"', "\\", "!", "{", "}", "then", "~", "*", "-c", "#", "a=b", "\\n"])
+    _TEXT,
+    st.sampled_from(
+        [
+            "",
+            "$(id)",
+            "`id`",
+            "a;id",
+            "a\nid",
+            "'",
+            '"',
+            "\\",
+            "!",
+            "{",
+            "}",
+            "then",
+            "~",
+            "*",
+            "-c",
+            "#",
+            "a=b",
+            "\\n",
+        ]
+    ),
 )
-_COMMAND = st.tuples(st.sampled_from(PROGRAMS), st.lists(_WORD, max_size=4)).map(lambda parts: (parts[0], *parts[1]))
+_COMMAND = st.tuples(st.sampled_from(PROGRAMS), st.lists(_WORD, max_size=4)).map(
+    lambda parts: (parts[0], *parts[1])
+)
 _PIPELINE = st.lists(_COMMAND, min_size=1, max_size=3).map(tuple)
 _OPERATORS: tuple[Operator, ...] = ("&&", "||", ";")
-_PLANS = st.tuples(_PIPELINE, st.lists(st.tuples(st.sampled_from(_OPERATORS), _PIPELINE), max_size=3)).map(
-    lambda parts: CommandPlan((Pipeline("", parts[0]), *(Pipeline(operator, commands) for operator, commands in parts[1])))
+_PLANS = st.tuples(
+    _PIPELINE, st.lists(st.tuples(st.sampled_from(_OPERATORS), _PIPELINE), max_size=3)
+).map(
+    lambda parts: CommandPlan(
+        (Pipeline("", parts[0]), *(Pipeline(operator, commands) for operator, commands in parts[1]))
+    )
 )
-# Pieces that a line is made of where it means to be understood in two ways.
+# Pieces of lines that two parsers could understand differently.
 _PIECES = st.sampled_from(
     [
         *PROGRAMS,
@@ -127,9 +157,13 @@ _PIECES = st.sampled_from(
     ]
 )
 _LINES = st.one_of(
-    _SHELLISH.map(lambda text: "alpha " + text), st.lists(_PIECES, max_size=10).map("".join), st.lists(_PIECES, max_size=8).map(" ".join)
+    _SHELLISH.map(lambda text: "alpha " + text),
+    st.lists(_PIECES, max_size=10).map("".join),
+    st.lists(_PIECES, max_size=8).map(" ".join),
 )
-_QUICK = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+_QUICK = settings(
+    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 
 
 @_QUICK
@@ -154,28 +188,30 @@ def test_a_plan_written_as_a_script_is_the_plan_again(plan: CommandPlan) -> None
         assert parse_plan(plan.script()) == plan
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 @given(line=_LINES)
 @example(line="alpha a\\ b 'c'\"d\" && beta | gamma || alpha")
 @example(line='alpha \\\\* \\$x "\\$x\\`\\"\\\\\\a"')
 @example(line="alpha b\\ 'c'\\  d\\ ")
 @example(line="\\ alpha")
 @example(line="alpha a#b a=b %1 ^a -- 10#3\n\nbeta;")
-def test_an_accepted_line_means_to_bash_what_it_means_to_us(recorders: Recorders, line: str) -> None:
+def test_bash_runs_the_same_words_as_the_plan(recorders: Recorders, line: str) -> None:
     try:
         plan = parse_plan(line)
     except NotPlain:
         return
     if any(words[0] not in PROGRAMS for words in plan.commands()):
         return
-    # The text itself is harmless now: only recorders are named. Run by bash it does what the plan does.
+    # The text is harmless now, because it names recorders only. In bash it does what the plan does.
     assert recorders.run(line) == recorders.run(plan.script(recorders.path_of)) == _expected(plan)
     assert recorders.strangers == []
 
 
 @settings(max_examples=300, deadline=None)
 @given(line=st.one_of(_LINES, st.text(max_size=40)))
-def test_any_text_is_a_plan_or_has_a_part_that_is_named(line: str) -> None:
+def test_any_text_is_a_plan_or_names_the_wrong_part(line: str) -> None:
     try:
         names = [words[0] for words in parse_plan(line).commands()]
     except NotPlain as refused:
@@ -187,10 +223,16 @@ def test_any_text_is_a_plan_or_has_a_part_that_is_named(line: str) -> None:
 def test_a_line_of_any_length_is_judged() -> None:
     many = " && ".join(["alpha"] * MAX_COMMANDS)
     assert len(list(parse_plan(many).commands())) == MAX_COMMANDS
-    for more in (many + " && alpha" * 2, ";".join(["alpha"] * 9000), "alpha " + "$(" * 5000, "(" * 5000, "alpha " + "'a'" * 5000 + "`"):
+    for more in (
+        many + " && alpha" * 2,
+        ";".join(["alpha"] * 9000),
+        "alpha " + "$(" * 5000,
+        "(" * 5000,
+        "alpha " + "'a'" * 5000 + "`",
+    ):
         with pytest.raises(NotPlain):
             parse_plan(more)
 
 
-def test_a_name_the_shell_knows_is_quoted_away() -> None:
+def test_a_name_that_a_shell_would_interpret_is_quoted() -> None:
     assert quoted(("time", "then", "a b")) == "'time' 'then' 'a b'"

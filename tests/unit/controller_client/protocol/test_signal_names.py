@@ -36,11 +36,17 @@ def test_a_signal_is_known_by_name_or_number(name: str, number: int | None) -> N
     assert number_of_signal(name) == number
 
 
-@pytest.mark.parametrize(("number", "name"), [(2, "SIGINT"), (17, "SIGCHLD"), (int(signal.SIGRTMIN), "SIGRTMIN"), (32, "SIG32")])
+@pytest.mark.parametrize(
+    ("number", "name"),
+    [(2, "SIGINT"), (17, "SIGCHLD"), (int(signal.SIGRTMIN), "SIGRTMIN"), (32, "SIG32")],
+)
 def test_a_number_has_one_name(number: int, name: str) -> None:
     assert name_of_signal(number) == name
 
 
 def test_every_name_that_is_shown_is_accepted() -> None:
     assert all(map(number_of_signal, SIGNAL_NAMES))
-    assert all(number_of_signal(name_of_signal(number)) == number for number in (1, 15, int(signal.SIGRTMIN) + 5, int(signal.SIGRTMAX)))
+    assert all(
+        number_of_signal(name_of_signal(number)) == number
+        for number in (1, 15, int(signal.SIGRTMIN) + 5, int(signal.SIGRTMAX))
+    )

@@ -1,8 +1,14 @@
-"""When to look again."""
+"""Delays between looks grow with the silence, and start over with each event."""
 
 import itertools
 
-from controller_client.terminal_state.back_off import FIRST_SECONDS, IDLE_SECONDS, WAITING_SECONDS, BackOff, longest_delay
+from controller_client.terminal_state.back_off import (
+    FIRST_SECONDS,
+    IDLE_SECONDS,
+    WAITING_SECONDS,
+    BackOff,
+    longest_delay,
+)
 
 
 def test_delays_grow_to_the_cap_of_the_silence() -> None:
@@ -15,7 +21,7 @@ def test_delays_grow_to_the_cap_of_the_silence() -> None:
     assert back_off.next_delay(50.0, is_waiting=False) == 0.25
 
 
-def test_each_event_starts_over() -> None:
+def test_output_input_and_reset_start_the_delays_over() -> None:
     for event in (BackOff.on_output, BackOff.on_input, BackOff.reset):
         back_off = BackOff()
         for _ in range(10):
@@ -24,7 +30,7 @@ def test_each_event_starts_over() -> None:
         assert back_off.next_delay(0.0, is_waiting=False) == FIRST_SECONDS
 
 
-def test_a_program_seen_waiting_is_looked_at_more_and_more_seldom() -> None:
+def test_a_waiting_program_is_looked_at_ever_less_often() -> None:
     back_off = BackOff()
     delays = [back_off.next_delay(0.0, is_waiting=True) for _ in range(10)]
     assert delays[0] == WAITING_SECONDS
@@ -34,7 +40,7 @@ def test_a_program_seen_waiting_is_looked_at_more_and_more_seldom() -> None:
     assert back_off.next_delay(0.0, is_waiting=True) == WAITING_SECONDS
 
 
-def test_a_program_that_gave_up_waiting_is_noticed_within_a_second() -> None:
+def test_a_waiting_program_is_looked_at_every_second_or_more_often() -> None:
     assert IDLE_SECONDS <= 1.0
 
 

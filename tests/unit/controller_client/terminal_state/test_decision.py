@@ -1,4 +1,4 @@
-"""From what was found to what may be claimed."""
+"""A snapshot decides whether a claim may be made, and after which silence."""
 
 import dataclasses
 import os
@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 
 from controller_client.terminal_state.decision import Context, requirement
-from controller_client.terminal_state.probe import Snapshot
-from controller_client.terminal_state.process_table import Process, Task
-from controller_client.terminal_state.prompt_text import Likeness
-from controller_client.terminal_state.terminal_device import Flags
-from controller_client.terminal_state.waiter import How, Waiter
+from controller_client.terminal_state.kernel.probe import Snapshot
+from controller_client.terminal_state.kernel.process_table import ObservedProcess, Task
+from controller_client.terminal_state.kernel.terminal_device import Flags
+from controller_client.terminal_state.kernel.waiter import How, Waiter
+from controller_client.terminal_state.prompt.text import Likeness
 
 LINES = Flags(is_echoing=True, is_canonical=True, is_polling=False)
 TASK = Task(os.getpid(), os.getpid())
@@ -25,14 +25,18 @@ def found(*waiters: Waiter, **changes: Any) -> Snapshot:
 
 
 def needed(
-    snapshot: Snapshot, likeness: Likeness = Likeness.NONE, *, after_escape: bool = False, editing: bool = False
+    snapshot: Snapshot,
+    likeness: Likeness = Likeness.NONE,
+    *,
+    after_escape: bool = False,
+    editing: bool = False,
 ) -> tuple[str, float] | None:
     result = requirement(snapshot, Context(lambda: likeness, after_escape, editing))
     return result and (result.evidence, result.settle_seconds)
 
 
 @pytest.mark.parametrize("waiter", [READER, POLLER])
-def test_whoever_sleeps_on_the_terminal_alone_waits_at_once(waiter: Waiter) -> None:
+def test_a_task_that_sleeps_on_the_terminal_alone_waits_at_once(waiter: Waiter) -> None:
     assert needed(found(waiter)) == ("kernel", 0.0)
 
 
@@ -55,12 +59,23 @@ def test_text_alone_is_no_evidence_where_the_kernel_can_be_asked() -> None:
 def test_a_timeout_or_other_work_needs_silence() -> None:
     assert needed(found(dataclasses.replace(POLLER, timeout_seconds=0.1))) == ("kernel+quiet", 0.25)
     assert needed(found(READER, is_busy=True)) == ("kernel+quiet", 0.25)
-    assert needed(found(READER, flags=Flags(is_echoing=False, is_canonical=False, is_polling=True))) == ("kernel+quiet", 0.25)
+    assert needed(
+        found(READER, flags=Flags(is_echoing=False, is_canonical=False, is_polling=True))
+    ) == ("kernel+quiet", 0.25)
+
+
+def test_a_short_timeout_has_to_run_out_unless_the_program_is_at_a_prompt() -> None:
+    shortly = found(dataclasses.replace(POLLER, timeout_seconds=0.5))
+    assert needed(shortly) == ("kernel+quiet", 0.6)
+    assert needed(shortly, Likeness.PROMPT) == ("kernel+quiet", 0.25)
 
 
 def test_a_long_timeout_on_the_keyboard_alone_needs_little_silence() -> None:
     assert needed(found(dataclasses.replace(POLLER, timeout_seconds=4.0))) == ("kernel+quiet", 0.02)
-    assert needed(found(dataclasses.replace(POLLER, timeout_seconds=4.0), is_busy=True)) == ("kernel+quiet", 0.25)
+    assert needed(found(dataclasses.replace(POLLER, timeout_seconds=4.0), is_busy=True)) == (
+        "kernel+quiet",
+        0.25,
+    )
 
 
 def test_the_best_waiter_counts() -> None:
@@ -69,14 +84,20 @@ def test_the_best_waiter_counts() -> None:
 
 @pytest.mark.parametrize(
     ("likeness", "expected"),
-    [(Likeness.NONE, None), (Likeness.TEXT, ("heuristic", 1.5)), (Likeness.PROMPT, ("kernel+quiet", 0.25))],
+    [
+        (Likeness.NONE, None),
+        (Likeness.TEXT, ("heuristic", 1.5)),
+        (Likeness.PROMPT, ("kernel+quiet", 0.25)),
+    ],
 )
-def test_a_shared_wait_is_decided_by_the_text(likeness: Likeness, expected: tuple[str, float] | None) -> None:
+def test_a_shared_wait_is_decided_by_the_text(
+    likeness: Likeness, expected: tuple[str, float] | None
+) -> None:
     assert needed(found(MIXED), likeness) == expected
     assert needed(found(Waiter(How.WOKEN, "bash", 12, TASK)), likeness) == expected
 
 
-def test_an_event_loop_on_its_own_things_waits_at_once() -> None:
+def test_an_event_loop_on_its_own_descriptors_waits_at_once() -> None:
     assert needed(found(dataclasses.replace(POLLER, is_loop=True))) == ("kernel", 0.0)
 
 
@@ -87,7 +108,7 @@ def test_an_event_loop_with_work_under_way_is_decided_by_the_text() -> None:
     assert needed(at_work, Likeness.PROMPT, editing=True) == ("kernel+quiet", 0.25)
 
 
-def test_an_event_loop_with_a_far_timer_or_a_line_editor_needs_little_silence() -> None:
+def test_a_far_timer_or_a_line_editor_shortens_the_silence_needed() -> None:
     soon = dataclasses.replace(MIXED, is_loop=True, timeout_seconds=0.5)
     far = dataclasses.replace(soon, timeout_seconds=8.0)
     assert needed(found(far)) is None
@@ -105,28 +126,40 @@ def test_a_shared_wait_with_a_password_prompts_modes_is_a_prompt() -> None:
 
 @pytest.mark.parametrize(
     ("likeness", "expected"),
-    [(Likeness.NONE, None), (Likeness.TEXT, ("heuristic", 1.5)), (Likeness.PROMPT, ("heuristic", 0.3))],
+    [
+        (Likeness.NONE, None),
+        (Likeness.TEXT, ("heuristic", 1.5)),
+        (Likeness.PROMPT, ("heuristic", 0.3)),
+    ],
 )
-def test_out_of_reach_it_is_guessed(likeness: Likeness, expected: tuple[str, float] | None) -> None:
+def test_a_program_out_of_reach_is_judged_by_its_text(
+    likeness: Likeness, expected: tuple[str, float] | None
+) -> None:
     assert needed(found(is_unreachable=True, flags=None), likeness) == expected
 
 
-def test_nothing_is_guessed_of_a_program_that_runs() -> None:
+def test_text_does_not_count_while_a_program_runs() -> None:
     assert needed(found(is_unreachable=True, is_asleep=False), Likeness.PROMPT) is None
 
 
 def test_a_reader_without_counters_must_settle() -> None:
     outsider = Waiter(How.READ_LOCK, "a process")
     assert needed(found(outsider)) == ("kernel", 0.008)
-    assert needed(found(outsider, blind=[Process(os.getpid())])) == ("kernel", 0.0)
+    assert needed(found(outsider, blind=[ObservedProcess(os.getpid())])) == ("kernel", 0.0)
 
 
-def test_a_relay_out_of_sight_must_settle() -> None:
+def test_a_relay_that_may_not_be_inspected_must_settle() -> None:
     assert needed(found(READER, inner_device=1, is_relay_opaque=True)) == ("kernel", 0.02)
 
 
-def test_a_lone_escape_is_given_time_where_it_may_be_held_back() -> None:
-    assert needed(found(dataclasses.replace(POLLER, timeout_seconds=1.0)), after_escape=True) == ("kernel+quiet", 1.2)
-    assert needed(found(dataclasses.replace(POLLER, timeout_seconds=4.0)), after_escape=True) == ("kernel+quiet", 0.02)
+def test_a_lone_escape_is_given_time_where_a_program_may_hold_it_back() -> None:
+    assert needed(found(dataclasses.replace(POLLER, timeout_seconds=1.0)), after_escape=True) == (
+        "kernel+quiet",
+        1.2,
+    )
+    assert needed(found(dataclasses.replace(POLLER, timeout_seconds=4.0)), after_escape=True) == (
+        "kernel+quiet",
+        0.02,
+    )
     assert needed(found(READER), after_escape=True) == ("kernel", 0.0)
     assert needed(found(MIXED), Likeness.PROMPT, after_escape=True) == ("kernel+quiet", 1.2)

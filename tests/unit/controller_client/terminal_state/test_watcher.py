@@ -1,4 +1,4 @@
-"""The watcher on a terminal without a program."""
+"""The watcher on a terminal without a program has only text to judge by."""
 
 import os
 import termios
@@ -6,11 +6,12 @@ from collections.abc import Iterator
 
 import pytest
 
-from controller_client.terminal_state.watcher import TerminalWatcher, Verdict
+from controller_client.terminal_state.decision import Verdict
+from controller_client.terminal_state.watcher import TerminalWatcher
 
 
 class Clock:
-    """Time that passes when told to."""
+    """A clock that the test sets."""
 
     def __init__(self) -> None:
         self.now = 1000.0
@@ -26,7 +27,7 @@ def clock() -> Clock:
 
 @pytest.fixture
 def ends() -> Iterator[tuple[int, int]]:
-    """Master and slave."""
+    """Return master and slave of a new terminal."""
     master, slave = os.openpty()
     yield master, slave
     os.close(slave)
@@ -35,7 +36,7 @@ def ends() -> Iterator[tuple[int, int]]:
 
 @pytest.fixture
 def watcher(ends: tuple[int, int], clock: Clock) -> Iterator[TerminalWatcher]:
-    """A watcher whose program never was: all it can do is guess from the text."""
+    """Return a watcher without a program, which can only judge the text."""
     created = TerminalWatcher(ends[0], 2**22 + 1, clock=clock)
     yield created
     created.close()
@@ -52,7 +53,9 @@ def test_without_text_nothing_is_guessed(watcher: TerminalWatcher, clock: Clock)
     assert delay is not None
 
 
-def test_a_prompt_is_guessed_after_a_silence_and_not_before(watcher: TerminalWatcher, clock: Clock) -> None:
+def test_a_prompt_is_guessed_after_a_silence_and_not_before(
+    watcher: TerminalWatcher, clock: Clock
+) -> None:
     watcher.on_output(b"Name: ")
     verdict, delay = watcher.look(nothing)
     assert verdict.state == "running"
@@ -60,11 +63,18 @@ def test_a_prompt_is_guessed_after_a_silence_and_not_before(watcher: TerminalWat
         assert delay is not None
         clock.now += delay
         verdict, delay = watcher.look(nothing)
-    assert (verdict.state, verdict.kind, verdict.evidence, verdict.prompt) == ("awaiting_input", "line", "heuristic", "Name: ")
+    assert (verdict.state, verdict.kind, verdict.evidence, verdict.prompt) == (
+        "awaiting_input",
+        "line",
+        "heuristic",
+        "Name: ",
+    )
     assert clock.now == pytest.approx(1000.3)
 
 
-def test_output_that_comes_with_the_last_check_voids_the_claim(watcher: TerminalWatcher, clock: Clock) -> None:
+def test_output_that_comes_with_the_last_check_voids_the_claim(
+    watcher: TerminalWatcher, clock: Clock
+) -> None:
     watcher.on_output(b"Name: ")
     watcher.look(nothing)
     clock.now += 0.5
@@ -79,7 +89,7 @@ def test_output_that_comes_with_the_last_check_voids_the_claim(watcher: Terminal
     assert delay < 0.01
 
 
-def test_an_input_voids_what_was_claimed_and_its_prompt(watcher: TerminalWatcher, clock: Clock) -> None:
+def test_an_input_voids_the_claim_and_its_prompt(watcher: TerminalWatcher, clock: Clock) -> None:
     watcher.on_output(b"Name: ")
     watcher.look(nothing)
     clock.now += 0.5
@@ -89,7 +99,7 @@ def test_an_input_voids_what_was_claimed_and_its_prompt(watcher: TerminalWatcher
     assert not watcher.look(nothing)[0].is_waiting
 
 
-def test_output_in_full_flow_is_not_looked_at(watcher: TerminalWatcher, clock: Clock) -> None:
+def test_a_flood_of_output_is_not_looked_at(watcher: TerminalWatcher, clock: Clock) -> None:
     for _ in range(100):
         watcher.on_output(b"line\n")
     verdict, delay = watcher.look(nothing)
@@ -97,13 +107,11 @@ def test_output_in_full_flow_is_not_looked_at(watcher: TerminalWatcher, clock: C
     assert delay == pytest.approx(0.003)
 
 
-def test_modes_are_those_of_now(watcher: TerminalWatcher, ends: tuple[int, int]) -> None:
+def test_modes_are_read_at_each_question(watcher: TerminalWatcher, ends: tuple[int, int]) -> None:
     assert watcher.is_canonical()
-    assert not watcher.is_asking_for_secret()
     attributes = termios.tcgetattr(ends[1])
     attributes[3] &= ~termios.ECHO
     termios.tcsetattr(ends[1], termios.TCSANOW, attributes)
-    assert watcher.is_asking_for_secret()
     watcher.on_output(b"\x1b[?1h")
     assert watcher.application_cursor
 
@@ -112,7 +120,7 @@ def test_queries_are_answered(watcher: TerminalWatcher) -> None:
     assert watcher.on_output(b"\x1b[6n") == b"\x1b[1;1R"
 
 
-def test_a_terminal_that_is_gone_is_running_and_raises_nothing(clock: Clock) -> None:
+def test_a_program_without_its_terminal_counts_as_running(clock: Clock) -> None:
     master, slave = os.openpty()
     watcher = TerminalWatcher(master, os.getpid(), clock=clock)
     os.close(slave)
@@ -122,5 +130,5 @@ def test_a_terminal_that_is_gone_is_running_and_raises_nothing(clock: Clock) -> 
     assert verdict == Verdict("running")
     assert delay is not None
     assert not watcher.is_canonical()
-    assert not watcher.is_asking_for_secret()
+    assert watcher.reader() is None
     watcher.close()

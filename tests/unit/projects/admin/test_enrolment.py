@@ -1,4 +1,4 @@
-"""Hosts in the admin: codes shown once, credentials and controllers revoked, alarms seen and dismissed."""
+"""Hosts in the admin: codes, credentials and controllers, and their approvals and alarms."""
 
 import re
 
@@ -6,15 +6,21 @@ import pytest
 from django.test import Client
 from django.utils import timezone
 
-from projects.account_errors import EnrolmentRefused
-from projects.authentication import active_credentials, controller_create, controller_credential_create
-from projects.enrolment import enrolment_code_create, host_enrol
+from projects.accounts.credentials import (
+    active_credentials,
+    controller_create,
+    controller_credential_create,
+)
+from projects.accounts.errors import EnrolmentRefused
+from projects.enrolment.codes import enrolment_code_create, host_enrol
 from projects.models import AuditEvent, Controller, EnrolmentCode, Project
 from tests.unit.projects.admin.test_tokens import staff
 
 pytestmark = pytest.mark.django_db
 
-CODES, CREDENTIALS, CONTROLLERS = (f"/admin/projects/{name}/" for name in ("enrolmentcode", "controllercredential", "controller"))
+CODES, CREDENTIALS, CONTROLLERS = (
+    f"/admin/projects/{name}/" for name in ("enrolmentcode", "controllercredential", "controller")
+)
 
 
 @pytest.fixture
@@ -34,14 +40,21 @@ def test_a_code_is_shown_once_and_enrols_a_host(project: Project) -> None:
     assert b"already has a controller" in client.post(f"{CODES}add/", form).content
     assert b"valid" in client.post(f"{CODES}add/", {**form, "controller_name": "no name"}).content
     assert EnrolmentCode.objects.count() == 1
-    assert client.post(f"{CODES}add/", {**form, "project": str(Project.objects.create(name="other").pk)}).status_code == 200
+    assert (
+        client.post(
+            f"{CODES}add/", {**form, "project": str(Project.objects.create(name="other").pk)}
+        ).status_code
+        == 200
+    )
     assert EnrolmentCode.objects.count() == 1
 
 
 def test_without_the_permission_nobody_is_enrolled_or_put_out(project: Project) -> None:
     controller = controller_create(project=project, name="web-1")
     credential, _ = controller_credential_create(controller=controller)
-    client = staff("view_enrolmentcode", "view_controllercredential", "view_controller", project=project)
+    client = staff(
+        "view_enrolmentcode", "view_controllercredential", "view_controller", project=project
+    )
     assert client.get(f"{CODES}add/").status_code == 403
     for place, row in ((CREDENTIALS, credential.pk), (CONTROLLERS, controller.pk)):
         client.post(place, {"action": "revoke", "_selected_action": str(row), "confirmed": "yes"})
@@ -54,10 +67,15 @@ def test_a_code_is_withdrawn(admin_client: Client, project: Project) -> None:
     admin_client.post(CODES, {"action": "withdraw", "_selected_action": str(row.pk)})
     with pytest.raises(EnrolmentRefused):
         host_enrol(code=code)
-    assert AuditEvent.objects.filter(action="enrolment_code.withdraw", actor="admin:admin").count() == 1
+    assert (
+        AuditEvent.objects.filter(action="enrolment_code.withdraw", actor="admin:admin").count()
+        == 1
+    )
 
 
-def test_credentials_and_controllers_are_revoked_after_a_question(admin_client: Client, project: Project) -> None:
+def test_credentials_and_controllers_are_revoked_after_a_question(
+    admin_client: Client, project: Project
+) -> None:
     controller = controller_create(project=project, name="web-1")
     first, _ = controller_credential_create(controller=controller)
     controller_credential_create(controller=controller)
@@ -68,7 +86,7 @@ def test_credentials_and_controllers_are_revoked_after_a_question(admin_client: 
     admin_client.post(CREDENTIALS, {**chosen, "confirmed": "yes"})
     assert len(active_credentials(controller.id)) == 1
     chosen = {"action": "revoke", "_selected_action": str(controller.pk)}
-    assert b"free for other hosts" in admin_client.post(CONTROLLERS, chosen).content
+    assert b"other hosts may take their names" in admin_client.post(CONTROLLERS, chosen).content
     admin_client.post(CONTROLLERS, {**chosen, "confirmed": "yes"})
     assert active_credentials(controller.id) == []
 
@@ -78,9 +96,16 @@ def test_a_host_that_waits_is_let_in_by_whoever_may_and_is_of_its_project(projec
     Controller.objects.update(awaits_approval_since=timezone.now())
     chosen = {"action": "approve", "_selected_action": str(controller.pk)}
     staff("view_controller", project=project, name="looks").post(CONTROLLERS, chosen)
-    staff("view_controller", "manage_controller", project=Project.objects.create(name="other"), name="other").post(CONTROLLERS, chosen)
+    staff(
+        "view_controller",
+        "manage_controller",
+        project=Project.objects.create(name="other"),
+        name="other",
+    ).post(CONTROLLERS, chosen)
     assert Controller.objects.get().awaits_approval_since is not None
-    answer = staff("view_controller", "manage_controller", project=project).post(CONTROLLERS, chosen, follow=True)
+    answer = staff("view_controller", "manage_controller", project=project).post(
+        CONTROLLERS, chosen, follow=True
+    )
     assert b"Approved: web-1 (acme)" in answer.content
     assert Controller.objects.get().awaits_approval_since is None
     assert AuditEvent.objects.get(action="controller.approve").actor == "admin:op"
@@ -88,7 +113,9 @@ def test_a_host_that_waits_is_let_in_by_whoever_may_and_is_of_its_project(projec
 
 def test_an_alarm_is_seen_and_dismissed(admin_client: Client, project: Project) -> None:
     controller = controller_create(project=project, name="web-1")
-    Controller.objects.update(alarmed_at=timezone.now(), alarm="evil<b>\u202e: this credential belongs to another daemon")
+    Controller.objects.update(
+        alarmed_at=timezone.now(), alarm="evil<b>\u202e: this credential belongs to another daemon"
+    )
     assert '<td class="field-alarmed">ALARM</td>' in admin_client.get(CONTROLLERS).content.decode()
     page = admin_client.get(f"{CONTROLLERS}{controller.pk}/change/").content.decode()
     assert "evil&lt;b&gt;\\u202e: this credential belongs to another daemon" in page

@@ -8,8 +8,8 @@ from django.contrib.auth.models import Permission
 from django.test import Client
 from django.utils import timezone
 
-from projects.audit_log import audit
-from projects.authentication import api_token_create
+from projects.accounts.credentials import api_token_create
+from projects.audit.log import audit
 from projects.models import AuditEvent, CommandSession, Controller, Project
 
 pytestmark = pytest.mark.django_db
@@ -20,10 +20,20 @@ def project() -> Project:
     return Project.objects.create(name="acme")
 
 
-def test_a_controller_is_online_while_its_lease_runs(admin_client: Client, project: Project) -> None:
+def test_a_controller_is_online_while_its_lease_runs(
+    admin_client: Client, project: Project
+) -> None:
     now = timezone.now()
-    Controller.objects.create(project=project, name="here", lease_expires_at=now + timedelta(seconds=20), platform="Linux-6", hostname="h1")
-    Controller.objects.create(project=project, name="gone", lease_expires_at=now - timedelta(hours=2))
+    Controller.objects.create(
+        project=project,
+        name="here",
+        lease_expires_at=now + timedelta(seconds=20),
+        platform="Linux-6",
+        hostname="h1",
+    )
+    Controller.objects.create(
+        project=project, name="gone", lease_expires_at=now - timedelta(hours=2)
+    )
     Controller.objects.create(project=project, name="fresh")
     content = admin_client.get("/admin/projects/controller/").content.decode()
     assert "for another" in content
@@ -39,26 +49,47 @@ def test_a_controller_is_online_while_its_lease_runs(admin_client: Client, proje
 
 def test_what_a_host_says_about_itself_stays_text(admin_client: Client, project: Project) -> None:
     bad = "<img src=x onerror=alert(1)>\u202e"
-    controller = Controller.objects.create(project=project, name="h", hostname=bad, platform=bad, client_version="<b>", capabilities=[bad])
-    for url in ("/admin/projects/controller/", f"/admin/projects/controller/{controller.pk}/change/"):
+    controller = Controller.objects.create(
+        project=project,
+        name="h",
+        hostname=bad,
+        platform=bad,
+        client_version="<b>",
+        capabilities=[bad],
+    )
+    for url in (
+        "/admin/projects/controller/",
+        f"/admin/projects/controller/{controller.pk}/change/",
+    ):
         content = admin_client.get(url).content.decode()
         assert "<img src=x" not in content
         assert "\u202e" not in content
 
 
-def test_a_project_shows_its_figures_and_its_limit_can_be_changed(admin_client: Client, project: Project) -> None:
+def test_a_project_shows_its_figures_and_its_limit_can_be_changed(
+    admin_client: Client, project: Project
+) -> None:
     controller = Controller.objects.create(project=project, name="h")
-    CommandSession.objects.create(project=project, controller=controller, command="a", state="RUNNING")
-    CommandSession.objects.create(project=project, controller=controller, command="b", state="EXITED")
+    CommandSession.objects.create(
+        project=project, controller=controller, command="a", state="RUNNING"
+    )
+    CommandSession.objects.create(
+        project=project, controller=controller, command="b", state="EXITED"
+    )
     content = admin_client.get("/admin/projects/project/").content.decode()
     assert '<td class="field-sessions_active">1</td>' in content
-    change = {"name": "acme", "max_interactive_sessions": "5"}
-    assert admin_client.post(f"/admin/projects/project/{project.pk}/change/", change).status_code == 302
+    change = {"name": "acme", "max_interactive_sessions": "5", "max_pause_minutes": "30"}
+    assert (
+        admin_client.post(f"/admin/projects/project/{project.pk}/change/", change).status_code
+        == 302
+    )
     project.refresh_from_db()
     assert project.max_interactive_sessions == 5
 
 
-def test_a_token_shows_its_scopes_and_never_its_digest(admin_client: Client, project: Project) -> None:
+def test_a_token_shows_its_scopes_and_never_its_digest(
+    admin_client: Client, project: Project
+) -> None:
     row, token = api_token_create(project=project, name="agent")
     for url in ("/admin/projects/apitoken/", f"/admin/projects/apitoken/{row.pk}/change/"):
         content = admin_client.get(url).content.decode()
@@ -75,13 +106,29 @@ def test_the_audit_log_is_read_only_and_searchable(admin_client: Client, project
     shown = admin_client.get(f"/admin/projects/auditevent/{event.pk}/change/").content.decode()
     assert "<script>\u202e" not in shown
     assert "&lt;script&gt;\\u202e" in shown
-    assert admin_client.post(f"/admin/projects/auditevent/{event.pk}/delete/", {"post": "yes"}).status_code == 403
-    assert admin_client.post(f"/admin/projects/auditevent/{event.pk}/change/", {"actor": "me"}).status_code == 403
+    assert (
+        admin_client.post(
+            f"/admin/projects/auditevent/{event.pk}/delete/", {"post": "yes"}
+        ).status_code
+        == 403
+    )
+    assert (
+        admin_client.post(
+            f"/admin/projects/auditevent/{event.pk}/change/", {"actor": "me"}
+        ).status_code
+        == 403
+    )
 
 
-def test_staff_see_the_audit_rows_and_hosts_of_their_projects_only(client: Client, project: Project) -> None:
+def test_staff_see_the_audit_rows_and_hosts_of_their_projects_only(
+    client: Client, project: Project
+) -> None:
     user = get_user_model().objects.create_user("op", password="x", is_staff=True)
-    user.user_permissions.set(Permission.objects.filter(codename__in=["view_auditevent", "view_controller", "view_project"]))
+    user.user_permissions.set(
+        Permission.objects.filter(
+            codename__in=["view_auditevent", "view_controller", "view_project"]
+        )
+    )
     project.members.add(user)
     other = Project.objects.create(name="other")
     audit("mine", "a", (project.pk, None, None))
@@ -94,7 +141,9 @@ def test_staff_see_the_audit_rows_and_hosts_of_their_projects_only(client: Clien
     assert "mine" in client.get("/admin/projects/auditevent/").content.decode()
 
 
-def test_the_audit_log_is_exported_by_whom_it_is_open_to_for_their_projects_only(client: Client, project: Project) -> None:
+def test_exporting_the_audit_log_needs_permission_and_covers_own_projects(
+    client: Client, project: Project
+) -> None:
     user = get_user_model().objects.create_user("op", password="x", is_staff=True)
     user.user_permissions.set(Permission.objects.filter(codename="view_auditevent"))
     project.members.add(user)
@@ -106,8 +155,12 @@ def test_the_audit_log_is_exported_by_whom_it_is_open_to_for_their_projects_only
     user.user_permissions.add(Permission.objects.get(codename="export_auditevent"))
     assert b"Export as JSON lines" in client.get("/admin/projects/auditevent/").content
     assert client.get("/admin/projects/auditevent/export/").status_code == 405
-    # Its rows are read in threads of their own, which see what is committed only: this is about who is let in.
+    # Its rows are read in threads of their own, which see what is committed only: this is about who
+    # is let in.
     answer = client.post("/admin/projects/auditevent/export/")
     assert (answer.status_code, answer["Content-Type"]) == (200, "application/jsonl; charset=utf-8")
-    assert [event.actor for event in AuditEvent.objects.filter(action="audit.export", project_id=project.pk)] == ["admin:op"]
+    assert [
+        event.actor
+        for event in AuditEvent.objects.filter(action="audit.export", project_id=project.pk)
+    ] == ["admin:op"]
     assert AuditEvent.objects.filter(action="audit.export").count() == 1

@@ -6,7 +6,9 @@ import pytest
 from django.contrib.auth import get_user_model
 from django.test import Client
 
-from projects.models import AuditEvent
+from projects.accounts.errors import RateLimited
+from projects.admin import login
+from projects.models import AuditEvent, RateMeter
 
 pytestmark = pytest.mark.django_db
 
@@ -43,6 +45,76 @@ def test_both_outcomes_are_audited_and_what_is_no_name_is_not_repeated() -> None
         ("nobody", "login.failed", {"user": None, "from": "192.0.2.1"}),
         ("admin:root", "login", {"from": "192.0.2.1"}),
     ]
+
+
+def _rows(action: str) -> int:
+    return AuditEvent.objects.filter(action=action).count()
+
+
+def test_failed_and_throttled_logins_are_recorded_separately(settings: Any) -> None:
+    settings.LOGIN_FAILURES_PER_MINUTE = 2
+    assert [_answer("wrong").status_code for _ in range(4)] == [200, 200, 429, 429]
+    assert (_rows("login.failed"), _rows("login.throttled"), _rows("login")) == (2, 2, 0)
+
+
+def test_right_passwords_use_nothing_up(settings: Any) -> None:
+    settings.LOGIN_FAILURES_PER_MINUTE = 2
+    assert {_answer("right").status_code for _ in range(9)} == {302}
+
+
+def test_a_limit_that_is_met_inside_is_an_answer_and_no_failure(
+    settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(key: str, *_rest: Any) -> None:
+        raise RateLimited("failed logins", 7 if key.startswith("slow") else 1)
+
+    monkeypatch.setattr(login, "rate_take", full)
+    assert _answer("right").status_code == 429
+
+
+def test_many_addresses_slow_each_other_down_and_lock_nobody_out(settings: Any) -> None:
+    settings.LOGIN_FAILURES_PER_MINUTE = 10
+    for number in range(30):
+        assert _answer("wrong", peer=f"192.0.2.{number}").status_code == 200
+    guesses = [_answer("wrong", peer="198.51.100.7").status_code for _ in range(3)]
+    assert guesses == [200, 429, 429], "one a minute from each address, not ten"
+    assert _answer("right", peer="203.0.113.5").status_code == 302
+
+
+def test_addresses_of_one_network_of_ipv6_are_one(settings: Any) -> None:
+    settings.LOGIN_FAILURES_PER_MINUTE = 2
+    peers = [f"2001:db8:1:2::{number:x}" for number in range(1, 5)]
+    assert [_answer("wrong", peer=peer).status_code for peer in peers] == [200, 200, 429, 429]
+
+
+def test_a_form_without_a_password_is_no_attempt(settings: Any) -> None:
+    settings.LOGIN_FAILURES_PER_MINUTE = 1
+    assert [_answer("").status_code for _ in range(4)] == [200] * 4
+    assert not AuditEvent.objects.exists()
+
+
+def test_the_old_password_cannot_be_guessed_on_the_page_that_changes_it(settings: Any) -> None:
+    settings.LOGIN_FAILURES_PER_MINUTE = 2
+    client = Client()
+    client.force_login(get_user_model().objects.get(username="root"))
+
+    def change(old: str) -> Any:
+        new = "something-long-and-new"
+        return client.post(
+            "/admin/password_change/",
+            {"old_password": old, "new_password1": new, "new_password2": new},
+        )
+
+    assert [change("wrong").status_code for _ in range(2)] == [200, 200]
+    assert b"Too many wrong passwords" in change("right").content
+    assert (_rows("password.failed"), _rows("password.throttled"), _rows("password.change")) == (
+        2,
+        1,
+        0,
+    )
+    RateMeter.objects.all().delete()
+    assert change("right").status_code == 302
+    assert _rows("password.change") == 1
 
 
 def test_a_login_from_another_site_is_refused() -> None:

@@ -8,7 +8,8 @@ from django.contrib.auth.models import Permission
 from django.test import Client
 
 from projects.models import AuditEvent, Controller, Project, Secret
-from projects.secret_store import Terms, secret_open, secret_set
+from projects.secrets.store import secret_open, secret_set
+from projects.secrets.terms import Terms
 
 pytestmark = pytest.mark.django_db
 
@@ -23,7 +24,13 @@ def controller() -> Controller:
 
 @pytest.fixture
 def secret(controller: Controller) -> Secret:
-    return secret_set(project=controller.project, name="sudo", value=VALUE, terms=Terms(controllers=[controller]), actor="operator")
+    return secret_set(
+        project=controller.project,
+        name="sudo",
+        value=VALUE,
+        terms=Terms(controllers={controller.id}),
+        actor="operator",
+    )
 
 
 def _page(secret: Secret, page: str = "change") -> str:
@@ -31,7 +38,12 @@ def _page(secret: Secret, page: str = "change") -> str:
 
 
 def _filled(controller: Controller, **fields: Any) -> dict[str, Any]:
-    return {"controllers": [str(controller.pk)], "allowed_commands": '["sudo"]', "value": "", **fields}
+    return {
+        "controllers": [str(controller.pk)],
+        "allowed_commands": '["sudo"]',
+        "value": "",
+        **fields,
+    }
 
 
 def _member(project: Project, *permissions: str) -> Client:
@@ -44,17 +56,27 @@ def _member(project: Project, *permissions: str) -> Client:
 
 
 def _value(controller: Controller, name: str = "sudo") -> bytes:
-    return secret_open(controller.project_id, name, controller_id=controller.id, command="sudo id").value
+    return secret_open(
+        controller.project_id, name, controller_id=controller.id, command="sudo id"
+    ).value
 
 
-def test_a_secret_is_made_changed_and_deleted_and_each_is_on_record(admin_client: Client, controller: Controller) -> None:
-    made = admin_client.post(ADD, {"project": str(controller.project_id), "name": "sudo", **_filled(controller, value=VALUE)})
+def test_a_secret_is_made_changed_and_deleted_and_each_is_on_record(
+    admin_client: Client, controller: Controller
+) -> None:
+    made = admin_client.post(
+        ADD,
+        {"project": str(controller.project_id), "name": "sudo", **_filled(controller, value=VALUE)},
+    )
     assert made.status_code == 302
     assert _value(controller) == VALUE.encode()
     secret = Secret.objects.get()
     assert admin_client.post(_page(secret), _filled(controller)).status_code == 302
     assert _value(controller) == VALUE.encode()
-    assert admin_client.post(_page(secret), _filled(controller, value="another value")).status_code == 302
+    assert (
+        admin_client.post(_page(secret), _filled(controller, value="another value")).status_code
+        == 302
+    )
     assert _value(controller) == b"another value"
     assert admin_client.post(_page(secret, "delete"), {"post": "yes"}).status_code == 302
     assert not Secret.objects.exists()
@@ -62,34 +84,91 @@ def test_a_secret_is_made_changed_and_deleted_and_each_is_on_record(admin_client
     assert actions == ["secret.set", "secret.change", "secret.set", "secret.delete"]
 
 
-def test_no_page_shows_a_value_or_what_it_is_stored_as(admin_client: Client, secret: Secret, controller: Controller) -> None:
+def test_no_page_shows_a_value_or_what_it_is_stored_as(
+    admin_client: Client, secret: Secret, controller: Controller
+) -> None:
     sealed = bytes(secret.sealed).decode()
-    pages = [admin_client.get(url) for url in (LIST, ADD, _page(secret), _page(secret, "delete"), _page(secret, "history"))]
-    pages.append(admin_client.post(_page(secret), _filled(controller, value="two\nlines-of-it", allowed_commands="no json")))
+    pages = [
+        admin_client.get(url)
+        for url in (LIST, ADD, _page(secret), _page(secret, "delete"), _page(secret, "history"))
+    ]
+    pages.append(
+        admin_client.post(
+            _page(secret), _filled(controller, value="two\nlines-of-it", allowed_commands="no json")
+        )
+    )
     for page in pages:
         assert page.status_code == 200
         for never in (VALUE, sealed, "lines-of-it"):
             assert never not in page.content.decode()
 
 
-@pytest.mark.parametrize("fields", [{"value": ""}, {"value": "\x1b[A"}, {"name": "not a name"}, {"allowed_commands": '{"a": 1}'}])
-def test_a_secret_that_cannot_be_is_not_made(admin_client: Client, controller: Controller, fields: dict[str, str]) -> None:
-    form = {"project": str(controller.project_id), "name": "sudo", **_filled(controller, value=VALUE), **fields}
+@pytest.mark.parametrize(
+    "wider",
+    [
+        {"any_controller": "on"},
+        {"allowed_commands": "[]"},
+        {"allowed_commands": '["sudo", "su"]'},
+        {"may_echo": "on"},
+    ],
+)
+def test_terms_that_allow_more_need_the_value_again(
+    admin_client: Client, secret: Secret, controller: Controller, wider: dict[str, str]
+) -> None:
+    assert admin_client.post(_page(secret), _filled(controller)).status_code == 302
+    refused = admin_client.post(_page(secret), _filled(controller, **wider))
+    assert b"give the value again" in refused.content
+    assert _value(controller) == VALUE.encode()
+    assert (
+        admin_client.post(
+            _page(secret), _filled(controller, **wider, value="another value")
+        ).status_code
+        == 302
+    )
+    assert _value(controller) == b"another value"
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [{"value": ""}, {"value": "\x1b[A"}, {"name": "not a name"}, {"allowed_commands": '{"a": 1}'}],
+)
+def test_a_secret_that_cannot_be_is_not_made(
+    admin_client: Client, controller: Controller, fields: dict[str, str]
+) -> None:
+    form = {
+        "project": str(controller.project_id),
+        "name": "sudo",
+        **_filled(controller, value=VALUE),
+        **fields,
+    }
     assert admin_client.post(ADD, form).status_code == 200
     assert not Secret.objects.exists()
 
 
-def test_a_secret_takes_no_controller_of_another_project(admin_client: Client, controller: Controller) -> None:
+def test_a_secret_takes_no_controller_of_another_project(
+    admin_client: Client, controller: Controller
+) -> None:
     elsewhere = Controller.objects.create(project=Project.objects.create(name="other"), name="host")
-    form = {"project": str(controller.project_id), "name": "sudo", **_filled(elsewhere, value=VALUE)}
+    form = {
+        "project": str(controller.project_id),
+        "name": "sudo",
+        **_filled(elsewhere, value=VALUE),
+    }
     assert admin_client.post(ADD, form).status_code == 200
     assert not Secret.objects.exists()
 
 
-@pytest.mark.parametrize(("permission", "expected"), [("", 403), ("view_secret", 403), ("change_secret", 302)])
-def test_seeing_a_secret_is_not_changing_it(secret: Secret, controller: Controller, permission: str, expected: int) -> None:
+@pytest.mark.parametrize(
+    ("permission", "expected"), [("", 403), ("view_secret", 403), ("change_secret", 302)]
+)
+def test_seeing_a_secret_is_not_changing_it(
+    secret: Secret, controller: Controller, permission: str, expected: int
+) -> None:
     client = _member(controller.project, permission)
-    assert client.post(_page(secret), _filled(controller, value="another value")).status_code == expected
+    assert (
+        client.post(_page(secret), _filled(controller, value="another value")).status_code
+        == expected
+    )
     assert _value(controller) == (b"another value" if expected == 302 else VALUE.encode())
     page = client.get(_page(secret))
     assert page.status_code == (403 if not permission else 200)
@@ -103,6 +182,10 @@ def test_secrets_of_other_projects_are_not_there(secret: Secret, controller: Con
     for page in ("change", "delete"):
         assert client.get(_page(secret, page)).status_code == 302
     assert str(controller.project_id) not in client.get(ADD).content.decode()
-    form = {"project": str(controller.project_id), "name": "mine", **_filled(controller, value=VALUE)}
+    form = {
+        "project": str(controller.project_id),
+        "name": "mine",
+        **_filled(controller, value=VALUE),
+    }
     assert client.post(ADD, form).status_code == 200
     assert Secret.objects.count() == 1

@@ -1,12 +1,19 @@
 """The keyboard of a session on its page: who may have it, and what the row says."""
 
+from datetime import timedelta
+
 import pytest
 from django.contrib.auth import get_user_model
 from django.contrib.auth.models import Permission
 from django.test import Client
 from django.urls import reverse
+from django.utils import timezone
 
-from projects.models import AuditEvent, CommandSession
+from controller_client.protocol.codec import decode_from_server
+from controller_client.protocol.messages import SendInput
+from projects.admin import takeover
+from projects.models import AuditEvent, CommandSession, ControllerCommand
+from projects.storage.sealing import open_sealed
 from tests.support.rows import make_controller, make_session
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -23,11 +30,74 @@ def test_an_operator_takes_the_keyboard_and_hands_it_back_with_a_note(admin_clie
     session.refresh_from_db()
     assert session.taken_over_by == "admin:admin"
     assert b"Hand back" in admin_client.get(_url(session, "change")).content
+    content = admin_client.get(_url(session, "change")).content.decode()
+    assert "You have the keyboard." in content or "Hand back" in content
     admin_client.post(_url(session), {"do": "hand_back", "note": "logged in"})
     session.refresh_from_db()
     assert (session.taken_over_by, session.handback_note) == ("", "admin:admin: logged in")
     actions = set(AuditEvent.objects.values_list("action", flat=True))
     assert {"session.take_over", "session.hand_back"} <= actions
+    assert AuditEvent.objects.get(action="session.hand_back").detail == {"note": "logged in"}
+
+
+def _said(client: Client, session: CommandSession, **form: str) -> str:
+    """The only message that the page shows after the button was pressed."""
+    response = client.post(_url(session), form, follow=True)
+    return " ".join(str(message) for message in response.context["messages"])
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        {"do": "line"},
+        {"do": "line", "text": ""},
+        {"do": "text", "text": ""},
+        {"do": "keys", "keys": " "},
+        {"do": ""},
+        {"do": "type"},
+    ],
+)
+def test_an_empty_field_types_nothing_and_says_so(
+    admin_client: Client, form: dict[str, str]
+) -> None:
+    session = make_session(make_controller())
+    admin_client.post(_url(session), {"do": "take"})
+    assert "Nothing was done" in _said(admin_client, session, **form)
+    assert not ControllerCommand.objects.filter(session=session, type="SEND_INPUT").exists()
+
+
+@pytest.mark.parametrize(
+    ("form", "typed", "keys", "said"),
+    [
+        ({"do": "line", "text": " y"}, b" y\n", [], "Typed a line and Enter."),
+        ({"do": "text", "text": "y", "keys": "ctrl-c"}, b"y", [], "Typed, without Enter."),
+        (
+            {"do": "keys", "keys": "up  ctrl-c", "text": "y"},
+            b"",
+            ["up", "ctrl-c"],
+            "Pressed up ctrl-c.",
+        ),
+        ({"do": "enter", "text": "y"}, b"", ["enter"], "Pressed Enter."),
+    ],
+)
+def test_each_button_types_what_it_says(
+    admin_client: Client,
+    monkeypatch: pytest.MonkeyPatch,
+    form: dict[str, str],
+    typed: bytes,
+    keys: list[str],
+    said: str,
+) -> None:
+    monkeypatch.setattr(takeover, "TYPING_WAIT_SECONDS", 0.0)
+    session = make_session(make_controller(lease_expires_at=timezone.now() + timedelta(hours=1)))
+    admin_client.post(_url(session), {"do": "take"})
+    assert said in _said(admin_client, session, **form)
+    body = open_sealed(
+        ControllerCommand.objects.get(session=session, type="SEND_INPUT").body or b""
+    )
+    message = decode_from_server.decode(body)
+    assert isinstance(message, SendInput)
+    assert (message.data, message.keys) == (typed, keys)
 
 
 def test_a_keyboard_is_for_those_who_may_take_it(admin_client: Client) -> None:

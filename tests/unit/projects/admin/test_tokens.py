@@ -10,8 +10,9 @@ from django.contrib.auth.models import Permission
 from django.contrib.sessions.models import Session
 from django.test import Client
 
-from projects.authentication import api_token_create, authenticate_api_token
-from projects.errors import Unauthenticated
+from projects.accounts.authentication import authenticate_api_token
+from projects.accounts.credentials import api_token_create
+from projects.errors.access import Unauthenticated
 from projects.models import ApiToken, AuditEvent, Project
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -51,7 +52,11 @@ def test_a_token_is_shown_once_and_kept_nowhere(project: Project) -> None:
     assert "no-store" in answer["Cache-Control"]
     (text,) = re.findall(r"hl_[0-9a-f]{16}_[\w-]{43}", answer.content.decode())
     caller = async_to_sync(authenticate_api_token)(f"Bearer {text}")
-    assert (caller.project_id, caller.scopes, caller.starts_per_minute) == (project.pk, {"session:read", "session:start"}, 9)
+    assert (caller.project_id, caller.scopes, caller.starts_per_minute) == (
+        project.pk,
+        {"session:read", "session:start"},
+        9,
+    )
     row = ApiToken.objects.get()
     assert (row.owner is not None and row.owner.username, row.expires_at is None) == ("op", False)
     assert AuditEvent.objects.get(action="api_token.create").actor == "admin:op"
@@ -81,7 +86,9 @@ def test_making_and_revoking_need_their_permission_and_the_project(project: Proj
     assert (row.revoked_at, ApiToken.objects.count()) == (None, 1)
 
 
-def test_a_token_is_revoked_after_a_question_and_its_next_call_is_refused(admin_client: Client, project: Project) -> None:
+def test_a_token_is_revoked_after_a_question_and_its_next_call_is_refused(
+    admin_client: Client, project: Project
+) -> None:
     row, text = api_token_create(project=project, name="<b>agent")
     chosen = {"action": "revoke", "_selected_action": str(row.pk)}
     asked = admin_client.post(LIST, chosen).content.decode()
@@ -93,4 +100,7 @@ def test_a_token_is_revoked_after_a_question_and_its_next_call_is_refused(admin_
     with pytest.raises(Unauthenticated):
         async_to_sync(authenticate_api_token)(f"Bearer {text}")
     assert AuditEvent.objects.get(action="api_token.revoke").actor == "admin:admin"
-    assert b"None of the selected tokens is active" in admin_client.post(LIST, chosen, follow=True).content
+    assert (
+        b"None of the selected tokens is active"
+        in admin_client.post(LIST, chosen, follow=True).content
+    )

@@ -1,11 +1,11 @@
-"""Sets of tools narrow what a caller is shown and can call; they never widen what its token allows."""
+"""Sets of tools narrow what a caller sees and calls; they never widen what its token allows."""
 
 from uuid import uuid4
 
 import pytest
 
-from projects.authentication import AGENT_SCOPES, SCOPES, Caller
-from projects.errors import UnknownTool, UnknownToolset
+from projects.accounts.authentication import AGENT_SCOPES, SCOPES, Caller
+from projects.errors.calls import UnknownTool, UnknownToolset
 from projects.tools.registry import ALL_TOOLS
 from projects.tools.toolsets import TOOLSETS, check_toolsets, tool_for, tools_for
 
@@ -18,28 +18,49 @@ def _names(caller: Caller, *requested: str) -> list[str]:
     return [tool.name for tool in tools_for(caller, requested)]
 
 
-def test_every_tool_is_in_a_set_of_its_family_and_every_set_names_tools_that_exist() -> None:
-    families = frozenset().union(*(names for toolset, names in TOOLSETS.items() if toolset not in {"all", "agent"}))
+def test_every_tool_is_in_a_family_toolset_and_toolsets_name_real_tools() -> None:
+    families = frozenset().union(
+        *(names for toolset, names in TOOLSETS.items() if toolset not in {"all", "agent"})
+    )
     assert families == TOOLSETS["all"] == {tool.name for tool in ALL_TOOLS}
 
 
 def test_the_default_is_everything_in_the_order_of_the_registry() -> None:
-    assert _names(_caller(*SCOPES)) == [tool.name for tool in ALL_TOOLS] == _names(_caller(*SCOPES), "all")
+    assert (
+        _names(_caller(*SCOPES))
+        == [tool.name for tool in ALL_TOOLS]
+        == _names(_caller(*SCOPES), "all")
+    )
 
 
 def test_the_set_made_for_models_is_small() -> None:
-    assert _names(_caller(), "agent") == ["start_interactive_command", "send_command_input", "read_session_output", "list_sessions"]
+    assert _names(_caller(), "agent") == [
+        "execute_command",
+        "start_interactive_command",
+        "send_command_input",
+        "read_session_output",
+        "list_sessions",
+        "list_controllers",
+    ]
 
 
 def test_several_sets_add_up_in_one_order_however_they_are_named() -> None:
     assert _names(_caller(), "jobs", "oneshot") == _names(_caller(), "oneshot", "jobs")
-    assert _names(_caller(), "jobs", "oneshot") == ["execute_command", "run_command", "query_command_status"]
+    assert _names(_caller(), "jobs", "oneshot") == [
+        "execute_command",
+        "run_command",
+        "query_command_status",
+    ]
 
 
 def test_a_request_narrows_the_sets_of_its_token_and_never_widens_them() -> None:
     caller = _caller(toolsets=("agent",))
     assert _names(caller) == _names(_caller(), "agent")
-    assert _names(caller, "sessions") == ["read_session_output", "list_sessions"]
+    assert _names(caller, "sessions") == [
+        "read_session_output",
+        "list_sessions",
+        "list_controllers",
+    ]
     assert _names(caller, "jobs") == []
     assert _names(_caller(toolsets=("a set that is gone",))) == []
 
@@ -56,7 +77,7 @@ def test_only_what_the_scopes_may_use_is_shown() -> None:
     assert _names(_caller("admin:*")) == [tool.name for tool in ALL_TOOLS]
 
 
-def test_a_tool_outside_of_the_sets_does_not_exist_and_the_error_names_those_that_do() -> None:
+def test_a_tool_outside_the_toolsets_is_unknown_and_the_hint_names_others() -> None:
     assert tool_for("run_command", _caller()).name == "run_command"
     with pytest.raises(UnknownTool) as unknown:
         tool_for("run_command", _caller(), ("agent",))

@@ -8,12 +8,17 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from controller_client.protocol.errors import LocalProtocolError
 from controller_client.protocol.messages import Failure, InputAck
 from controller_client.protocol.resume import InputSequencer
-from tests.support.property_settings import STEADY
+from tests.support.running.property_settings import STEADY
 
 
 def _ack(input_seq: int, *, failure: Failure | None = None) -> InputAck:
     return InputAck(
-        id=f"ack-{input_seq}", session_id="s", command_seq=100 + input_seq, input_seq=input_seq, accepted_bytes=3, failure=failure
+        id=f"ack-{input_seq}",
+        session_id="s",
+        command_seq=100 + input_seq,
+        input_seq=input_seq,
+        accepted_bytes=3,
+        failure=failure,
     )
 
 
@@ -50,7 +55,7 @@ def test_a_settled_input_is_answered_as_before_also_when_it_was_refused() -> Non
     assert sequencer.settled_ack(1) == refused
 
 
-def test_an_input_that_overtakes_a_blocked_one_counts_once_the_row_is_unbroken() -> None:
+def test_an_input_settled_out_of_order_counts_once_all_before_it_are() -> None:
     sequencer = InputSequencer()
     for seq in (1, 2, 3):
         sequencer.classify(seq)
@@ -62,7 +67,7 @@ def test_an_input_that_overtakes_a_blocked_one_counts_once_the_row_is_unbroken()
 
 
 @pytest.mark.parametrize("seq", [0, 1, 3])
-def test_settling_what_is_not_being_applied_is_our_error(seq: int) -> None:
+def test_settling_an_input_that_is_not_claimed_is_our_error(seq: int) -> None:
     sequencer = InputSequencer()
     sequencer.classify(1)
     sequencer.settle(_ack(1))
@@ -78,7 +83,9 @@ def test_the_last_answers_are_kept_and_older_ones_are_not() -> None:
         sequencer.classify(seq)
         sequencer.settle(_ack(seq))
     assert sequencer.settled_ack(36) is None
-    assert [sequencer.settled_ack(seq) for seq in range(37, 101)] == [_ack(seq) for seq in range(37, 101)]
+    assert [sequencer.settled_ack(seq) for seq in range(37, 101)] == [
+        _ack(seq) for seq in range(37, 101)
+    ]
     assert sequencer.classify(36) == "duplicate"
 
 
@@ -104,7 +111,9 @@ class SequencerAgainstItsModel(RuleBasedStateMachine):
     def _arrive(self, seq: int) -> None:
         known = len(self.applied) + len(self.applying)
         verdict = self.sequencer.classify(seq)
-        assert verdict == ("apply" if seq == known + 1 else "duplicate" if 0 < seq <= known else "out_of_order")
+        assert verdict == (
+            "apply" if seq == known + 1 else "duplicate" if 0 < seq <= known else "out_of_order"
+        )
         if verdict == "apply":
             self.applying.append(seq)
 

@@ -4,10 +4,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from controller_client.protocol.errors import BadFrame, LocalProtocolError, OffsetAhead, WindowViolated
-from controller_client.protocol.limits import CONNECTION_WINDOW_BYTES, MAX_CHUNK_BYTES, SESSION_WINDOW_BYTES
+from controller_client.protocol.errors import (
+    BadFrame,
+    LocalProtocolError,
+    OffsetAhead,
+    WindowViolated,
+)
+from controller_client.protocol.limits import (
+    CONNECTION_WINDOW_BYTES,
+    MAX_CHUNK_BYTES,
+    SESSION_WINDOW_BYTES,
+)
 from controller_client.protocol.resume import ReceiveWindow, StreamReceiver
-from tests.support.property_settings import STEADY
+from tests.support.running.property_settings import STEADY
 
 
 @pytest.mark.parametrize(
@@ -22,7 +31,9 @@ from tests.support.property_settings import STEADY
     ],
     ids=["new", "partly known", "known", "just known", "verdict only", "old verdict"],
 )
-def test_only_new_bytes_are_taken(offset: int, data: bytes, accepted: tuple[int, bytes], expected: int) -> None:
+def test_only_new_bytes_are_taken(
+    offset: int, data: bytes, accepted: tuple[int, bytes], expected: int
+) -> None:
     receiver = StreamReceiver(10)
     assert receiver.accept(offset, data) == accepted
     assert receiver.expected == expected
@@ -33,11 +44,16 @@ def test_a_jump_without_a_gap_is_the_peers_error_and_changes_nothing(data: bytes
     receiver = StreamReceiver(10, stream="stderr")
     with pytest.raises(OffsetAhead) as raised:
         receiver.accept(11, data)
-    assert (raised.value.stream, raised.value.expected, raised.value.offset, receiver.expected) == ("stderr", 10, 11, 10)
+    assert (raised.value.stream, raised.value.expected, receiver.expected) == ("stderr", 10, 10)
+    assert str(raised.value) == "stderr jumped from 10 to 11 without a gap"
 
 
-@pytest.mark.parametrize(("gap", "new"), [((10, 20), (10, 20)), ((4, 20), (10, 20)), ((4, 10), None), ((10, 10), None)])
-def test_only_the_new_part_of_a_gap_is_taken(gap: tuple[int, int], new: tuple[int, int] | None) -> None:
+@pytest.mark.parametrize(
+    ("gap", "new"), [((10, 20), (10, 20)), ((4, 20), (10, 20)), ((4, 10), None), ((10, 10), None)]
+)
+def test_only_the_new_part_of_a_gap_is_taken(
+    gap: tuple[int, int], new: tuple[int, int] | None
+) -> None:
     receiver = StreamReceiver(10)
     assert receiver.accept_gap(*gap) == new
     assert receiver.expected == (20 if new else 10)
@@ -64,9 +80,13 @@ def test_a_chunk_over_the_limit_or_before_the_beginning_is_a_bad_frame() -> None
     assert receiver.expected == 0
 
 
-@given(st.binary(max_size=50), st.lists(st.tuples(st.integers(0, 50), st.integers(0, 20)), max_size=30))
+@given(
+    st.binary(max_size=50), st.lists(st.tuples(st.integers(0, 50), st.integers(0, 20)), max_size=30)
+)
 @settings(STEADY)
-def test_overlapping_pieces_in_any_order_never_repeat_a_byte(stream: bytes, cuts: list[tuple[int, int]]) -> None:
+def test_overlapping_pieces_in_any_order_never_repeat_a_byte(
+    stream: bytes, cuts: list[tuple[int, int]]
+) -> None:
     receiver, taken = StreamReceiver(0), b""
     for offset, size in cuts:
         if offset <= receiver.expected:
@@ -89,9 +109,8 @@ def test_all_sessions_together_stay_in_the_connections_window() -> None:
     for name in "ab":
         window.received(name, SESSION_WINDOW_BYTES)
     window.received("c", MAX_CHUNK_BYTES)
-    with pytest.raises(WindowViolated) as raised:
+    with pytest.raises(WindowViolated, match=f" {CONNECTION_WINDOW_BYTES + MAX_CHUNK_BYTES}$"):
         window.received("d", 1)
-    assert raised.value.window_bytes == CONNECTION_WINDOW_BYTES + MAX_CHUNK_BYTES
 
 
 def test_committing_opens_the_window_again() -> None:
@@ -111,7 +130,7 @@ def test_committing_more_than_was_received_is_our_error() -> None:
     assert window.in_flight_bytes == 3
 
 
-def test_a_session_through_with_its_bytes_is_not_remembered() -> None:
+def test_a_session_without_bytes_in_flight_is_forgotten() -> None:
     window = ReceiveWindow()
     for n in range(100):
         window.received(str(n), 0)

@@ -9,19 +9,27 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from controller_client.protocol.errors import AckAhead, LocalProtocolError
 from controller_client.protocol.limits import MAX_CHUNK_BYTES
-from controller_client.protocol.messages import Gap, InteractiveOutput, Stream, StreamFinal, StreamPosition
+from controller_client.protocol.messages import (
+    Gap,
+    InteractiveOutput,
+    Stream,
+    StreamFinal,
+    StreamPosition,
+)
 from controller_client.protocol.resume import OutputSender, StreamReceiver
-from tests.support.property_settings import STEADY
+from tests.support.running.property_settings import STEADY
 
 Piece = tuple[str, int, bytes] | tuple[str, int, int, str]
 
 
-def _sender(*, ring_bytes: int = 1000, streams: Sequence[Stream] = ("stdout", "stderr")) -> OutputSender:
+def _sender(
+    *, ring_bytes: int = 1000, streams: Sequence[Stream] = ("stdout", "stderr")
+) -> OutputSender:
     return OutputSender(session_id="s", streams=streams, ring_bytes=ring_bytes)
 
 
 def _pieces(sender: OutputSender) -> list[Piece]:
-    """Everything it sends now, in short."""
+    """Return everything that the sender sends now, in short."""
     pieces: list[Piece] = []
     while (frame := sender.next_frame()) is not None:
         assert frame.session_id == "s"
@@ -35,12 +43,22 @@ def _pieces(sender: OutputSender) -> list[Piece]:
 def test_nothing_is_sent_before_an_attach() -> None:
     sender = _sender()
     sender.produce("stdout", b"abc")
-    assert (sender.next_frame(), sender.is_attached, sender.is_drained, sender.unsent_bytes) == (None, False, False, 3)
+    assert (sender.next_frame(), sender.is_attached, sender.is_drained, sender.unsent_bytes) == (
+        None,
+        False,
+        False,
+        3,
+    )
 
 
 def test_streams_are_sent_in_the_order_of_their_production() -> None:
     sender = _sender()
-    written: list[tuple[Stream, bytes]] = [("stdout", b"a"), ("stdout", b"b"), ("stderr", b"!"), ("stdout", b"c")]
+    written: list[tuple[Stream, bytes]] = [
+        ("stdout", b"a"),
+        ("stdout", b"b"),
+        ("stderr", b"!"),
+        ("stdout", b"c"),
+    ]
     for stream, data in written:
         sender.produce(stream, data)
     sender.attach({}, 100)
@@ -54,25 +72,33 @@ def test_a_frame_carries_no_more_than_a_chunk() -> None:
     sender = _sender(ring_bytes=4 * MAX_CHUNK_BYTES)
     sender.produce("stdout", b"x" * (MAX_CHUNK_BYTES + 1))
     sender.attach({}, 4 * MAX_CHUNK_BYTES)
-    sizes = [len(frame.data) for frame in iter(sender.next_frame, None) if isinstance(frame, InteractiveOutput)]
+    sizes = [
+        len(frame.data)
+        for frame in iter(sender.next_frame, None)
+        if isinstance(frame, InteractiveOutput)
+    ]
     assert sizes == [MAX_CHUNK_BYTES, 1]
 
 
-def test_output_frames_are_numbered_across_streams_and_resends_and_verdicts() -> None:
+def test_sequence_numbers_rise_across_streams_resends_and_verdicts() -> None:
     sender = _sender()
     sender.produce("stdout", b"a")
     sender.produce("stderr", b"b")
     sender.attach({}, 100)
-    first = [frame.seq for frame in iter(sender.next_frame, None) if isinstance(frame, InteractiveOutput)]
+    first = [
+        frame.seq for frame in iter(sender.next_frame, None) if isinstance(frame, InteractiveOutput)
+    ]
     verdict = sender.verdict_seq()
     sender.attach({}, 100)
-    again = [frame.seq for frame in iter(sender.next_frame, None) if isinstance(frame, InteractiveOutput)]
+    again = [
+        frame.seq for frame in iter(sender.next_frame, None) if isinstance(frame, InteractiveOutput)
+    ]
     numbers = [*first, verdict, *again]
     assert numbers == sorted(set(numbers))
     assert len(numbers) == 5
 
 
-def test_the_window_stops_the_sender_and_an_acknowledgement_starts_it_again() -> None:
+def test_a_full_window_stops_the_sender_until_an_acknowledgement() -> None:
     sender = _sender()
     sender.produce("stdout", b"0123456789")
     sender.attach({}, 4)
@@ -101,7 +127,7 @@ def test_a_stale_or_repeated_acknowledgement_is_ignored() -> None:
     assert sender.positions()[0] == StreamPosition(stream="stdout", first_offset=3, next_offset=4)
 
 
-def test_an_acknowledgement_of_bytes_never_sent_is_the_peers_error_and_changes_nothing() -> None:
+def test_acknowledging_unsent_bytes_is_a_peer_error_and_changes_nothing() -> None:
     sender = _sender()
     sender.produce("stdout", b"0123456789")
     sender.attach({}, 4)
@@ -111,7 +137,7 @@ def test_an_acknowledgement_of_bytes_never_sent_is_the_peers_error_and_changes_n
     assert (sender.backlog_bytes, sender.unacknowledged_bytes) == (10, 4)
 
 
-def test_attaching_again_sends_again_what_was_not_committed_cut_anew() -> None:
+def test_attaching_again_repeats_the_uncommitted_bytes_cut_anew() -> None:
     sender = _sender()
     sender.produce("stdout", b"abcd")
     sender.produce("stderr", b"!!")
@@ -148,7 +174,11 @@ def test_overflow_is_an_exact_gap_in_front_of_what_is_left() -> None:
     sender.produce("stdout", b"0123456789")
     sender.produce("stderr", b"!")
     sender.attach({}, 100)
-    assert _pieces(sender) == [("stdout", 0, 6, "ring_overflow"), ("stdout", 6, b"6789"), ("stderr", 0, b"!")]
+    assert _pieces(sender) == [
+        ("stdout", 0, 6, "ring_overflow"),
+        ("stdout", 6, b"6789"),
+        ("stderr", 0, b"!"),
+    ]
     assert sender.unacknowledged_bytes == 5
 
 
@@ -185,7 +215,11 @@ def test_bytes_the_server_had_and_lost_are_a_gap_of_their_own_kind() -> None:
     sender.detach()
     sender.produce("stdout", b"456789")
     sender.attach({"stdout": 1}, 100)
-    assert _pieces(sender) == [("stdout", 1, 3, "lost"), ("stdout", 3, 6, "ring_overflow"), ("stdout", 6, b"6789")]
+    assert _pieces(sender) == [
+        ("stdout", 1, 3, "lost"),
+        ("stdout", 3, 6, "ring_overflow"),
+        ("stdout", 6, b"6789"),
+    ]
 
 
 def test_a_gap_that_is_acknowledged_is_not_sent_again() -> None:
@@ -207,7 +241,7 @@ def test_an_impossible_attach_changes_nothing(expected: dict[Stream, int], windo
     assert (sender.is_attached, sender.backlog_bytes) == (False, 3)
 
 
-def test_a_stream_the_session_does_not_have_may_only_be_named_at_its_beginning() -> None:
+def test_a_missing_stream_may_be_named_at_offset_zero_but_not_written() -> None:
     sender = _sender(streams=("stdout",))
     sender.attach({"stdout": 0, "stderr": 0}, 100)
     with pytest.raises(LocalProtocolError):
@@ -222,7 +256,10 @@ def test_finals_cover_the_whole_stream() -> None:
 
 
 class SenderAndReceivers(RuleBasedStateMachine):
-    """A sender, a wire that may lose its end, and a server that commits in order: delivered and gaps are a prefix, always."""
+    """A sender, a wire that may lose its last frames, and a server that commits in order.
+
+    Delivered bytes and gaps together are always a prefix of the stream.
+    """
 
     RING = 40
     WINDOW = 24
@@ -244,7 +281,9 @@ class SenderAndReceivers(RuleBasedStateMachine):
     @rule()
     def attach(self) -> None:
         self.wire.clear()
-        self.sender.attach({stream: receiver.expected for stream, receiver in self.receivers.items()}, self.WINDOW)
+        self.sender.attach(
+            {stream: receiver.expected for stream, receiver in self.receivers.items()}, self.WINDOW
+        )
 
     @rule()
     def detach(self) -> None:

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from controller_client.protocol.messages import Stream
 from controller_client.protocol.resume.production_order import ProductionOrder
-from tests.support.property_settings import STEADY
+from tests.support.running.property_settings import STEADY
 
 
 def _runs(order: ProductionOrder) -> list[tuple[Stream, int]]:
@@ -44,7 +44,9 @@ def test_earlier_runs_go_in_front_and_leave_their_queue() -> None:
 
 @given(st.lists(st.sampled_from(["stdout", "stderr"]), max_size=60), st.integers(2, 10))
 @settings(STEADY)
-def test_the_queue_is_bounded_and_each_stream_ends_where_it_ended(writes: list[Stream], bound: int) -> None:
+def test_the_queue_is_bounded_and_each_stream_ends_where_it_ended(
+    writes: list[Stream], bound: int
+) -> None:
     order = ProductionOrder(max_runs=bound)
     ends: dict[Stream, int] = {"stdout": 0, "stderr": 0}
     for stream in writes:

@@ -1,4 +1,4 @@
-"""``manage.py bootstrap``: made once, reused after that, replaced when it no longer opens anything."""
+"""``manage.py bootstrap`` makes a credential once, reuses it, and replaces one that is void."""
 
 import io
 import json
@@ -22,14 +22,21 @@ def data_dir(tmp_path: Path, settings: Any) -> Path:
     return tmp_path
 
 
-def bootstrap() -> dict[str, Any]:
+ROOMY = {"max_interactive_sessions": 8, "lifetime_seconds": 86_400}
+
+
+def bootstrap(**limits: int) -> dict[str, Any]:
     answer = io.StringIO()
-    call_command("bootstrap", url="http://127.0.0.1:8000", stdout=answer)
+    call_command("bootstrap", url="http://127.0.0.1:8000", stdout=answer, **limits)
     return dict(json.loads(answer.getvalue()))
 
 
 def token_in(data_dir: Path) -> str:
-    return str(json.loads((data_dir / "mcp.json").read_text())["mcpServers"]["holdline"]["headers"]["Authorization"])
+    return str(
+        json.loads((data_dir / "mcp.json").read_text())["mcpServers"]["holdline"]["headers"][
+            "Authorization"
+        ]
+    )
 
 
 def test_a_first_run_makes_everything_and_keeps_secrets_private(data_dir: Path) -> None:
@@ -45,7 +52,9 @@ def test_a_second_run_changes_nothing_but_an_unused_password(data_dir: Path) -> 
     first, token = bootstrap(), token_in(data_dir)
     second = bootstrap()
     assert token_in(data_dir) == token
-    assert [model.objects.count() for model in (Project, ApiToken, Controller, ControllerCredential)] == [1, 1, 1, 1]
+    assert [
+        model.objects.count() for model in (Project, ApiToken, Controller, ControllerCredential)
+    ] == [1, 1, 1, 1]
     assert second["admin_password"] not in (None, first["admin_password"])
     assert authenticate(username="admin", password=first["admin_password"]) is None
 
@@ -74,4 +83,16 @@ def test_credentials_that_open_nothing_are_replaced(data_dir: Path, damage: str)
         ControllerCredential.objects.update(revoked_at=timezone.now())
     bootstrap()
     assert token_in(data_dir) != token
-    assert (ApiToken.objects.count(), ControllerCredential.objects.count(), Controller.objects.count()) == (2, 2, 1)
+    assert (
+        ApiToken.objects.count(),
+        ControllerCredential.objects.count(),
+        Controller.objects.count(),
+    ) == (2, 2, 1)
+
+
+def test_limits_are_those_of_a_project_that_is_made_now(data_dir: Path) -> None:
+    made = bootstrap(**ROOMY)
+    assert (made["max_interactive_sessions"], made["lifetime_seconds"]) == (8, 86_400)
+    Project.objects.update(max_interactive_sessions=2, max_lifetime_seconds=600)
+    again = bootstrap(**ROOMY)
+    assert (again["max_interactive_sessions"], again["lifetime_seconds"]) == (2, 600)

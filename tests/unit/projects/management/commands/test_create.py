@@ -1,4 +1,6 @@
-"""create_project, create_api_token and create_controller: what an operator types before anything runs."""
+"""create_project, create_api_token and create_controller: what an operator types before anything
+runs.
+"""
 
 from io import StringIO
 from typing import Any
@@ -7,7 +9,7 @@ import pytest
 from django.contrib.auth import get_user_model
 from django.core.management import CommandError, call_command
 
-from projects.authentication import AGENT_SCOPES
+from projects.accounts.authentication import AGENT_SCOPES
 from projects.models import ApiToken, AuditEvent, Controller, ControllerCredential, Project
 
 pytestmark = pytest.mark.django_db
@@ -21,9 +23,15 @@ def _printed(command: str, *arguments: str, **options: Any) -> str:
 
 def test_a_project_is_created_with_its_limit_and_members() -> None:
     user = get_user_model().objects.create(username="ada")
-    project_id = _printed("create_project", "lab", "--max-interactive-sessions", "3", "--member", "ada")
+    project_id = _printed(
+        "create_project", "lab", "--max-interactive-sessions", "3", "--member", "ada"
+    )
     project = Project.objects.get(id=project_id)
-    assert (project.name, project.max_interactive_sessions, list(project.members.all())) == ("lab", 3, [user])
+    assert (project.name, project.max_interactive_sessions, list(project.members.all())) == (
+        "lab",
+        3,
+        [user],
+    )
     assert AuditEvent.objects.get().action == "project.create"
 
 
@@ -35,7 +43,7 @@ def test_a_project_that_cannot_be_is_refused_and_nothing_is_left(arguments: list
     assert Project.objects.count() == 1
 
 
-def test_a_token_is_printed_once_with_the_scopes_of_an_agent_or_those_asked_for() -> None:
+def test_a_new_token_is_printed_and_has_agent_scopes_or_those_asked_for() -> None:
     Project.objects.create(name="lab")
     token = _printed("create_api_token", "lab", "--days", "7")
     row = ApiToken.objects.get()
@@ -59,7 +67,11 @@ def test_a_host_is_enrolled_once_and_may_get_another_credential() -> None:
 
 @pytest.mark.parametrize(
     "arguments",
-    [["create_api_token", "nowhere"], ["create_controller", "nowhere", "host"], ["create_controller", "lab", "x", "--new-credential"]],
+    [
+        ["create_api_token", "nowhere"],
+        ["create_controller", "nowhere", "host"],
+        ["create_controller", "lab", "x", "--new-credential"],
+    ],
 )
 def test_what_does_not_exist_is_named(arguments: list[str]) -> None:
     Project.objects.create(name="lab")

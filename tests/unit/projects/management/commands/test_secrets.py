@@ -7,7 +7,7 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from projects.models import Controller, Project, Secret
-from projects.secret_store import secret_open
+from projects.secrets.store import secret_open
 
 pytestmark = pytest.mark.django_db
 
@@ -25,21 +25,39 @@ def _run(monkeypatch: pytest.MonkeyPatch, value: str, *arguments: str) -> str:
 
 
 def _opened(controller: Controller, command: str = "anything") -> bytes:
-    return secret_open(controller.project_id, "sudo", controller_id=controller.id, command=command).value
+    return secret_open(
+        controller.project_id, "sudo", controller_id=controller.id, command=command
+    ).value
 
 
-def test_a_value_is_read_from_standard_input(controller: Controller, monkeypatch: pytest.MonkeyPatch) -> None:
-    said = _run(monkeypatch, "hunter2 hunter2\n", "set_secret", "lab", "sudo", "--controller", "host", "--command", "sudo")
+def test_a_value_is_read_from_standard_input(
+    controller: Controller, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said = _run(
+        monkeypatch,
+        "hunter2 hunter2\n",
+        "set_secret",
+        "lab",
+        "sudo",
+        "--controller",
+        "host",
+        "--command",
+        "sudo",
+    )
     assert "hunter2" not in said
     assert _opened(controller, "sudo id") == b"hunter2 hunter2"
-    assert "will not be masked" in _run(monkeypatch, "12345", "set_secret", "lab", "sudo", "--any-controller")
+    assert "will not be masked" in _run(
+        monkeypatch, "12345", "set_secret", "lab", "sudo", "--any-controller"
+    )
     assert _opened(controller) == b"12345"
     assert "1 secrets" in _run(monkeypatch, "", "reseal_secrets")
     _run(monkeypatch, "", "set_secret", "lab", "sudo", "--delete")
     assert not Secret.objects.exists()
 
 
-def test_a_value_is_asked_for_twice_where_somebody_types(controller: Controller, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_value_is_asked_for_twice_on_a_terminal(
+    controller: Controller, monkeypatch: pytest.MonkeyPatch
+) -> None:
     class Terminal(io.StringIO):
         def isatty(self) -> bool:
             return True
@@ -49,7 +67,7 @@ def test_a_value_is_asked_for_twice_where_somebody_types(controller: Controller,
     monkeypatch.setattr("sys.stdin", Terminal())
     call_command("set_secret", "lab", "sudo", "--any-controller", stdout=io.StringIO())
     assert _opened(controller) == b"one two"
-    with pytest.raises(CommandError, match="not the same"):
+    with pytest.raises(CommandError, match="the two values differ"):
         call_command("set_secret", "lab", "sudo", "--any-controller", stdout=io.StringIO())
 
 
@@ -64,19 +82,25 @@ def test_a_value_is_asked_for_twice_where_somebody_types(controller: Controller,
         ["lab", "sudo", "--any-controller", "--delete"],
     ],
 )
-def test_what_makes_no_sense_is_refused(controller: Controller, monkeypatch: pytest.MonkeyPatch, arguments: list[str]) -> None:
+def test_what_makes_no_sense_is_refused(
+    controller: Controller, monkeypatch: pytest.MonkeyPatch, arguments: list[str]
+) -> None:
     with pytest.raises(CommandError):
         _run(monkeypatch, "value value\n", "set_secret", *arguments)
     assert not Secret.objects.exists()
 
 
-def test_an_impossible_value_is_refused_without_being_quoted(controller: Controller, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_impossible_value_is_refused_without_being_quoted(
+    controller: Controller, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with pytest.raises(CommandError) as refused:
         _run(monkeypatch, "first\nsecond\n", "set_secret", "lab", "sudo", "--any-controller")
     assert "first" not in str(refused.value)
 
 
-def test_a_lost_key_is_named(controller: Controller, monkeypatch: pytest.MonkeyPatch, settings: Any) -> None:
+def test_a_lost_key_is_named(
+    controller: Controller, monkeypatch: pytest.MonkeyPatch, settings: Any
+) -> None:
     from cryptography.fernet import Fernet
 
     _run(monkeypatch, "value value\n", "set_secret", "lab", "sudo", "--any-controller")

@@ -1,0 +1,338 @@
+"""The writes of workers to the rows of runs. Each function is one short transaction.
+
+A worker holds the lease of its run, and every write checks it: under a lost lease nothing is
+written. A lease expires by the clock of whoever looks. Workers on several machines have to agree on
+the time to a fraction of a lease.
+"""
+
+import json
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from datetime import timedelta
+from typing import Any, Final
+from uuid import UUID, uuid4
+
+from django.db import transaction
+from django.db.models import F, Q
+
+from agent.llm.conversation import Answer, Call
+from agent.models import AgentApproval, AgentRun, AgentStep, Approvals, ProjectApprovals
+from agent.runs.history import handle_of
+from agent.runs.targets import target_of
+from projects.policy.call_risk import Judgement
+from projects.sessions import lifetimes
+from projects.storage import clock
+from projects.storage.sealing import open_sealed, seal
+
+_STATE = AgentRun.State
+HIDDEN: Final = "(hidden input)"
+_TYPED: Final = frozenset({"input_text", "keys", "input"})
+
+
+class LeaseLost(Exception):
+    """Another worker has the run now, or it has ended. Nothing was written."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pulse:
+    """Reasons for a worker to end its run, read when it renews its lease."""
+
+    stop_requested_by: str
+    is_out_of_time: bool
+
+
+def run_claim(
+    seconds: float, *, excluded: Collection[UUID] = (), only: UUID | None = None
+) -> tuple[UUID, UUID] | None:
+    """Takes up the oldest run without a worker, and returns (run, lease); None if there is none.
+
+    Any number of workers may call it at once. ``only`` names the run to take up: that is the only
+    way to get a reserved run.
+    """
+    now = clock.now()
+    free = Q(state=_STATE.QUEUED) | Q(
+        state=_STATE.RUNNING, lease_expires_at__lt=clock.lease_now(seconds)
+    )
+    free |= Q(state=_STATE.RUNNING) & clock.is_of_another_time("lease_expires_at", seconds)
+    free &= Q(is_reserved=False) if only is None else Q(id=only)
+    waiting = AgentRun.objects.filter(free).exclude(id__in=list(excluded))
+    for run_id, state in list(waiting.order_by("created_at").values_list("id", "state")[:8]):
+        lease = uuid4()
+        changes = {
+            "state": _STATE.RUNNING,
+            "lease": lease,
+            "lease_expires_at": now + timedelta(seconds=seconds),
+        }
+        if state == _STATE.RUNNING:
+            changes["interruptions"] = F("interruptions") + 1
+        if AgentRun.objects.filter(free, id=run_id).update(**changes):
+            AgentRun.objects.filter(id=run_id, started_at__isnull=True).update(started_at=now)
+            return run_id, lease
+    return None
+
+
+def run_beat(run_id: UUID, lease: UUID, seconds: float, worked_seconds: float) -> Pulse:
+    """Renews the lease. Raises LeaseLost."""
+    with transaction.atomic():
+        _write(
+            run_id,
+            lease,
+            lease_expires_at=clock.now() + timedelta(seconds=seconds),
+            worked_seconds=F("worked_seconds") + worked_seconds,
+        )
+        run = AgentRun.objects.only("stop_requested_by", "worked_seconds", "max_run_seconds").get(
+            id=run_id
+        )
+        return Pulse(run.stop_requested_by, run.worked_seconds >= run.max_run_seconds)
+
+
+def run_drafted(run_id: UUID, lease: UUID, draft: str) -> None:
+    """Stores the model's text so far. Raises LeaseLost."""
+    _write(run_id, lease, draft=draft)
+
+
+def run_noticed(run_id: UUID, lease: UUID, notice: str) -> None:
+    """Stores a sentence about what the worker waits for. Raises LeaseLost."""
+    _write(run_id, lease, draft="", notice=notice)
+
+
+def run_released(run_id: UUID, lease: UUID) -> None:
+    """Gives the run back for the next worker. Does nothing under a lost lease."""
+    AgentRun.objects.filter(id=run_id, lease=lease, state=_STATE.RUNNING).update(
+        state=_STATE.QUEUED, lease=None, lease_expires_at=None, draft="", notice=""
+    )
+
+
+@transaction.atomic
+def run_parked(run_id: UUID, lease: UUID) -> None:
+    """Lets the run wait for answers without a worker. Raises LeaseLost.
+
+    The run is queued at once if the answers came meanwhile. The lifetimes of its sessions are
+    paused while it waits.
+    """
+    _write(run_id, lease, state=_STATE.WAITING, lease=None, lease_expires_at=None, draft="")
+    if not AgentApproval.objects.filter(
+        run_id=run_id, answer=AgentApproval.Answer.PENDING
+    ).exists():
+        AgentRun.objects.filter(id=run_id).update(state=_STATE.QUEUED)
+        return
+    project_id = AgentRun.objects.values_list("project_id", flat=True).get(id=run_id)
+    lifetimes.hold_started_by(project_id, caller_label(run_id), asks_cause(run_id))
+
+
+def caller_label(run_id: UUID) -> str:
+    """The name of the run as a caller, in audit rows and of its sessions."""
+    return f"agent:{run_id}"
+
+
+def asks_cause(run_id: UUID) -> str:
+    """The cause of paused lifetimes while the run waits for an approval."""
+    return f"approval of {run_id}"
+
+
+@transaction.atomic
+def run_ended(
+    run_id: UUID,
+    lease: UUID,
+    state: str,
+    *,
+    stop_reason: str,
+    report: str,
+    is_successful: bool | None,
+) -> None:
+    """Ends the run. If its newest answer ends it, that step is completed as well.
+
+    Raises LeaseLost.
+    """
+    _write(
+        run_id,
+        lease,
+        state=state,
+        stop_reason=stop_reason,
+        report=report,
+        is_successful=is_successful,
+        lease=None,
+        lease_expires_at=None,
+        draft="",
+        notice="",
+        ended_at=clock.now(),
+    )
+    step = (
+        AgentStep.objects.filter(run_id=run_id, is_complete=False).last()
+        if state == _STATE.FINISHED
+        else None
+    )
+    if step is not None:
+        left = len(step.calls) - len(step.results)
+        step.results = [
+            *step.results,
+            *({"body": {"ended": True}, "is_error": False, "seconds": 0.0} for _ in range(left)),
+        ]
+        step.is_complete, step.sealed, step.completed_at = True, None, clock.now()
+        step.save(update_fields=["results", "is_complete", "sealed", "completed_at"])
+
+
+def run_loaded(run_id: UUID) -> tuple[AgentRun, list[AgentStep]]:
+    """The run and its steps as they are now."""
+    run = AgentRun.objects.select_related("project").get(id=run_id)
+    return run, list(run.steps.order_by("number"))
+
+
+@transaction.atomic
+def step_answered(
+    run_id: UUID,
+    lease: UUID,
+    *,
+    number: int,
+    said_before: Sequence[str],
+    is_nudge: bool,
+    answer: Answer,
+    hidden: Collection[int],
+) -> AgentStep:
+    """Stores the model's answer before any of its calls is made. Raises LeaseLost.
+
+    Args:
+        run_id: the run.
+        lease: the lease of the worker.
+        number: the number of the step.
+        said_before: the messages to the model before this answer.
+        is_nudge: one of them told the model that it makes no progress.
+        answer: the model's answer.
+        hidden: the indexes of calls whose input nobody may read.
+
+    """
+    nudged = {"nudged_at_step": number - 1} if is_nudge else {}
+    _write(
+        run_id,
+        lease,
+        **nudged,
+        draft="",
+        notice="",
+        said_next=[],
+        input_tokens=F("input_tokens") + answer.input_tokens,
+        output_tokens=F("output_tokens") + answer.output_tokens,
+        cost_cents=F("cost_cents") + answer.cost_cents,
+    )
+    calls = [_as_stored(call, is_hidden=index in hidden) for index, call in enumerate(answer.calls)]
+    return AgentStep.objects.create(
+        run_id=run_id,
+        number=number,
+        said_before=list(said_before),
+        text=answer.text,
+        calls=calls,
+        sealed=seal(
+            json.dumps([_as_stored(call, is_hidden=False) for call in answer.calls]).encode()
+        )
+        if hidden
+        else None,
+        native=None if hidden else answer.native,
+        input_tokens=answer.input_tokens,
+        output_tokens=answer.output_tokens,
+        cost_cents=answer.cost_cents,
+    )
+
+
+@transaction.atomic
+def step_result(
+    run_id: UUID, lease: UUID, step: AgentStep, result: Mapping[str, Any], *, is_hidden: bool
+) -> None:
+    """Stores the result of the step's next call. Raises LeaseLost.
+
+    ``is_hidden``: nobody may read what the call typed.
+    """
+    _write(run_id, lease, draft="")
+    if is_hidden:
+        index = len(step.results)
+        step.calls[index] = _redacted(step.calls[index])
+        step.native = None
+    step.results = [*step.results, dict(result)]
+    step.save(update_fields=["results", "calls", "native"])
+
+
+@transaction.atomic
+def step_completed(run_id: UUID, lease: UUID, step: AgentStep) -> None:
+    """Completes a step whose calls all have results, and forgets its sealed calls.
+
+    Raises LeaseLost.
+    """
+    _write(run_id, lease, draft="", interruptions=0)
+    step.is_complete, step.sealed, step.completed_at = True, None, clock.now()
+    step.save(update_fields=["is_complete", "sealed", "completed_at"])
+
+
+def calls_of(step: AgentStep) -> tuple[Call, ...]:
+    """The calls of a step: as they came while it is incomplete, then without hidden input."""
+    stored = json.loads(open_sealed(step.sealed)) if step.sealed is not None else step.calls
+    return tuple(Call(**call) for call in stored)
+
+
+@transaction.atomic
+def approval_of(
+    run: AgentRun, lease: UUID, *, step: AgentStep, index: int, judgement: Judgement
+) -> AgentApproval:
+    """The approval of this call, which is made if it is new. Raises LeaseLost."""
+    _write(run.id, lease, draft="")
+    made = AgentApproval.objects.filter(run=run, step_number=step.number, call_index=index)
+    if (known := made.first()) is not None:
+        return known
+    call = step.calls[index]
+    arguments = call["arguments"] or {}
+    named_host = str(
+        arguments.get("controller") or (run.controllers[0] if len(run.controllers) == 1 else "")
+    )
+    target = target_of(
+        project_id=run.project_id,
+        started_by=caller_label(run.id),
+        session=handle_of(arguments),
+        named_host=named_host,
+    )
+    return AgentApproval.objects.create(
+        run=run,
+        step_number=step.number,
+        call_index=index,
+        tool=call["name"],
+        arguments=arguments,
+        risk=judgement.risk,
+        risk_reason=judgement.reason,
+        **asdict(target),
+    )
+
+
+def approvals_of_project(project_id: UUID, default: str) -> str:
+    """The policy of the project; ``default`` without one of its own."""
+    own = (
+        ProjectApprovals.objects.filter(project_id=project_id)
+        .values_list("approvals", flat=True)
+        .first()
+    )
+    return own or Approvals(default).value
+
+
+def approved_steps(run_id: UUID) -> set[tuple[int, int]]:
+    """(step, call) of every call that a person approved."""
+    answered = AgentApproval.objects.filter(run_id=run_id, answer=AgentApproval.Answer.APPROVED)
+    return set(answered.values_list("step_number", "call_index"))
+
+
+def _as_stored(call: Call, *, is_hidden: bool) -> dict[str, Any]:
+    stored = asdict(call)
+    return _redacted(stored) if is_hidden else stored
+
+
+def _redacted(call: Mapping[str, Any]) -> dict[str, Any]:
+    arguments = {
+        name: HIDDEN if name in _TYPED else value
+        for name, value in (call["arguments"] or {}).items()
+    }
+    return {**call, "arguments": arguments}
+
+
+def _write(run_id: UUID, held_under: UUID, /, **changes: Any) -> None:
+    """Changes the run as the first statement of a transaction, which locks its row.
+
+    Raises LeaseLost.
+    """
+    if not AgentRun.objects.filter(id=run_id, lease=held_under, state=_STATE.RUNNING).update(
+        **changes
+    ):
+        raise LeaseLost

@@ -1,0 +1,195 @@
+"""The tools of a run: which the model is shown, what it may do with them, and retries of calls.
+
+A call carries a ``request_id`` made of run, step and place. A worker that makes it again after a
+crash finds what it did, and does nothing twice.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+from uuid import UUID, uuid5
+
+from agent.llm.conversation import Call, OfferedTool
+from agent.runs.history import HANDLES
+from agent.runs.records import caller_label
+from projects.accounts.authentication import AGENT_SCOPES, Caller
+from projects.errors.calls import UnknownTool
+from projects.errors.shown_tools import showing
+from projects.tools.base import Tool, ToolOutcome
+from projects.tools.guidance import FINISHING
+from projects.tools.toolsets import tool_for, tools_for
+
+TOOLSETS: Final = ("agent", "oneshot", "background")
+FINISH: Final = "finish_task"
+FINISH_TOOL: Final = OfferedTool(
+    FINISH,
+    f"Ends the run. {FINISHING}",
+    {
+        "type": "object",
+        "properties": {
+            "success": {
+                "type": "boolean",
+                "description": "Whether the task is done, as far as you have checked.",
+            },
+            "summary": {
+                "type": "string",
+                "description": "What was done and how it was checked, or why it cannot be done.",
+            },
+        },
+        "required": ["success", "summary"],
+        "additionalProperties": False,
+    },
+)
+_REQUEST_IDS: Final = ("request_id", "requestId")
+
+
+@dataclass
+class Toolbox:
+    """The tools of one run.
+
+    ``sessions`` are the sessions that the run started. A run that is bound to controllers may use
+    no others.
+    """
+
+    run_id: UUID
+    project_id: UUID
+    controllers: tuple[str, ...]
+    output_bytes: int
+    sessions: set[str] = field(default_factory=set)
+
+    @property
+    def caller(self) -> Caller:
+        """The caller that tools and audit rows know the run by."""
+        return Caller(
+            project_id=self.project_id,
+            label=caller_label(self.run_id),
+            scopes=frozenset(AGENT_SCOPES),
+            toolsets=TOOLSETS,
+        )
+
+    @property
+    def names(self) -> frozenset[str]:
+        """The names of the registry's tools that the run has."""
+        return frozenset(tool.name for tool in tools_for(self.caller))
+
+    def offered(self) -> list[OfferedTool]:
+        """The tools as the model is shown them."""
+        names = self.names
+        shown = [(tool, tool.shown_to(names)) for tool in tools_for(self.caller)]
+        return [
+            *(
+                OfferedTool(tool.name, one.description, _schema(one.input_schema))
+                for tool, one in shown
+            ),
+            FINISH_TOOL,
+        ]
+
+    def refuses(self, call: Call) -> bool:
+        """Returns True if the call will be refused for its form alone.
+
+        Nobody has to approve such a call.
+        """
+        if call.arguments is None or call.name == FINISH:
+            return True
+        try:
+            return not tool_for(call.name, self.caller).accepts(call.arguments)
+        except UnknownTool:
+            return True
+
+    async def carry_out(self, call: Call, *, step_number: int, index: int) -> ToolOutcome:
+        """Makes the call. Whatever is wrong with it is an outcome, too."""
+        if call.arguments is None:
+            return _refusal(
+                "MALFORMED_ARGUMENTS",
+                "the arguments are not a JSON object",
+                "Send the call again with valid JSON.",
+            )
+        if call.name == FINISH:
+            return _refusal(
+                "INVALID_ARGUMENT",
+                "finish_task needs success (true or false) and summary",
+                "Call it again with both.",
+            )
+        with showing(self.names):
+            return await self._make(
+                call.name, dict(call.arguments), step_number=step_number, index=index
+            )
+
+    async def _make(
+        self, name: str, arguments: dict[str, Any], *, step_number: int, index: int
+    ) -> ToolOutcome:
+        try:
+            tool = tool_for(name, self.caller)
+        except UnknownTool as unknown:
+            return ToolOutcome(dict(unknown.body()), is_error=True)
+        if (refusal := self._bind(tool, arguments)) is not None:
+            return refusal
+        for request_id in _REQUEST_IDS:
+            if request_id in tool.argument_names:
+                arguments[request_id] = str(uuid5(self.run_id, f"{step_number}.{index}"))
+        if "max_output_bytes" in tool.argument_names:
+            arguments["max_output_bytes"] = _at_most(
+                arguments.get("max_output_bytes"), self.output_bytes
+            )
+        outcome = await tool.call(arguments, self.caller)
+        self.remember(outcome.body)
+        return outcome
+
+    def remember(self, body: Mapping[str, Any]) -> None:
+        """Notes the session that a result is about."""
+        self.sessions |= {str(body[name]) for name in HANDLES if body.get(name)}
+
+    def _bind(self, tool: Tool[Any], arguments: dict[str, Any]) -> ToolOutcome | None:
+        """Refuses a call that leaves the controllers of the run."""
+        if not self.controllers:
+            return None
+        if "controller" in tool.argument_names:
+            if len(self.controllers) == 1:
+                arguments.setdefault("controller", self.controllers[0])
+            if arguments.get("controller") not in self.controllers:
+                return _refusal(
+                    "CONTROLLER_NOT_OF_RUN",
+                    "this run may not use that controller",
+                    f"Use {', '.join(self.controllers)}.",
+                )
+        for name in HANDLES:
+            if name in arguments and str(arguments[name]) not in self.sessions:
+                return _refusal(
+                    "SESSION_NOT_OF_RUN",
+                    "this run did not start that session",
+                    "Use a session this run has started.",
+                )
+        return None
+
+
+def denied(reason: str) -> ToolOutcome:
+    """The outcome for a call that a person denied."""
+    said = f": {reason}" if reason else ""
+    hint = (
+        "Do not try to do the same in another way. Continue without it, or call finish_task with "
+        "success false and say why."
+    )
+    return _refusal("DENIED_BY_OPERATOR", f"a person denied this call{said}", hint)
+
+
+def _refusal(code: str, message: str, hint: str) -> ToolOutcome:
+    return ToolOutcome(
+        {"error": message, "code": code, "hint": hint, "retryable": False}, is_error=True
+    )
+
+
+def _at_most(wanted: Any, limit: int) -> Any:
+    # The tool refuses anything but a number.
+    if wanted is None:
+        return limit
+    return min(wanted, limit) if isinstance(wanted, int) else wanted
+
+
+def _schema(input_schema: Mapping[str, Any]) -> dict[str, Any]:
+    """The schema without the arguments that the run fills in itself."""
+    schema = dict(input_schema)
+    filled_in = {*_REQUEST_IDS, "max_output_bytes"}
+    schema["properties"] = {
+        name: part for name, part in schema.get("properties", {}).items() if name not in filled_in
+    }
+    return schema

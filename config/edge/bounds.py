@@ -1,0 +1,97 @@
+"""Limits on the size and the time of any request. Sizes are bytes, times are seconds.
+
+One body may have ``conf.data_upload_max_memory_size``. A request has ``conf.request_seconds`` from
+its first byte to the last byte of its body. A connection without a request is closed after
+``conf.idle_seconds``.
+"""
+
+import json
+from collections.abc import Callable
+from typing import Final
+
+from projects.conf import conf
+
+CLOSE_SECONDS: Final = 5.0
+"""A closed connection is aborted after this if its peer does not read what is left to send."""
+LINGER_SECONDS: Final = 2.0
+LINGER_BYTES: Final = 8 * 1024 * 1024
+"""After a refusal, the rest of a body is read and dropped, up to this time and this size. A
+connection that is closed with unread bytes is reset, and the peer would never see the reason."""
+BACKLOG: Final = 4096
+"""Connections that the kernel queues until the server accepts them, at most the kernel's
+``net.core.somaxconn``. The kernel drops further ones without a refusal, and their peers retry after
+1, 3 and 7 s: with a short queue, a burst of one peer would delay all others that long."""
+ALL_BODIES_BYTES: Final = 32 * 1024 * 1024
+"""The bodies of all requests that one process holds at the same time."""
+
+TOO_LARGE: Final = 413
+TOO_SLOW: Final = 408
+TOO_MANY: Final = 503
+_PHRASES: Final = {
+    TOO_LARGE: b"Content Too Large",
+    TOO_SLOW: b"Request Timeout",
+    TOO_MANY: b"Service Unavailable",
+}
+
+
+class HeldBodies:
+    """Counts the bodies in memory, and refuses the oldest incomplete ones if they are too much.
+
+    A body that is sent at full speed is complete within moments. The ones that are refused belong
+    to senders that hold theirs back.
+    """
+
+    def __init__(self, most: int = ALL_BODIES_BYTES) -> None:
+        self._most = most
+        self._sizes: dict[object, int] = {}
+        self._incomplete: dict[object, Callable[[], None]] = {}
+        self.total = 0
+
+    def grow(self, owner: object, size: int, give_way: Callable[[], None]) -> None:
+        """Count ``size`` more bytes that ``owner`` holds.
+
+        ``give_way`` has to refuse the owner's request. It is called at most once, perhaps before
+        this returns.
+        """
+        if owner not in self._sizes:
+            self._incomplete[owner] = give_way
+        self._sizes[owner] = self._sizes.get(owner, 0) + size
+        self.total += size
+        while self.total > self._most and self._incomplete:
+            oldest, refuse = next(iter(self._incomplete.items()))
+            self.release(oldest)
+            refuse()
+
+    def complete(self, owner: object) -> None:
+        """Never ask the owner to give way again: its body is complete. It still counts."""
+        self._incomplete.pop(owner, None)
+
+    def release(self, owner: object) -> None:
+        """Stop counting the owner's body, which is gone. May be called again."""
+        self._incomplete.pop(owner, None)
+        self.total -= self._sizes.pop(owner, 0)
+
+
+HELD: Final = HeldBodies()
+"""The bodies that this process holds."""
+
+
+def refusal_body(status: int) -> bytes:
+    """The body of a refusal: JSON with the rule that the request broke."""
+    most_bytes = conf.data_upload_max_memory_size
+    texts = {
+        TOO_LARGE: f"the body of the request is larger than {most_bytes} bytes",
+        TOO_SLOW: f"the request was not complete within {conf.request_seconds:g} seconds",
+        TOO_MANY: "the server holds too many unfinished requests; try again",
+    }
+    return json.dumps({"error": texts[status]}).encode()
+
+
+def refusal_bytes(status: int) -> bytes:
+    """A complete HTTP/1.1 answer, for a connection that is closed after it."""
+    body = refusal_body(status)
+    head = (
+        b"HTTP/1.1 %d %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\n"
+        b"Connection: close\r\n\r\n"
+    )
+    return head % (status, _PHRASES[status], len(body)) + body

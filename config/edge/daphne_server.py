@@ -1,0 +1,255 @@
+"""Bounds inside Daphne, on what it reads from a peer that is not authenticated yet.
+
+Daphne's web library, twisted.web, reads a whole body before it calls the application, and waits for
+as long as a byte arrives now and then. These classes refuse a large body while it arrives, give
+every request a deadline, and read nothing from a WebSocket until its handshake is answered. They
+also set the options that the product needs, so that every way to start Daphne serves the same.
+"""
+
+from io import BytesIO
+from typing import Any, Final
+
+from daphne import http_protocol, server, ws_protocol
+from twisted.internet import reactor
+from twisted.internet.endpoints import serverFromString
+from twisted.protocols.basic import LineReceiver
+from twisted.web import http
+
+from config.edge import bounds
+from config.edge.requests import repeated_header
+from controller_client.protocol.limits import HEARTBEAT_SECONDS, MAX_FRAME_BYTES
+from projects.conf import conf
+
+_ROOT_PATH: Final = b"Daphne-Root-Path"
+
+
+class Channel(http.HTTPChannel):
+    """One connection of HTTP/1.1. A request that is refused is its last one."""
+
+    abortTimeout = bounds.CLOSE_SECONDS
+    is_refused = False
+    _is_under_way = False
+    _dropped_bytes = 0
+
+    def dataReceived(self, data: bytes) -> None:
+        """Start the deadline of a request with its first byte; later bytes do not move it."""
+        if self.is_refused:
+            self._drop(data)
+            return
+        if not self._is_under_way and not self._handlingRequest:
+            self._is_under_way = True
+            self.setTimeout(conf.request_seconds)
+        LineReceiver.dataReceived(self, data)
+
+    def rawDataReceived(self, data: bytes) -> None:
+        """Drop what follows a refused request in the buffer: it belongs to no request."""
+        if self.is_refused:
+            self._drop(data)
+        else:
+            super().rawDataReceived(data)
+
+    def headerReceived(self, line: bytes) -> bool:
+        """Refuse a Content-Length of thousands of digits, which Python does not parse."""
+        try:
+            return bool(super().headerReceived(line))
+        except ValueError:
+            self._respondToBadRequestAndDisconnect()
+            return False
+
+    def allContentReceived(self) -> None:
+        """End the deadline of a complete request: its answer may take any time.
+
+        The library starts the idle time set here when the answer is sent.
+        """
+        if self.is_refused:
+            return
+        self._is_under_way = False
+        self.setTimeout(conf.idle_seconds)
+        super().allContentReceived()
+
+    def timeoutConnection(self) -> None:
+        """Close the connection; a peer in the middle of a request is told why."""
+        if self.is_refused:
+            self.forceAbortClient()
+            return
+        if self._is_under_way:
+            self.transport.write(bounds.refusal_bytes(bounds.TOO_SLOW))
+        super().timeoutConnection()
+
+    def setTimeout(self, period: float | None) -> float | None:
+        """Replace the timer, and return the period that was set before.
+
+        Moving the old timer forward would make the reactor search the timers of all connections.
+        """
+        before: float | None = super().setTimeout(None)
+        if period is not None:
+            super().setTimeout(period)
+        return before
+
+    def refuse(self, status: int) -> None:
+        """Answer at once, close the sending half, and drop input until the peer closes its half."""
+        if self.is_refused:
+            return
+        self.is_refused = True
+        self.transport.write(bounds.refusal_bytes(status))
+        self._networkProducer.unregisterProducer()
+        self._networkProducer.resumeProducing()
+        self.transport.loseWriteConnection()
+        self.setTimeout(bounds.LINGER_SECONDS)
+
+    def _send100Continue(self) -> None:
+        if not self.is_refused:
+            super()._send100Continue()
+
+    def _drop(self, data: bytes) -> None:
+        self._dropped_bytes += len(data)
+        if self._dropped_bytes > bounds.LINGER_BYTES:
+            self.transport.abortConnection()
+
+
+class Request(http_protocol.WebRequest):
+    """One request with a bounded body, kept in memory.
+
+    Forms are parsed by Django alone: a form parsed here too would be in memory twice.
+    """
+
+    def __init__(self, *arguments: object) -> None:
+        self._body_bytes = 0
+        super().__init__(*arguments, parsePOSTFormSubmission=False)
+
+    def gotLength(self, length: int | None) -> None:
+        """Refuse a body that is announced too large; None announces chunks of any length."""
+        self.content = BytesIO()
+        if length is not None and length > conf.data_upload_max_memory_size:
+            self.channel.refuse(bounds.TOO_LARGE)
+
+    def handleContentChunk(self, data: bytes) -> None:
+        """Take one part of the body, or refuse the request if the body is too large now."""
+        if self.content.closed or self.channel is None or self.channel.is_refused:
+            return
+        self._body_bytes += len(data)
+        if self._body_bytes > conf.data_upload_max_memory_size:
+            self._refuse(bounds.TOO_LARGE)
+            return
+        self.content.write(data)
+        bounds.HELD.grow(self, len(data), self._give_way)
+
+    def process(self) -> None:
+        """Hand the request to the application, or the connection to its WebSocket."""
+        bounds.HELD.complete(self)
+        # This header would move the root of all paths; only the server's own options may.
+        self.requestHeaders.removeHeader(_ROOT_PATH)
+        if self.requestHeaders.hasHeader(b"Upgrade"):
+            # Daphne repeats the handshake to autobahn's parser, which joins repeated headers and
+            # takes a body for frames.
+            repeated = repeated_header(
+                (name.lower(), value)
+                for name, values in self.requestHeaders.getAllRawHeaders()
+                for value in values
+            )
+            if repeated or self._body_bytes:
+                self.basic_error(
+                    400, b"Bad Request", "This handshake repeats a header, or has a body"
+                )
+                return
+        super().process()
+
+    def finish(self) -> None:
+        """End the request; its body no longer counts."""
+        bounds.HELD.release(self)
+        super().finish()
+
+    def connectionLost(self, reason: object) -> None:
+        """End the request of a peer that is gone; its body no longer counts."""
+        bounds.HELD.release(self)
+        super().connectionLost(reason)
+
+    def _give_way(self) -> None:
+        self._refuse(bounds.TOO_MANY)
+
+    def _refuse(self, status: int) -> None:
+        bounds.HELD.release(self)
+        self.content.close()
+        self.content = BytesIO()
+        self.channel.refuse(status)
+
+
+class WebSocketProtocol(ws_protocol.WebSocketProtocol):
+    """One WebSocket, from which nothing is read until its handshake is answered."""
+
+    def makeConnection(self, transport: Any) -> None:
+        """Pause reading in the next turn of the event loop.
+
+        In this turn, Daphne repeats the request to this protocol and then resumes the transport.
+        """
+        super().makeConnection(transport)
+        reactor.callLater(0, self._hold)
+
+    def _hold(self) -> None:
+        if self.state == self.STATE_CONNECTING and hasattr(self, "handshake_deferred"):
+            self.transport.pauseProducing()
+            self.handshake_deferred.addBoth(self._go_on)
+
+    def _go_on(self, outcome: Any) -> Any:
+        self.transport.resumeProducing()
+        return outcome
+
+
+class WebSocketFactory(ws_protocol.WebSocketFactory):
+    """Makes WebSockets whose frames and messages are bounded by the controllers' protocol."""
+
+    protocol = WebSocketProtocol
+
+    def setProtocolOptions(self, **options: Any) -> None:
+        """Set the options, with sizes that no command line can change: 0 would mean any size."""
+        super().setProtocolOptions(
+            **{
+                **options,
+                "maxMessagePayloadSize": MAX_FRAME_BYTES,
+                "maxFramePayloadSize": MAX_FRAME_BYTES,
+            }
+        )
+
+
+class HTTPFactory(http_protocol.HTTPFactory):
+    """Makes a channel for each connection, and sets the server options that the product needs."""
+
+    def __init__(self, daphne: Any) -> None:
+        super().__init__(daphne)
+        # A controller's socket stays open while it answers PINGs. A call ends by itself or is
+        # cancelled by its caller, so it needs no timeout here.
+        daphne.websocket_timeout = -1
+        daphne.ping_interval = daphne.ping_timeout = HEARTBEAT_SECONDS
+        daphne.http_timeout = None
+        daphne.application_close_timeout = 30
+        daphne.server_name = ""
+
+    @staticmethod
+    def protocol() -> Any:
+        """A channel of ours in the wrapper that the library expects."""
+        return http._GenericHTTPChannelProtocol(Channel())  # noqa: SLF001 - what its own factory makes
+
+    def buildProtocol(self, address: Any) -> Any:
+        """Build the protocol as Daphne does, with ``Request`` for its requests."""
+        protocol = http.HTTPFactory.buildProtocol(self, address)
+        protocol.requestFactory = Request
+        protocol.timeOut = conf.idle_seconds
+        return protocol
+
+
+def listening(clock: Any, description: str) -> Any:
+    """The endpoint of a Twisted ``description``, with our backlog unless it names one.
+
+    An inherited socket (``fd:``) listens already.
+    """
+    has_own = description.startswith("fd:") or ":backlog=" in description
+    return serverFromString(
+        clock, description if has_own else f"{description}:backlog={bounds.BACKLOG}"
+    )
+
+
+def install() -> None:
+    """Put these classes in the place of Daphne's own. Call this before Daphne listens."""
+    server.serverFromString = listening
+    server.HTTPFactory = HTTPFactory
+    server.WebSocketFactory = WebSocketFactory

@@ -1,0 +1,1 @@
+"""Formats for the English pages, the only ones there are."""

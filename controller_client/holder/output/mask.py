@@ -1,0 +1,236 @@
+"""Masks secrets in output before anything else on the host sees it, wherever the output is cut.
+
+A secret is looked for as it is, and in the forms that programs give it: base64 (at any alignment,
+so also inside ``user:password``), quoted for a URL, for JSON, for a shell, for HTML and XML, and as
+UTF-16. This is best effort. It does not find a secret that is split by escape sequences or line
+breaks, reversed, compressed or encrypted, nor one that is shorter than MIN_MASKED_BYTES.
+
+Of overlapping finds the leftmost counts, and of those the longest. Output that may be the beginning
+of a find is held back until more output decides it, or ``release`` gives up waiting. It is never
+more than the longest form less one byte. ``release`` shows the beginning of a secret only while
+that is less than half of it. The rest is masked all the same when it comes.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final
+
+from controller_client.protocol.messages import Stream
+
+MIN_MASKED_BYTES: Final = 6
+MASK: Final = b"*" * MIN_MASKED_BYTES
+"""Never longer than what it stands for, so that masked output never needs more room."""
+HOLD_SECONDS: Final = 0.25
+"""Silence of a stream after which the output that is held back leaves."""
+
+
+class SecretForms:
+    """Every form of every secret of a session, shared by the masks of its streams."""
+
+    def __init__(self) -> None:
+        self._forms: tuple[bytes, ...] = ()
+        self._found = re.compile(b"(?!)")
+        self._begins = self._found
+
+    @property
+    def longest(self) -> int:
+        """Length of the longest form; 0 while there is none."""
+        return len(self._forms[0]) if self._forms else 0
+
+    def add(self, secret: bytes) -> None:
+        """Look for the forms of this secret, too."""
+        forms = set(self._forms) | {
+            form for form in forms_of(secret) if len(form) >= MIN_MASKED_BYTES
+        }
+        if forms != set(self._forms):
+            self._forms = tuple(sorted(forms, key=lambda form: (-len(form), form)))
+            # Longest first, because the first form that fits is taken.
+            self._found = re.compile(b"|".join(map(re.escape, self._forms)))
+            self._begins = re.compile(
+                b"[" + re.escape(bytes({form[0] for form in self._forms})) + b"]"
+            )
+
+    def find(self, data: bytes, start: int) -> tuple[int, int]:
+        """Return where the next form lies in ``data``; the end of ``data`` if there is none."""
+        # Nearly always there is none. To search for each form by itself is far faster than the
+        # pattern of all forms.
+        match = (
+            self._found.search(data, start) if any(form in data for form in self._forms) else None
+        )
+        return match.span() if match is not None else (len(data), len(data))
+
+    def is_most_of_one(self, tail: bytes) -> bool:
+        """Return whether ``tail`` is the beginning of a form, and half of the form or more.
+
+        To show so much would be as bad as to show all of it.
+        """
+        return any(2 * len(tail) >= len(form) and form.startswith(tail) for form in self._forms)
+
+    def undecided_from(self, data: bytes, start: int) -> int:
+        """Return where the first form begins that ``data`` ends in the middle of.
+
+        The end of ``data`` if there is none.
+        """
+        for match in self._begins.finditer(data, max(start, len(data) - self.longest + 1)):
+            tail = data[match.start() :]
+            if any(len(form) > len(tail) and form.startswith(tail) for form in self._forms):
+                return match.start()
+        return len(data)
+
+
+class OutputMask:
+    """One stream on its way from the program to the ring."""
+
+    def __init__(self, forms: SecretForms) -> None:
+        self._forms = forms
+        self._held = b""
+        # Length of the part of ``_held`` that was released already.
+        self._released = 0
+
+    @property
+    def held_bytes(self) -> int:
+        """Number of bytes that a release would give."""
+        return len(self._held) - self._released
+
+    def feed(self, data: bytes) -> bytes:
+        """Take ``data`` and return the output that may leave now."""
+        held = self._held + data
+        start, pieces = 0, []
+        while True:
+            undecided = self._forms.undecided_from(held, start)
+            begin, end = self._forms.find(held, start)
+            if begin >= undecided:
+                break
+            pieces += [held[max(start, self._released) : begin], self._mask(begin, end)]
+            start = end
+        pieces.append(held[max(start, self._released) : undecided])
+        self._released = max(0, self._released - undecided)
+        self._held = held[undecided:]
+        return b"".join(pieces)
+
+    def release(self) -> bytes:
+        """Return all that is held back, decided as if nothing followed.
+
+        The mask remembers it, so a form that goes on after it is still found.
+        """
+        held, start, pieces = self._held, 0, []
+        while start < len(held):
+            if self._forms.is_most_of_one(held[start:]):
+                pieces.append(self._mask(start, len(held)))
+                break
+            begin, end = self._forms.find(held, start)
+            pieces += [held[max(start, self._released) : begin], self._mask(begin, end)]
+            start = end
+        self._released = len(held)
+        return b"".join(pieces)
+
+    def _mask(self, begin: int, end: int) -> bytes:
+        """Return the mask of a find, for the part of it that was not released yet."""
+        return MASK[: max(0, end - max(begin, self._released))]
+
+
+class SessionMasks:
+    """The masks of one session's streams.
+
+    Until there is a secret, output passes untouched. ``now`` is monotonic seconds.
+    """
+
+    def __init__(self, streams: Sequence[Stream]) -> None:
+        self._forms = SecretForms()
+        self._masks = {stream: OutputMask(self._forms) for stream in streams}
+        self._fed_at = 0.0
+
+    def add(self, secret: bytes) -> None:
+        """Mask this secret in all output that comes from now on."""
+        self._forms.add(secret)
+
+    def feed(self, stream: Stream, data: bytes, now: float) -> bytes:
+        """Take ``data`` of a stream and return the output that may leave now."""
+        if not self._forms.longest:
+            return data
+        self._fed_at = now
+        return self._masks[stream].feed(data)
+
+    @property
+    def held_bytes(self) -> int:
+        """Number of bytes that are held back, of all streams."""
+        return sum(mask.held_bytes for mask in self._masks.values()) if self._forms.longest else 0
+
+    @property
+    def deadline(self) -> float | None:
+        """The moment to release what is held back, if no output comes before."""
+        return self._fed_at + HOLD_SECONDS if self.held_bytes else None
+
+    def release(self) -> Iterator[tuple[Stream, bytes]]:
+        """Yield all that is held back, by stream."""
+        for stream, mask in self._masks.items():
+            if mask.held_bytes:
+                yield stream, mask.release()
+
+
+def forms_of(secret: bytes) -> Iterable[bytes]:
+    """The secret as it is and as programs write it."""
+    # Only a holder that is given a secret needs these.
+    import json
+    from html import escape
+    from itertools import product
+    from shlex import quote
+    from urllib.parse import quote_from_bytes, quote_plus
+
+    text = secret.decode("utf-8", "surrogateescape")
+    yield secret
+    yield from _base64_forms(secret)
+    for safe in ("/", ""):
+        quoted = quote_from_bytes(secret, safe=safe)
+        yield from (
+            quoted.encode(),
+            _lower_escapes(quoted).encode(),
+            quoted.replace("%20", "+").encode(),
+        )
+    yield quote_plus(secret).encode()
+    for is_ascii in (True, False):
+        as_json = json.dumps(text, ensure_ascii=is_ascii)[1:-1]
+        for form in (as_json, as_json.replace("/", "\\/")):
+            yield form.encode("utf-8", "surrogateescape")
+    for is_quoted in (True, False):
+        as_html = escape(text, quote=is_quoted)
+        for apostrophe, quotation in product(("&#x27;", "&#39;", "&apos;"), ("&quot;", "&#34;")):
+            yield (
+                as_html.replace("&#x27;", apostrophe)
+                .replace("&quot;", quotation)
+                .encode("utf-8", "surrogateescape")
+            )
+    # UTF-16 of either byte order. For ASCII both orders have the same inner part, letters with a
+    # NUL between them, so that part is looked for.
+    for wide in (
+        text.encode("utf-16-le", "surrogatepass"),
+        text.encode("utf-16-be", "surrogatepass"),
+    ):
+        yield wide.strip(b"\0") if text.isascii() else wide
+    # Without the quotes around it, which may hold more than the secret.
+    for shell in (
+        quote(f"{text} ")[1:-2],
+        re.sub(r"([^\w@%+=:,./-])", r"\\\1", text),
+        re.sub(r'([$`"\\!])', r"\\\1", text),
+    ):
+        yield shell.encode("utf-8", "surrogateescape")
+    yield text.replace("'", "\\'").encode("utf-8", "surrogateescape")
+
+
+def _base64_forms(secret: bytes) -> Iterable[bytes]:
+    """Yield base64 of the secret alone, and the characters that are sure inside other text.
+
+    Which characters are sure depends on the alignment: 0, 1 or 2 bytes before the secret.
+    """
+    from base64 import b64encode, urlsafe_b64encode
+
+    for encode in (b64encode, urlsafe_b64encode):
+        yield encode(secret).rstrip(b"=")
+        for lead in range(3):
+            encoded = encode(b"\0" * lead + secret)
+            first = (lead * 8 + 5) // 6
+            yield encoded[first : (lead + len(secret)) * 8 // 6]
+
+
+def _lower_escapes(quoted: str) -> str:
+    return re.sub("%[0-9A-F]{2}", lambda match: match[0].lower(), quoted)

@@ -1,0 +1,122 @@
+"""Deletes a session's log, and nothing else, whatever anybody does to the directory meanwhile.
+
+A file is deleted only in the managed directory of the daemon's own user, and links are not
+followed. It must be a regular file of that user with a single hard link, and the very file that was
+monitored. First it gets a secret name, so that the file that is then checked is the file that is
+then removed. The secret name says which file it was meant for: if the daemon is killed in between,
+the next daemon finishes the deletion.
+"""
+
+import errno
+import os
+import re
+import secrets
+import stat
+from contextlib import suppress
+
+from controller_client.logs.paths import FileRefused, LogPaths, identity_of, is_plain
+from controller_client.protocol.messages import DeleteFile, Failure, FileDeleted
+
+_PRIVATE = re.compile(r"\.deleting-[0-9a-f]{32}-(\d+)-(\d+)")
+# A link or a file in place of a directory, or a directory that is closed to the daemon's user.
+_ELSEWHERE = frozenset({errno.ELOOP, errno.ENOTDIR, errno.EACCES, errno.EPERM})
+_DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC | os.O_NOFOLLOW
+
+
+def delete(paths: LogPaths, ask: DeleteFile) -> FileDeleted:
+    """Delete a file and return the answer to ``ask``. Never raises."""
+    failure: Failure | None = None
+    try:
+        _delete(paths, ask.path, ask.identity)
+    except FileRefused as refused:
+        failure = refused.failure
+    except FileNotFoundError:
+        failure = FileRefused("FILE_NOT_FOUND").failure
+    except OSError as error:
+        message = f"the host could not delete it: {error.strerror}"
+        failure = Failure(code="DELETE_FAILED", message=message)
+    return FileDeleted(reply_to=ask.id, failure=failure)
+
+
+def _delete(paths: LogPaths, path: str, identity: str) -> None:
+    parts = paths.managed_parts(path)
+    if not parts:
+        raise FileRefused("NOT_MANAGED", "the file is not in the directory of session logs")
+    directory = _open_directory(paths.managed, parts[:-1])
+    try:
+        _check(directory, parts[-1], identity)
+        private = f".deleting-{secrets.token_hex(16)}-{identity.replace(':', '-')}"
+        os.rename(parts[-1], private, src_dir_fd=directory, dst_dir_fd=directory)
+        try:
+            _check(directory, private, identity)
+        except FileRefused:
+            _put_back(directory, private, parts[-1])
+            raise
+        os.unlink(private, dir_fd=directory)
+    finally:
+        os.close(directory)
+
+
+def finish_deletions(managed: str) -> None:
+    """Remove the files that a daemon was about to remove when it was killed.
+
+    Raises nothing: what cannot be looked at stays.
+    """
+    with suppress(OSError):
+        for _, _, names, directory in os.fwalk(managed, follow_symlinks=False):
+            with suppress(OSError, FileRefused):
+                _check_owner(directory)
+                for meant_for in filter(None, map(_PRIVATE.fullmatch, names)):
+                    with suppress(OSError, FileRefused):
+                        _check(directory, meant_for.string, ":".join(meant_for.groups()))
+                        os.unlink(meant_for.string, dir_fd=directory)
+
+
+def _open_directory(managed: str, below: list[str]) -> int:
+    try:
+        directory = os.open(managed, _DIRECTORY)
+        try:
+            _check_owner(directory)
+            for part in below:
+                inner = os.open(part, _DIRECTORY, dir_fd=directory)
+                os.close(directory)
+                directory = inner
+                _check_owner(directory)
+        except BaseException:
+            os.close(directory)
+            raise
+    except OSError as error:
+        if error.errno not in _ELSEWHERE:
+            raise
+        raise FileRefused(
+            "NOT_MANAGED", "the file is not in the directory of session logs itself"
+        ) from None
+    return directory
+
+
+def _check_owner(directory: int) -> None:
+    status = os.fstat(directory)
+    if status.st_uid != os.geteuid() or status.st_mode & stat.S_IWOTH:
+        raise FileRefused(
+            "NOT_MANAGED",
+            "the directory of session logs is another user's, or anybody can write to it",
+        )
+
+
+def _check(directory: int, name: str, identity: str) -> None:
+    status = os.stat(name, dir_fd=directory, follow_symlinks=False)
+    if not is_plain(status) or identity_of(status) != identity:
+        raise FileRefused("OTHER_FILE", "this is not the file that was monitored")
+    if status.st_uid != os.geteuid():
+        raise FileRefused("NOT_OWNED", "the file belongs to another user than the daemon's")
+
+
+def _put_back(directory: int, private: str, name: str) -> None:
+    """Give the file its own name back, unless that was taken: then it keeps the secret name."""
+    with suppress(OSError):
+        os.link(private, name, src_dir_fd=directory, dst_dir_fd=directory, follow_symlinks=False)
+        os.unlink(private, dir_fd=directory)
+        return
+    with suppress(OSError):
+        if not os.path.lexists(f"/proc/self/fd/{directory}/{name}"):
+            os.rename(private, name, src_dir_fd=directory, dst_dir_fd=directory)

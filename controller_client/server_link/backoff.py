@@ -1,0 +1,49 @@
+"""The delay before the next connection attempt: exponential backoff with full jitter.
+
+The jitter keeps a thousand hosts from returning in the same second.
+"""
+
+import random
+
+from controller_client.protocol.limits import (
+    RECONNECT_MAX_SECONDS,
+    RECONNECT_MIN_SECONDS,
+    RECONNECT_REFUSED_SECONDS,
+    RECONNECT_RESET_AFTER_SECONDS,
+    RECONNECT_SERVED_SECONDS,
+)
+
+
+class Backoff:
+    """Delays in seconds, drawn from ``[0, ceiling]``; each attempt doubles the ceiling."""
+
+    def __init__(self, generator: random.Random | None = None) -> None:
+        # Not a secret: an attacker who guesses our delay has won nothing.
+        self._random = generator or random.Random()  # noqa: S311 - spreads load, guards nothing
+        self._ceiling = RECONNECT_MIN_SECONDS
+
+    def next_delay(self) -> float:
+        """Return the delay after a failure or a lost connection."""
+        delay = self._random.uniform(0.0, self._ceiling)
+        self._ceiling = min(self._ceiling * 2, RECONNECT_MAX_SECONDS)
+        return delay
+
+    def refused_delay(self) -> float:
+        """Return the delay, long and jittered, after a refusal that time alone rarely cures."""
+        return RECONNECT_REFUSED_SECONDS * self._random.uniform(0.9, 1.1)
+
+    def was_welcomed(self) -> None:
+        """Lower the ceiling, because the server works again.
+
+        After an outage that took many attempts, the next failure must not cost a long delay.
+        """
+        self._ceiling = min(self._ceiling, RECONNECT_SERVED_SECONDS)
+
+    def was_sent_away(self) -> None:
+        """Start the series again, because a server that is being stopped closed the connection."""
+        self._ceiling = RECONNECT_MIN_SECONDS
+
+    def was_connected(self, seconds: float) -> None:
+        """Start the series again if the connection was stable: it lasted ``seconds``."""
+        if seconds >= RECONNECT_RESET_AFTER_SECONDS:
+            self._ceiling = RECONNECT_MIN_SECONDS

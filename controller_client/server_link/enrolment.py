@@ -1,0 +1,145 @@
+"""Enrolment and rotation: get this host's credential from the server.
+
+Enrolment uses a code that works once; rotation uses the credential that the host has. Each is one
+request with the standard library's HTTP client: certificates are verified, proxies of the
+environment are ignored, and redirects are not followed.
+"""
+
+import http.client
+import json
+import os
+from pathlib import Path
+from typing import Final, Self
+from urllib.parse import urlsplit
+
+from controller_client.config import CREDENTIAL, check_server_url, read_credential
+from controller_client.errors import ConfigurationError, EnrolmentFailed
+from controller_client.protocol.sentences import sentences
+from controller_client.server_link.tls import client_context, with_hint
+
+ENROL_PATH: Final = "/controllers/enrol"
+ROTATE_PATH: Final = "/controllers/rotate"
+ANSWER_SECONDS: Final = 30.0
+# The limit of the connection and of the TLS handshake: a port without TLS may stay silent.
+HANDSHAKE_SECONDS: Final = 5.0
+_MAX_ANSWER_BYTES: Final = 16_384
+_WEB_SCHEMES: Final = {"https": "wss", "http": "ws"}
+
+
+def enrol(*, server: str, code: str, credential_file: Path, is_replacing: bool) -> tuple[str, bool]:
+    """Use ``code`` up and write the credential that the server gives for it.
+
+    Returns the host's "PROJECT/NAME", and whether an operator has to approve the host first. Raises
+    ConfigurationError, EnrolmentFailed.
+    """
+    url = _socket_url(server)
+    if credential_file.exists() and not is_replacing:
+        raise ConfigurationError(
+            f"this host has a credential in {credential_file} already; use --replace to replace it"
+        )
+    with _Draft(credential_file) as draft:
+        answer, awaits_approval = _ask(url, ENROL_PATH, {"code": code}, {})
+        return draft.keep(answer), awaits_approval
+
+
+def rotate(*, server: str, credential_file: Path) -> str:
+    """Replace the credential in the file by a new one of the server.
+
+    Returns the host's "PROJECT/NAME". Raises ConfigurationError, EnrolmentFailed.
+    """
+    url, credential = _socket_url(server), read_credential(credential_file)
+    with _Draft(credential_file) as draft:
+        answer, _ = _ask(url, ROTATE_PATH, {}, {"Authorization": f"Bearer {credential}"})
+        return draft.keep(answer)
+
+
+def _socket_url(server: str) -> str:
+    """Check the address as ``run`` does, and accept https:// and http:// for wss:// and ws://."""
+    scheme, separator, rest = server.partition("://")
+    return check_server_url(f"{_WEB_SCHEMES.get(scheme, scheme)}{separator}{rest}")
+
+
+class _Draft:
+    """The credential's new file, written beside the old one and put in its place by ``keep``.
+
+    It is created before the server is asked: a code works once, and must not be used up if the
+    credential cannot be written.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._fresh = path.with_name(f".{path.name}.{os.getpid()}")
+
+    def __enter__(self) -> Self:
+        try:
+            self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            self._descriptor = os.open(
+                self._fresh,
+                os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW,
+                0o600,
+            )
+        except OSError as error:
+            raise ConfigurationError(
+                f"cannot write {self._path}: {error.strerror}; name another file with "
+                "--credential-file"
+            ) from None
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        os.close(self._descriptor)
+        self._fresh.unlink(missing_ok=True)
+
+    def keep(self, answer: dict[str, str]) -> str:
+        os.write(self._descriptor, f"{answer['credential']}\n".encode("ascii"))
+        os.fsync(self._descriptor)
+        self._fresh.replace(self._path)
+        return f"{answer['project']}/{answer['controller']}"
+
+
+def _ask(
+    url: str, path: str, body: dict[str, str], headers: dict[str, str]
+) -> tuple[dict[str, str], bool]:
+    """Send one request. Returns the credential with its names, and whether approval is missing."""
+    parts = urlsplit(url)
+    host, is_secure = parts.hostname or "", parts.scheme == "wss"
+    connection = (
+        http.client.HTTPSConnection(
+            host, parts.port, timeout=HANDSHAKE_SECONDS, context=client_context()
+        )
+        if is_secure
+        else http.client.HTTPConnection(host, parts.port, timeout=HANDSHAKE_SECONDS)
+    )
+    try:
+        connection.connect()
+        connection.sock.settimeout(ANSWER_SECONDS)
+        connection.request(
+            "POST", path, json.dumps(body), {"Content-Type": "application/json", **headers}
+        )
+        response = connection.getresponse()
+        status, data = response.status, response.read(_MAX_ANSWER_BYTES)
+    except (OSError, http.client.HTTPException) as error:
+        told = f"the server cannot be reached: {error or type(error).__name__}"
+        if is_secure:
+            told = with_hint(told, error, timeout=TimeoutError)
+        raise EnrolmentFailed(told) from None
+    finally:
+        connection.close()
+    return _checked(status, data)
+
+
+def _checked(status: int, data: bytes) -> tuple[dict[str, str], bool]:
+    try:
+        answer = json.loads(data)
+    except ValueError:
+        answer = None
+    if not isinstance(answer, dict):
+        raise EnrolmentFailed(
+            f"the server answered with HTTP {status}, not as a Holdline server does; check --server"
+        )
+    if status != 200:
+        words = sentences(*(str(answer[name]) for name in ("error", "hint") if answer.get(name)))
+        raise EnrolmentFailed(f"the server refused ({status}): {words[:500]}")
+    found = {name: str(answer.get(name, "")) for name in ("credential", "project", "controller")}
+    if not CREDENTIAL.fullmatch(found["credential"]):
+        raise EnrolmentFailed("the server answered without a credential")
+    return found, answer.get("awaits_approval") is True

@@ -1,0 +1,138 @@
+"""After the death of a holder: its session's processes are ended, and the loss is put on record.
+
+The processes are found in four ways, because a program may hide from each of them: by the mark in
+their environment, by the list that the holder wrote last, by the session's control group, and by
+adoption: the kernel gives the children of a dead holder to the fork server or to the daemon.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable, Coroutine
+from concurrent.futures import TimeoutError as AnswerTimeout
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from controller_client.log import Outage
+from controller_client.server_link.holders.dead_holder import DeadHolder
+from controller_client.session_files.directory import SessionDirectory
+from controller_client.system.adoption import Left
+from controller_client.system.boot import boot_id
+from controller_client.system.control_group import SessionGroup
+from controller_client.system.process_tree import ProcessInfo, read_process
+from controller_client.system.termination import kill_leftovers
+
+logger = logging.getLogger(__name__)
+
+# How long kill_leftovers, in its thread, waits for the names of adopted processes.
+ANSWER_SECONDS = 1.0
+RETRY_SECONDS = 1.0
+# All sessions share it: a trouble of the host is logged once, not once for each session.
+_OUTAGE = Outage(logger)
+
+
+class Ended(NamedTuple):
+    """The outcome of ending a session's processes.
+
+    ``survivors``, as ``name[pid]``, could not be ended. ``is_all``: no other process can be left.
+    """
+
+    survivors: list[str]
+    is_all: bool
+
+
+@dataclass(frozen=True)
+class Aftermath:
+    """The cleaning up after one session's holder.
+
+    ``adopted_of`` returns the processes of a session that came to the fork server or the daemon.
+    """
+
+    directory: SessionDirectory
+    group: SessionGroup | None
+    adopted_of: Callable[[str], Coroutine[object, object, Left]]
+
+    async def put_on_record(self, dead: DeadHolder) -> None:
+        """Set ``dead.done``: as the holder recorded the end or, if it did not, as a loss.
+
+        A lost session's processes are ended first. What the host cannot do now is tried until it
+        can: without a free descriptor, say, nobody knows which processes are left.
+        """
+        if dead.done is not None:
+            return
+        logger.error("session %s is lost: its holder died", dead.session_id)
+        ended = await self.end_processes()
+        if ended.survivors:
+            survivors = ", ".join(ended.survivors)
+            logger.error("of session %s there is left: %s", dead.session_id, survivors)
+        await self.record_loss(dead, ended)
+
+    async def end_processes(self) -> Ended:
+        """Kill the session's processes, however often that has to be tried."""
+        while True:
+            try:
+                return await self._end_processes_now()
+            except OSError as error:
+                _OUTAGE.report("what lost sessions left cannot be looked for: %s", error)
+            await asyncio.sleep(RETRY_SECONDS)
+
+    async def record_loss(self, dead: DeadHolder, ended: Ended) -> None:
+        """Record the loss, however often that has to be tried.
+
+        A record that cannot be written is enough in memory: the server is told all the same.
+        """
+        while dead.done is None:
+            try:
+                dead.record_loss(ended.survivors, is_all=ended.is_all)
+            except OSError as error:
+                _OUTAGE.report("the loss of sessions cannot be recorded: %s", error)
+                if dead.done is None:
+                    await asyncio.sleep(RETRY_SECONDS)
+
+    async def _end_processes_now(self) -> Ended:
+        """End the session's processes. Raises OSError if they cannot be looked at now."""
+        session_id, group = self.directory.session_id, self.group
+        loop = asyncio.get_running_loop()
+        recorded = _recorded(self.directory)
+        # Only root can move a process out of a control group: an empty one means that none is left.
+        is_all = group is not None and group.exists()
+        if group is not None:
+            group.kill()
+        adopted = await self.adopted_of(session_id)
+        is_all = is_all or adopted.is_all
+
+        def find_processes() -> list[ProcessInfo]:
+            # Runs in the thread, before each round of signals. The adopted are asked for each time:
+            # a child that was forked while its parent was killed has been adopted since.
+            answer = asyncio.run_coroutine_threadsafe(self.adopted_of(session_id), loop)
+            processes = adopted.processes
+            with suppress(AnswerTimeout):
+                processes = answer.result(ANSWER_SECONDS).processes
+            return [*recorded, *processes, *_grouped(group)]
+
+        survivors = await asyncio.to_thread(kill_leftovers, session_id, find_processes)
+        if group is not None:
+            group.remove()
+        return Ended(survivors, is_all)
+
+
+def _grouped(group: SessionGroup | None) -> list[ProcessInfo]:
+    if group is None:
+        return []
+    return [process for pid in group.pids() if (process := read_process(pid)) is not None]
+
+
+def _recorded(directory: SessionDirectory) -> list[ProcessInfo]:
+    """The processes that the holder saw last and that still run.
+
+    None after a reboot: then the numbers and start times on record are those of other processes.
+    """
+    record = directory.read_record()
+    if record is None or record.boot_id != boot_id():
+        return []
+    current = ((started, read_process(pid)) for pid, started in record.members)
+    return [
+        process
+        for started, process in current
+        if process is not None and process.started == started
+    ]

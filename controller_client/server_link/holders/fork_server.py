@@ -1,0 +1,210 @@
+"""The daemon's side of the fork server, which forks the holders of sessions.
+
+The two talk over a socket pair, in lines. ``<session>`` asks for a holder and is answered with
+``ok`` or the name of an errno. ``?<session>`` asks which processes a dead holder left.
+"""
+
+import asyncio
+import errno
+import os
+import signal
+import socket
+import sys
+from asyncio.subprocess import Process
+from contextlib import suppress
+from pathlib import Path
+from typing import Final
+
+import controller_client
+from controller_client.session_files.directory import all_sessions
+from controller_client.session_files.one_shot import StartCommand
+from controller_client.system import prctl
+from controller_client.system.adoption import Foster, Left
+from controller_client.system.process_tree import ProcessInfo, read_process
+from controller_client.system.start_failure import from_os_error
+
+# A holder that has not come up after this time never will.
+SPAWN_SECONDS: Final = 15.0
+# The delay before children are looked at again that could not be looked at.
+LOOK_AGAIN_SECONDS: Final = 0.2
+# The fork server has this long to name the processes that a dead holder left.
+LEFT_SECONDS: Final = 1.0
+_STOP_SECONDS: Final = 5.0
+_PASSED_ON: Final = ("HOME", "USER", "LOGNAME", "PATH", "LANG", "TZ")
+
+
+class Spawner:
+    """Starts and restarts the fork server. ``spawn`` may be called many times at once.
+
+    ``groups`` is the directory for control groups, if there is one. ``is_adopting``: this process
+    becomes the parent of the processes that a dead fork server and its holders leave. It then reaps
+    every child that it did not start itself.
+    """
+
+    def __init__(
+        self, state_dir: Path, groups: Path | None = None, *, is_adopting: bool = False
+    ) -> None:
+        self._arguments = [str(state_dir), *([str(groups)] if groups is not None else [])]
+        self._state_dir = state_dir
+        self._process: Process | None = None
+        self._writer: asyncio.StreamWriter | None = None
+        self._replies: asyncio.Task[None] | None = None
+        self._waiting: dict[str, asyncio.Future[str]] = {}
+        self._starting = asyncio.Lock()
+        self._foster = Foster(self._session_held_by, self._is_fork_server) if is_adopting else None
+        if self._foster is not None:
+            prctl.adopt_orphans()
+            asyncio.get_running_loop().add_signal_handler(signal.SIGCHLD, self._look, self._foster)
+
+    async def start(self) -> None:
+        """Start the fork server, unless it runs. Raises OSError."""
+        async with self._starting:
+            if self._process is not None and self._process.returncode is None:
+                return
+            await self._launch()
+        if self._foster is not None:
+            # Signals of children that came or died during the start were ignored.
+            self._look(self._foster)
+
+    async def _launch(self) -> None:
+        await self._discard()
+        # Each fork server has its own waiting questions, so the end of one fails only its own.
+        waiting = self._waiting = {}
+        ours, theirs = socket.socketpair()
+        with theirs:
+            self._process = await asyncio.create_subprocess_exec(
+                sys.executable,
+                "-m",
+                "controller_client.holder.fork_server",
+                *self._arguments,
+                stdin=theirs.fileno(),
+                env=_environment(),
+            )
+        reader, self._writer = await asyncio.open_connection(sock=ours)
+        self._replies = asyncio.create_task(_read_replies(reader, waiting))
+
+    async def spawn(self, start: StartCommand) -> None:
+        """Start a holder in the session's directory and wait until it can be connected to.
+
+        Raises StartFailed. A holder may come up all the same if the fork server did not answer in
+        time: only who holds the lock of the session's directory knows that there is none.
+        """
+        try:
+            outcome = await self._ask(start.session_id)
+            if outcome != "ok":
+                raise _error_named(outcome)
+        except OSError as error:  # also TimeoutError
+            raise from_os_error(error, "no holder could be started") from None
+
+    async def left_by(self, session_id: str) -> Left:
+        """Name the processes of a dead holder's session that the fork server or we have adopted.
+
+        Raises OSError if that cannot be told now and has to be asked again.
+        """
+        ours = (
+            self._foster.left_by(session_id) if self._foster is not None else Left([], is_all=False)
+        )
+        try:
+            is_all, *named = (await self._ask(f"?{session_id}", LEFT_SECONDS)).split()
+        except OSError:  # also TimeoutError
+            return ours
+        if is_all in errno.errorcode.values():
+            raise _error_named(is_all)
+        found = [process for name in named if (process := _process_named(name)) is not None]
+        return Left([*ours.processes, *found], ours.is_all or is_all == "1")
+
+    async def _ask(self, question: str, seconds: float = SPAWN_SECONDS) -> str:
+        """Send one line to the fork server and return its answer. Raises OSError."""
+        await self.start()
+        waiting, answer = self._waiting, asyncio.get_running_loop().create_future()
+        waiting[question] = answer
+        try:
+            if self._writer is not None:
+                self._writer.write(f"{question}\n".encode())
+            return await asyncio.wait_for(answer, seconds)
+        finally:
+            waiting.pop(question, None)
+
+    def _look(self, foster: Foster) -> None:
+        try:
+            foster.look()
+        except OSError:
+            # No signal announces these children again.
+            asyncio.get_running_loop().call_later(LOOK_AGAIN_SECONDS, self._look, foster)
+
+    def _is_fork_server(self, pid: int) -> bool:
+        """Tell the fork server from the children that a holder left.
+
+        While the fork server is being started, its process id is not known yet. Any child may be
+        the fork server then, so none is taken for a holder's.
+        """
+        return self._starting.locked() or (self._process is not None and self._process.pid == pid)
+
+    def _session_held_by(self, pid: int) -> str | None:
+        """Return the session whose holder recorded this process id. Raises OSError."""
+        return next(
+            (
+                found.session_id
+                for found in all_sessions(self._state_dir)
+                if found.read_holder() == pid
+            ),
+            None,
+        )
+
+    async def close(self) -> None:
+        """End the fork server; the holders go on."""
+        async with self._starting:
+            await self._discard()
+
+    async def _discard(self) -> None:
+        if self._writer is not None:
+            self._writer.close()
+            self._writer = None
+        if self._process is not None:
+            try:
+                await asyncio.wait_for(self._process.wait(), _STOP_SECONDS)
+            except TimeoutError:
+                self._process.kill()
+                await self._process.wait()
+            self._process = None
+        if self._replies is not None:
+            self._replies.cancel()
+            with suppress(asyncio.CancelledError):
+                await self._replies
+            self._replies = None
+
+
+async def _read_replies(
+    reader: asyncio.StreamReader, waiting: dict[str, asyncio.Future[str]]
+) -> None:
+    """Give each answer to the question that waits for it; at the end, fail the others."""
+    while line := await reader.readline():
+        question, _, outcome = line.decode("ascii", "replace").strip().partition(" ")
+        answer = waiting.get(question)
+        if answer is not None and not answer.done():
+            answer.set_result(outcome)
+    for answer in waiting.values():
+        if not answer.done():
+            answer.set_exception(ConnectionResetError(errno.ECONNRESET, "the fork server ended"))
+
+
+def _error_named(name: str) -> OSError:
+    number = getattr(errno, name, errno.EAGAIN)
+    return OSError(number, os.strerror(number))
+
+
+def _process_named(name: str) -> ProcessInfo | None:
+    """Find the process of ``<pid>:<start>``, if it is still there. Raises OSError."""
+    pid, _, started = name.partition(":")
+    process = read_process(int(pid))
+    return process if process is not None and process.started == int(started) else None
+
+
+def _environment() -> dict[str, str]:
+    """Return the few variables that the fork server needs.
+
+    A holder inherits them, and every program of its user can read a holder's environment.
+    """
+    root = str(Path(controller_client.__file__).resolve().parent.parent)
+    kept = {name: os.environ[name] for name in _PASSED_ON if name in os.environ}
+    return {**kept, "PYTHONPATH": root, "PYTHONDONTWRITEBYTECODE": "1", "PYTHONNODEBUGRANGES": "1"}

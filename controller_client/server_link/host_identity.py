@@ -1,0 +1,60 @@
+"""The daemon's identity: a persistent instance id, and a lock that keeps a second daemon away."""
+
+import fcntl
+import os
+from pathlib import Path
+from uuid import UUID, uuid4
+
+from controller_client.errors import AlreadyRunning, ConfigurationError
+
+
+def lock_state_dir(state_dir: Path) -> int:
+    """Lock the state directory until the process ends; return the descriptor of the lock.
+
+    Raises AlreadyRunning, ConfigurationError.
+    """
+    try:
+        # Closed on exec, so that no holder inherits it and keeps the next daemon out.
+        descriptor = os.open(
+            state_dir / "daemon.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600
+        )
+    except OSError as error:
+        raise ConfigurationError(
+            f"cannot lock the state directory {state_dir}: {error.strerror}"
+        ) from None
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        os.close(descriptor)
+        raise AlreadyRunning(str(state_dir)) from None
+    return descriptor
+
+
+def instance_id(state_dir: Path) -> str:
+    """Read the id of the daemon of ``state_dir``, or write a new one.
+
+    Raises ConfigurationError if it cannot be read or written.
+    """
+    path = state_dir / "instance_id"
+    try:
+        return str(UUID(path.read_text("ascii").strip()))
+    except FileNotFoundError:
+        return _new_instance_id(path)
+    except OSError as error:
+        # The file may hold a good identity, so the operator must not be told to remove it.
+        raise ConfigurationError(f"{path} cannot be read now: {error.strerror}") from None
+    except ValueError:
+        raise ConfigurationError(
+            f"{path} does not hold a UUID; remove it to give this host a new identity"
+        ) from None
+
+
+def _new_instance_id(path: Path) -> str:
+    new = str(uuid4())
+    temporary = path.with_suffix(".new")
+    try:
+        temporary.write_text(new + "\n", "ascii")
+        temporary.replace(path)
+    except OSError as error:
+        raise ConfigurationError(f"cannot write {path}: {error.strerror}") from None
+    return new

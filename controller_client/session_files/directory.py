@@ -1,0 +1,280 @@
+"""The directory of a session on its host: ``<state-dir>/sessions/<session_id>/``, mode 0700.
+
+The directory guards that a program is spawned at most once. Its files have mode 0600:
+
+* ``start.json``: the START frame.
+* ``holder.lock``: locked (flock) by the holder for as long as it lives, so the lock says whether
+  the holder lives; holds the process id of the holder.
+* ``holder.sock``: the unix socket of the holder.
+* ``pid``: the process id of the program.
+* ``record.json``: the last record that the holder wrote of its processes and of itself.
+* ``done.json``: the DONE frame, once the program ended or the daemon found its holder dead.
+* ``holder.log``: the traceback of a holder that failed.
+
+The path of a unix socket is limited to about 100 bytes. So the holder binds the socket by its name
+alone, and a daemon connects through a descriptor of the directory where the system allows that.
+"""
+
+import fcntl
+import os
+import re
+import shutil
+import socket
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TypeVar
+
+import msgspec
+
+from controller_client.protocol.codec import Decoder, encode
+from controller_client.protocol.errors import BadFrame
+from controller_client.protocol.messages import CommandResult, InteractiveCmdDone
+from controller_client.session_files.one_shot import StartCommand
+from controller_client.system.absence import is_absent
+
+SOCKET_NAME = "holder.sock"
+LOG_NAME = "holder.log"
+LOCK_NAME = "holder.lock"
+_START_NAME = "start.json"
+_DONE_NAME = "done.json"
+_PID_NAME = "pid"
+_RECORD_NAME = "record.json"
+_SESSION_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]{0,63}")
+_START: Decoder[StartCommand] = Decoder(StartCommand)
+_DONE: Decoder[InteractiveCmdDone] = Decoder(InteractiveCmdDone | CommandResult)
+_Kind = TypeVar("_Kind")
+
+
+class HolderRecord(msgspec.Struct, kw_only=True, frozen=True):
+    """A holder's record of its processes, and of the memory and descriptors that it uses itself.
+
+    ``members`` are pairs of pid and start time (clock ticks since the boot ``boot_id``).
+    ``ends_at`` (of ``lifetime_clock``) is the latest end of the session's lifetime. None: there is
+    no limit, or the holder is older than this field.
+    """
+
+    boot_id: str
+    members: list[tuple[int, int]]
+    ends_at: float | None = None
+    memory_bytes: int = 0
+    descriptors: int = 0
+
+
+class SessionDirectory:
+    """The files of one session. Nothing is created or opened until a method needs it."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    @property
+    def session_id(self) -> str:
+        """The id of the session, which is the name of the directory."""
+        return self.path.name
+
+    def read_start(self) -> StartCommand | None:
+        """Return the START of this session; None if it was never completely written.
+
+        Raises OSError if it cannot be read now.
+        """
+        return self._read_message(_START_NAME, _START)
+
+    def read_done(self) -> InteractiveCmdDone | None:
+        """Return the end of the program; None if it runs, or no process recorded its end.
+
+        Raises OSError if it cannot be read now.
+        """
+        return self._read_message(_DONE_NAME, _DONE)
+
+    def write_start(self, start: StartCommand) -> None:
+        """Record the START of the session. Raises OSError."""
+        self._write(_START_NAME, encode(start), durable=False)
+
+    def write_done(self, done: InteractiveCmdDone) -> None:
+        """Record the end so that it survives holder and host. Raises OSError."""
+        self._write(_DONE_NAME, encode(done), durable=True)
+
+    def write_pid(self, pid: int) -> None:
+        """Record the program's process id. Raises OSError."""
+        self._write(_PID_NAME, b"%d\n" % pid, durable=False)
+
+    def read_pid(self) -> int | None:
+        """Return the process id of the program; None if it was never started.
+
+        Raises OSError if the file cannot be read now.
+        """
+        return _number(self._read(_PID_NAME))
+
+    def write_record(self, record: HolderRecord) -> None:
+        """Replace the record of the holder. Raises OSError."""
+        self._write(_RECORD_NAME, msgspec.json.encode(record), durable=False)
+
+    def read_record(self) -> HolderRecord | None:
+        """Return the last record of the holder; None if there is none.
+
+        Raises OSError if the file cannot be read now.
+        """
+        try:
+            content = self._read(_RECORD_NAME)
+            return None if content is None else msgspec.json.decode(content, type=HolderRecord)
+        except msgspec.MsgspecError:
+            return None
+
+    def sign(self, lock: int) -> None:
+        """Write our process id into the lock, which this process holds. Raises OSError."""
+        os.ftruncate(lock, 0)
+        os.pwrite(lock, b"%d\n" % os.getpid(), 0)
+
+    def read_holder(self) -> int | None:
+        """Return the process id of the holder, dead or alive; None if it never signed the lock.
+
+        Raises OSError if the file cannot be read now.
+        """
+        return _number(self._read(LOCK_NAME))
+
+    def lock(self) -> int | None:
+        """Become the holder, and return a descriptor to keep open for as long as the holder lives.
+
+        Returns None if there is a holder, or the directory is gone. Raises OSError if that cannot
+        be found out now.
+        """
+        try:
+            descriptor = os.open(
+                self.path / LOCK_NAME, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600
+            )
+        except FileNotFoundError:
+            return None
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            os.close(descriptor)
+            if isinstance(error, BlockingIOError):
+                return None
+            raise
+        return descriptor
+
+    def is_holder_alive(self) -> bool:
+        """Return whether some process holds the lock."""
+        descriptor = self.lock()
+        if descriptor is None:
+            return self.path.is_dir()
+        os.close(descriptor)
+        return False
+
+    def remove(self) -> None:
+        """Delete the directory with its files, if it is there."""
+        shutil.rmtree(self.path, ignore_errors=True)
+
+    @contextmanager
+    def socket_address(self) -> Iterator[str]:
+        """Yield an address of the holder's socket that is short, however long the path is."""
+        if not sys.platform.startswith("linux"):
+            yield str(self.path / SOCKET_NAME)
+            return
+        descriptor = os.open(self.path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC | os.O_NOFOLLOW)
+        try:
+            yield f"/proc/self/fd/{descriptor}/{SOCKET_NAME}"
+        finally:
+            os.close(descriptor)
+
+    def connect(self) -> socket.socket:
+        """Return a non-blocking socket to the holder. Raises OSError if nobody listens."""
+        connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        try:
+            connection.setblocking(False)
+            with self.socket_address() as address:
+                connection.connect(address)
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+    def _read(self, name: str) -> bytes | None:
+        try:
+            return (self.path / name).read_bytes()
+        except OSError as error:
+            if is_absent(error):
+                return None
+            raise
+
+    def _read_message(self, name: str, decoder: Decoder[_Kind]) -> _Kind | None:
+        content = self._read(name)
+        try:
+            return None if content is None else decoder.decode(content)
+        except BadFrame:
+            return None
+
+    def _write(self, name: str, content: bytes, *, durable: bool) -> None:
+        """Write all of ``content`` under its final name, or nothing."""
+        temporary = self.path / f"{name}.new"
+        descriptor = os.open(
+            temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600
+        )
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(content)
+            file.flush()
+            if durable:
+                os.fsync(descriptor)
+        temporary.rename(self.path / name)
+        if durable:
+            _sync_directory(self.path)
+
+
+def directory_of(state_dir: Path, session_id: str) -> SessionDirectory:
+    """Return the directory of a session, whether it exists or not.
+
+    Raises ValueError for an id that is no plain name.
+    """
+    if not _SESSION_ID.fullmatch(session_id):
+        raise ValueError("a session id consists of letters, digits and dashes")
+    return SessionDirectory(state_dir / "sessions" / session_id)
+
+
+def create(state_dir: Path, start: StartCommand) -> bool:
+    """Make the directory of a new session, or return False if it exists.
+
+    If it exists, the program must not be spawned again. Raises ValueError for a bad session id, and
+    OSError (disk full) after the directory is removed again.
+    """
+    directory = directory_of(state_dir, start.session_id)
+    directory.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    try:
+        directory.path.mkdir(mode=0o700)
+    except FileExistsError:
+        return False
+    try:
+        directory.write_start(start)
+    except OSError:
+        directory.remove()
+        raise
+    return True
+
+
+def all_sessions(state_dir: Path) -> list[SessionDirectory]:
+    """Return every session of this host, by name. Raises OSError if they cannot be listed now."""
+    try:
+        entries = sorted((state_dir / "sessions").iterdir())
+    except FileNotFoundError:
+        return []
+    return [
+        SessionDirectory(entry)
+        for entry in entries
+        if _SESSION_ID.fullmatch(entry.name) and entry.is_dir()
+    ]
+
+
+def _number(content: bytes | None) -> int | None:
+    # A file that was not completely written counts as one that is not there.
+    try:
+        return None if content is None else int(content)
+    except ValueError:
+        return None
+
+
+def _sync_directory(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

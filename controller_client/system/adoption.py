@@ -1,0 +1,137 @@
+"""The children of this process: holders, and what holders that died left behind.
+
+The fork server and the daemon are child subreapers, so the processes of a session whose holder was
+killed come to one of them, whatever they did to hide: a new session, a second fork, an empty
+environment. Which session they are of is known because the kernel hands them over in the moment of
+the holder's death. What a holder that ended in good order leaves was left running on purpose, and
+is let alone.
+"""
+
+import os
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Final, NamedTuple
+
+from controller_client.system.process_tree import (
+    DEAD_STATES,
+    ProcessInfo,
+    own_children,
+    read_process,
+    session_cookie_of,
+)
+
+MAX_REMEMBERED: Final = 4096
+_NOBODY: Final = frozenset[str]()
+
+
+class Left(NamedTuple):
+    """Processes that a dead holder left, without the processes that descend from them.
+
+    ``is_all``: the session has no others.
+    """
+
+    processes: list[ProcessInfo]
+    is_all: bool
+
+
+class Foster:
+    """Keeps account of the children of this process, and reaps the dead ones.
+
+    Single-threaded; never blocks. A look that fails loses nothing: dead children stay until they
+    are reaped, so the next look sees them.
+
+    ``holder_of`` names the session of a child that is a holder and that another process forked.
+    Children for which ``is_foreign`` is true are somebody else's to wait for.
+    """
+
+    def __init__(
+        self,
+        holder_of: Callable[[int], str | None] = lambda _: None,
+        is_foreign: Callable[[int], bool] = lambda _: False,
+    ) -> None:
+        self._holder_of = holder_of
+        self._is_foreign = is_foreign
+        self._holders: dict[int, str] = {}
+        self._orphans: dict[int, frozenset[str]] = {}
+        self._seen_dying: dict[str, None] = {}
+
+    def raised(self, pid: int, session_id: str) -> None:
+        """Note that the child is the holder of the session; ``""``: it has no session yet."""
+        self._holders[pid] = session_id
+
+    def look(self) -> list[str]:
+        """Note new and dead children; return the sessions whose holder was killed.
+
+        Raises OSError.
+        """
+        # States are read after the list. So when a child is on the list because its holder died,
+        # that holder is seen as dead.
+        children = [
+            child
+            for pid in own_children()
+            if not self._is_foreign(pid) and (child := read_process(pid)) is not None
+        ]
+        for child in children:
+            if (
+                not self._is_known(child.pid)
+                and (session_id := self._holder_of(child.pid)) is not None
+            ):
+                self._holders[child.pid] = session_id
+        dead = [child.pid for child in children if child.state in DEAD_STATES]
+        killed = {
+            self._holders[pid]
+            for pid in dead
+            if self._holders.get(pid) and not _ended_in_order(pid)
+        }
+        for child in children:
+            if not self._is_known(child.pid):
+                self._orphans[child.pid] = self._parents_of(
+                    child, killed.union(*(self._orphans.get(pid, _NOBODY) for pid in dead))
+                )
+        for pid in dead:
+            with suppress(ChildProcessError):
+                os.waitpid(pid, os.WNOHANG)
+            self._holders.pop(pid, None)
+            self._orphans.pop(pid, None)
+        for session_id in killed:
+            self._seen_dying[session_id] = None
+        while len(self._seen_dying) > MAX_REMEMBERED:
+            del self._seen_dying[next(iter(self._seen_dying))]
+        return sorted(killed)
+
+    def left_by(self, session_id: str) -> Left:
+        """Return the processes of the session that came to this process. Raises OSError.
+
+        They are all that the session has if this process saw its holder die.
+        """
+        self.look()
+        pids = [pid for pid, sessions in self._orphans.items() if session_id in sessions]
+        return Left(
+            [process for pid in pids if (process := read_process(pid)) is not None],
+            session_id in self._seen_dying,
+        )
+
+    def forget(self) -> None:
+        """Forget every child; for a fork of this process, which has none of them."""
+        self._holders.clear()
+        self._orphans.clear()
+
+    def _is_known(self, pid: int) -> bool:
+        return pid in self._holders or pid in self._orphans
+
+    @staticmethod
+    def _parents_of(child: ProcessInfo, sessions: set[str]) -> frozenset[str]:
+        """Return the sessions that an orphan may belong to.
+
+        If several holders died together, the cookie of the orphan decides; without a cookie it may
+        belong to any of them.
+        """
+        own = session_cookie_of(child.pid) if len(sessions) > 1 else None
+        return frozenset({own} if own in sessions else sessions)
+
+
+def _ended_in_order(pid: int) -> bool:
+    with suppress(ChildProcessError):
+        status = os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+        return status is not None and (status.si_code, status.si_status) == (os.CLD_EXITED, 0)
+    return False

@@ -1,0 +1,130 @@
+"""The descriptors that a task waits for besides the terminal: is another process behind them?
+
+An event loop wakes itself through a pipe, a pair of sockets or an eventfd. If it sleeps on these
+and on the terminal alone, it waits for input as a plain reader does. This has to be proven: both
+ends belong to the process, and no other process of its tree holds one of them. A timer belongs to
+its process. Everything else speaks for others: watched files, serial lines, named pipes, signals,
+children, and kinds that are not known here. The kernel is asked for the other end of a socket
+(``sock_diag``), because no file of /proc names it.
+"""
+
+import os
+import re
+import socket
+import stat
+import struct
+from collections.abc import Iterable
+from contextlib import suppress
+from typing import Final
+
+from controller_client.system.absence import raise_shortage
+from controller_client.terminal_state.kernel.proc_file import link_of, numbers_in, read_once
+
+_SOCK_DIAG: Final = 4
+_BY_FAMILY: Final = 20
+_REQUEST: Final = 1
+_SHOW_PEER: Final = 4
+_PEER: Final = 2
+_HEADER: Final = struct.Struct("=IHHII")
+_QUESTION: Final = struct.Struct("=BBHIIIII")
+_ATTRIBUTE: Final = struct.Struct("=HH")
+_ANSWER_BYTES: Final = 16
+_ANY: Final = 0xFFFFFFFF
+_EVENT: Final = "anon_inode:[eventfd]"
+_TIMER: Final = "anon_inode:[timerfd]"
+_EVENT_ID: Final = re.compile(rb"eventfd-id:\s*(\d+)")
+
+
+def speak_for_others(pid: int, fds: list[int], family: Iterable[int] = ()) -> bool:
+    """Return whether input on one of ``fds`` may come from another process than ``pid``.
+
+    ``family`` are the pids of the other processes of its tree. Raises OSError if ``pid`` may not be
+    inspected.
+    """
+    names = _names(pid) if fds else {}
+    ends: set[str] = set()
+    for fd in fds:
+        own = _own_ends(pid, names.get(fd, ""), names)
+        if own is None:
+            return True
+        ends |= own
+    return bool(ends) and any(_may_hold(other, ends) for other in family)
+
+
+def has_foreign_socket(pid: int) -> bool:
+    """Return whether a process has a socket whose other end belongs to another process."""
+    names = _names(pid)
+    return any(
+        name.startswith("socket:") and _own_ends(pid, name, names) is None
+        for name in names.values()
+    )
+
+
+def _names(pid: int) -> dict[int, str]:
+    """Return the kernel's name of each descriptor: the same name is the same pipe or socket."""
+    names = {fd: link_of(f"/proc/{pid}/fd/{fd}") for fd in numbers_in(f"/proc/{pid}/fd")}
+    for fd, name in names.items():
+        if name == _EVENT:
+            # All of them have one name. Kernels before 6.1 give no number: any two may be the same.
+            number = _EVENT_ID.search(read_once(f"/proc/{pid}/fdinfo/{fd}"))
+            names[fd] = f"{_EVENT}{number[1].decode() if number else ''}"
+    return names
+
+
+def _own_ends(pid: int, name: str, names: dict[int, str]) -> set[str] | None:
+    """Return the names that no other process may hold if only ``pid`` is to set off ``name``.
+
+    None if another process can set it off anyway, or if that is not known.
+    """
+    if name == _TIMER:
+        return set()
+    if name.startswith(_EVENT):
+        return {name}
+    if name.startswith("pipe:["):
+        ends = [fd for fd, other in names.items() if other == name]
+        return {name} if any(_is_writable(pid, fd) for fd in ends) else None
+    if name.startswith("socket:["):
+        peer = f"socket:[{_peer_of(int(name[8:-1]))}]"
+        return {name, peer} if peer in names.values() else None
+    return None
+
+
+def _is_writable(pid: int, fd: int) -> bool:
+    with suppress(FileNotFoundError):
+        return bool(os.lstat(f"/proc/{pid}/fd/{fd}").st_mode & stat.S_IWUSR)
+    return False
+
+
+def _may_hold(pid: int, ends: set[str]) -> bool:
+    """Return whether a process holds one of ``ends``, or may not be asked."""
+    try:
+        return not ends.isdisjoint(_names(pid).values())
+    except OSError as error:
+        raise_shortage(error)
+        return isinstance(error, PermissionError)
+
+
+def _peer_of(inode: int) -> int:
+    """Return the inode of the other end of a unix socket; 0 when there is none or it is unknown."""
+    question = _QUESTION.pack(socket.AF_UNIX, 0, 0, _ANY, inode, _SHOW_PEER, _ANY, _ANY)
+    header = _HEADER.pack(_HEADER.size + len(question), _BY_FAMILY, _REQUEST, 1, 0)
+    with (
+        suppress(OSError, struct.error),
+        socket.socket(
+            socket.AF_NETLINK, socket.SOCK_RAW | socket.SOCK_NONBLOCK, _SOCK_DIAG
+        ) as kernel,
+    ):
+        kernel.send(header + question)
+        return _peer_in(kernel.recv(4096))
+    return 0
+
+
+def _peer_in(answer: bytes) -> int:
+    size, kind, *_ = _HEADER.unpack_from(answer)
+    place = _HEADER.size + _ANSWER_BYTES
+    while kind == _BY_FAMILY and place + _ATTRIBUTE.size < size:
+        length, attribute = _ATTRIBUTE.unpack_from(answer, place)
+        if attribute == _PEER:
+            return int.from_bytes(answer[place + _ATTRIBUTE.size : place + 8], "little")
+        place += max(_ATTRIBUTE.size, (length + 3) & ~3)
+    return 0

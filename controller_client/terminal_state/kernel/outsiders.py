@@ -1,0 +1,64 @@
+"""Readers outside the session's tree: a pinentry below gpg-agent, a tmux or screen server.
+
+Each search takes a few milliseconds, so it is made rarely.
+"""
+
+import os
+
+from controller_client.system.absence import raise_shortage
+from controller_client.terminal_state.kernel.proc_file import link_of, numbers_in, status_of
+from controller_client.terminal_state.kernel.process_table import all_pids
+from controller_client.terminal_state.kernel.terminal_device import Identity, identity_of
+
+
+def holders_of(identity: Identity, skip: set[int]) -> list[int]:
+    """Return the pids of processes outside ``skip`` that have this terminal open.
+
+    Processes that may not be inspected are left out. Raises OSError if they cannot be found now.
+    """
+    return [pid for pid in all_pids() if pid not in skip and _holds(pid, identity)]
+
+
+def pipe_holders(fd: int, session: int) -> set[int]:
+    """Return the pids of other processes that have an end of our pipe ``fd`` open.
+
+    A process of terminal session ``session`` that may not be inspected counts as one of them.
+    Raises OSError if they cannot be found now.
+    """
+    pipe = link_of(f"/proc/self/fd/{fd}")
+    return {pid for pid in all_pids() if pid != os.getpid() and _has_pipe(pid, pipe, session)}
+
+
+def _has_pipe(pid: int, pipe: str, session: int) -> bool:
+    base = f"/proc/{pid}/fd/"
+    try:
+        return any(link_of(f"{base}{fd}") == pipe for fd in numbers_in(base))
+    except PermissionError:
+        return _session_of(pid) == session
+    except OSError as error:
+        raise_shortage(error)
+        return False
+
+
+def _session_of(pid: int) -> int:
+    try:
+        return os.getsid(pid)
+    except OSError:
+        return 0
+
+
+def _holds(pid: int, identity: Identity) -> bool:
+    base = f"/proc/{pid}/fd/"
+    try:
+        return any(_is_terminal(f"{base}{fd}", identity) for fd in numbers_in(base))
+    except OSError as error:
+        raise_shortage(error)
+        return False
+
+
+def _is_terminal(path: str, identity: Identity) -> bool:
+    try:
+        return link_of(path).startswith("/dev/pts/") and identity_of(status_of(path)) == identity
+    except OSError as error:
+        raise_shortage(error)
+        return False

@@ -1,0 +1,360 @@
+"""One look at a session's terminal: everything the kernel says about it, as one snapshot.
+
+The order matters: first the counters are read, then the unread input, then the sleeping tasks. If
+the counters of the concerned tasks are still the same at the end, these tasks slept through the
+whole look, and all its parts were true at the same time.
+"""
+
+import os
+from dataclasses import dataclass, field
+from typing import Final
+
+from controller_client.system.absence import raise_shortage
+from controller_client.terminal_state.kernel.process_table import (
+    Counters,
+    ObservedProcess,
+    ProcessTable,
+    Task,
+    all_unmoved,
+    status_or_none,
+)
+from controller_client.terminal_state.kernel.relayed_terminal import (
+    InnerMaster,
+    has_output_under_way,
+)
+from controller_client.terminal_state.kernel.terminal_device import (
+    Flags,
+    Identity,
+    has_unread_input,
+    identity_of,
+    is_read_pending,
+    open_inner,
+    open_slave,
+    read_flags,
+    wake_sleepers,
+)
+from controller_client.terminal_state.kernel.waiter import (
+    How,
+    Occupation,
+    Waiter,
+    inspect,
+    occupation_of,
+)
+
+MAX_RELAYS: Final = 4
+
+
+@dataclass(slots=True)
+class Snapshot:
+    """The findings of one look. ``flags`` is None for an inner terminal that cannot be opened."""
+
+    flags: Flags | None = None
+    has_unread: bool = False
+    waiters: list[Waiter] = field(default_factory=list)
+    blind: list[ObservedProcess] = field(default_factory=list)
+    """Foreground processes that may not be inspected."""
+    is_unreachable: bool = False
+    """Some terminal or process is out of reach, so the kernel can give no evidence there."""
+    is_asleep: bool = True
+    """No foreground task is runnable, the relays included."""
+    is_busy: bool = False
+    """Another task of the tree runs, or another task of the foreground sleeps only for a time."""
+    has_workers: bool = False
+    """Another task of the tree runs or sleeps only for a time, in the foreground or not."""
+    concerned: list[Task] = field(default_factory=list)
+    """The tasks on which this snapshot rests: waiters, relays, tasks of blind processes."""
+    is_settled: bool = False
+    """Every task of the tree was seen asleep, so equal counters mean that nothing happened."""
+    inner_device: int = 0
+    is_relaying: bool = False
+    """A relay has not read all output of its inner terminal."""
+    is_relay_opaque: bool = False
+    """It cannot be known whether a relay has read all output."""
+
+    def still_holds(self) -> bool:
+        """Return whether the concerned tasks have slept since before the look began."""
+        return all_unmoved(self.concerned)
+
+
+@dataclass(slots=True)
+class Options:
+    """The findings of earlier looks that a look needs.
+
+    ``outsiders`` are pids of readers outside the tree.
+    """
+
+    outsiders: list[int] = field(default_factory=list)
+    woken: Counters | None = None
+    """Counters of blind tasks right before their terminal's sleepers were woken."""
+
+
+class TerminalProbe:
+    """The looks at the terminal of one session."""
+
+    def __init__(self, master_fd: int, leader_pid: int) -> None:
+        self._master = master_fd
+        self.table = ProcessTable(leader_pid)
+        self.identity: Identity | None = None
+
+    def look(self, options: Options, *, is_hasty: bool = False) -> Snapshot:
+        """Take a snapshot; OSError when the terminal is gone.
+
+        A hasty look ends at once if there is unread input.
+        """
+        slave = open_slave(self._master)
+        try:
+            if is_hasty and has_unread_input(slave):
+                return Snapshot(has_unread=True)
+            self.table.refresh()
+            group = self.table.group(os.tcgetpgrp(self._master))
+            snapshot = self._look_at(slave, group, options, depth=0)
+        finally:
+            os.close(slave)
+        self._note_work_of_others(snapshot, group)
+        return snapshot
+
+    def is_unmoved(self) -> bool:
+        """Return whether no task of the tree has run since the last look."""
+        return self.table.is_unmoved()
+
+    def wake(self) -> Counters:
+        """Wake every task that sleeps on the terminal, and return the counters from right before.
+
+        The next look sees by the counters which tasks ran.
+        """
+        slave = open_slave(self._master)
+        try:
+            before = self.table.read_counters()
+            wake_sleepers(slave)
+        finally:
+            os.close(slave)
+        return before
+
+    def close(self) -> None:
+        """Close every file that is kept open."""
+        self.table.close()
+
+    # ---- one terminal ----------------------------------------------------------------------------
+
+    def _look_at(
+        self, slave: int, group: list[ObservedProcess], options: Options, depth: int
+    ) -> Snapshot:
+        """Look at one terminal: its foreground first, then where else a reader may be."""
+        snapshot = Snapshot(flags=read_flags(slave), is_unreachable=not group)
+        identity = identity_of(os.fstat(slave))
+        if depth == 0:
+            self.identity = identity
+        snapshot.has_unread = has_unread_input(slave)
+        is_locked = not snapshot.has_unread and is_read_pending(slave)
+        masters = self._inspect_group(snapshot, group, identity)
+        inner = self._inner_session(snapshot, group, masters) if depth < MAX_RELAYS else []
+        if inner:
+            return self._look_behind_relay(
+                snapshot, group, inner, masters=masters, options=options, depth=depth
+            )
+        if not snapshot.waiters and group:
+            self._inspect_detached(snapshot, group, identity)
+        if not snapshot.waiters and group:
+            self._inspect_outsiders(snapshot, group, identity, options)
+        # The read lock proves that some task reads, but not which one. Tasks that may not be
+        # inspected can also wait in a poll, which only waking them shows.
+        if is_locked and (snapshot.blind or not snapshot.waiters):
+            snapshot.waiters.append(self._lock_holder(group))
+        elif options.woken is not None and snapshot.blind and not snapshot.waiters:
+            self._note_woken(snapshot, options.woken)
+        return snapshot
+
+    def _inspect_group(
+        self, snapshot: Snapshot, group: list[ObservedProcess], identity: Identity
+    ) -> list[InnerMaster]:
+        """Note the waiters of a group, and return the masters of the terminals that it relays."""
+        masters: list[InnerMaster] = []
+        for process in group:
+            try:
+                family = self.table.family_of(process.pid)
+                found = inspect(process, identity, process.session, family)
+            except PermissionError:
+                self._note_blind(snapshot, process)
+                continue
+            if found.is_restarted and not found.waiters:
+                self._note_blind(snapshot, process)
+            snapshot.waiters += found.waiters
+            masters += found.masters
+            if found.is_running:
+                snapshot.is_asleep = False
+        snapshot.concerned += [waiter.task for waiter in snapshot.waiters if waiter.task]
+        return masters
+
+    def _note_blind(self, snapshot: Snapshot, process: ObservedProcess) -> None:
+        status = status_or_none(process)
+        if status is None or not status.is_live:
+            return
+        snapshot.blind.append(process)
+        snapshot.concerned += process.tasks
+        snapshot.is_asleep = snapshot.is_asleep and status.is_asleep
+
+    def _lock_holder(self, group: list[ObservedProcess]) -> Waiter:
+        one = group[0] if len(group) == 1 else None
+        status = status_or_none(one)
+        # A reader thread beside others may be one of many things that its process waits for.
+        how = How.MIXED if any(len(process.tasks) > 1 for process in group) else How.READ_LOCK
+        return Waiter(how, status.comm if status else "a process", one.pid if one and status else 0)
+
+    def _note_woken(self, snapshot: Snapshot, before: Counters) -> None:
+        for process in snapshot.blind:
+            for task in process.tasks:
+                if task.tid in before and task.counter != before[task.tid]:
+                    status = status_or_none(process)
+                    snapshot.waiters.append(
+                        Waiter(How.WOKEN, status.comm if status else "a process", process.pid, task)
+                    )
+                    return
+
+    def _inspect_detached(
+        self, snapshot: Snapshot, group: list[ObservedProcess], identity: Identity
+    ) -> None:
+        """Inspect programs of the tree that gave up their terminal but kept its descriptors.
+
+        Examples are su -c, setsid and a screen server. Job control does not keep these programs
+        from reading the terminal while the foreground waits for them.
+        """
+        own = {process.session for process in group}
+        detached = [
+            process
+            for process in self.table.processes
+            if process.session not in own and (status := status_or_none(process)) and not status.tty
+        ]
+        self._inspect_group(snapshot, detached, identity)
+
+    def _inspect_outsiders(
+        self, snapshot: Snapshot, group: list[ObservedProcess], identity: Identity, options: Options
+    ) -> None:
+        for pid in options.outsiders:
+            outsider = ObservedProcess(pid)
+            try:
+                outsider.refresh()
+                # Background jobs of the session hold the terminal too, but may not read it.
+                if outsider.session != group[0].session:
+                    waiters = inspect(outsider, identity, 0).waiters
+                    snapshot.waiters += [
+                        Waiter(waiter.how, waiter.comm, pid, None, waiter.timeout_seconds)
+                        for waiter in waiters
+                    ]
+            except OSError as error:
+                raise_shortage(error)
+            finally:
+                outsider.close()
+
+    # ---- relays ----------------------------------------------------------------------------------
+
+    def _inner_session(
+        self, snapshot: Snapshot, group: list[ObservedProcess], masters: list[InnerMaster]
+    ) -> list[ObservedProcess]:
+        """Return the foreground of the terminal behind a relay (sudo, script, expect, apt).
+
+        Empty if no relay is in the foreground of the outer terminal.
+        """
+        if not group or not (masters or snapshot.blind):
+            return []
+        own = {process.session for process in group}
+        devices = {master.device for master in masters}
+        found = [
+            process
+            for process in self.table.processes
+            if process.session not in own
+            and (status := status_or_none(process))
+            and status.tty
+            and status.pgrp == status.foreground_pgrp
+            and (status.tty in devices or not devices)
+        ]
+        return [process for process in found if process.session == found[0].session]
+
+    def _look_behind_relay(
+        self,
+        outer: Snapshot,
+        group: list[ObservedProcess],
+        inner: list[ObservedProcess],
+        *,
+        masters: list[InnerMaster],
+        options: Options,
+        depth: int,
+    ) -> Snapshot:
+        """Return the snapshot of the inner terminal, because a relay itself always listens.
+
+        The relay must have passed on everything, both ways.
+        """
+        status = status_or_none(inner[0])
+        device = status.tty if status else 0
+        fd = open_inner([process.pid for process in inner], device)
+        if fd is None:
+            statuses = [status_or_none(process) for process in inner]
+            snapshot = Snapshot(
+                is_unreachable=True,
+                blind=inner,
+                is_asleep=all(each.is_asleep for each in statuses if each),
+            )
+        else:
+            try:
+                snapshot = self._look_at(fd, inner, options, depth + 1)
+            finally:
+                os.close(fd)
+        under_way = [has_output_under_way(master) for master in masters if master.device == device]
+        snapshot.is_relaying |= True in under_way
+        snapshot.is_relay_opaque |= None in under_way or not under_way
+        if snapshot.flags is not None and outer.flags is not None:
+            # Input goes through both terminals, and is shown if either shows it.
+            snapshot.flags = snapshot.flags._replace(
+                is_echoing=snapshot.flags.is_echoing or outer.flags.is_echoing
+            )
+        snapshot.has_unread |= outer.has_unread
+        snapshot.is_asleep &= outer.is_asleep
+        snapshot.inner_device = snapshot.inner_device or device
+        snapshot.concerned += [task for process in group for task in process.tasks]
+        return snapshot
+
+    # ---- the rest of the tree --------------------------------------------------------------------
+
+    def _note_work_of_others(self, snapshot: Snapshot, group: list[ObservedProcess]) -> None:
+        """Note whether another task of the tree works.
+
+        A reader that passes the input on to another thread or process sleeps on the terminal again
+        long before the answer. So the program does not wait while another task runs, or belongs to
+        the foreground and sleeps only for a time.
+        """
+        snapshot.is_settled = snapshot.is_asleep
+        if self.table.has_only(snapshot.concerned):
+            return
+        concerned = {task.tid for task in snapshot.concerned}
+        apart: list[ObservedProcess] = []
+        pgrps = {process.pgrp for process in group}
+        for process in self.table.processes:
+            family = self.table.family_of(process.pid)
+            for task in process.tasks:
+                if task.tid in concerned:
+                    continue
+                occupation = occupation_of(task, family)
+                if occupation is Occupation.RUNNING or task.read_counter() != task.counter:
+                    # A task that ran since the walk may also have forked.
+                    snapshot.is_busy = snapshot.has_workers = True
+                    snapshot.is_settled = False
+                elif occupation is Occupation.WORKING:
+                    snapshot.has_workers = True
+                    snapshot.is_busy |= process.pgrp in pgrps
+                if occupation is not Occupation.RESTING and process.pgrp not in pgrps:
+                    apart.append(process)
+        for waiter in snapshot.waiters:
+            self._mark_children(waiter, apart)
+
+    def _mark_children(self, waiter: Waiter, at_work: list[ObservedProcess]) -> None:
+        """Mark a waiter that may go on without input when a process below it ends.
+
+        A process that waits for the terminal alone cannot, whatever its children do.
+        """
+        if waiter.is_one_of_several and at_work:
+            below = self.table.descendants_of(waiter.pid)
+            sessions = {
+                process.session for process in self.table.processes if process.pid == waiter.pid
+            }
+            children = [process for process in at_work if process.pid in below]
+            waiter.has_job_at_work = bool(children)
+            waiter.has_detached_child = any(child.session not in sessions for child in children)

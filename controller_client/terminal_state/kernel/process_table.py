@@ -1,0 +1,302 @@
+"""The tree of processes below a session's leader, with a counter of how often each task has run.
+
+``schedstat`` is world-readable and changes whenever a task goes on or off the CPU. So equal
+counters before and after a set of probes prove that a sleeping task slept through all of them. A
+task that is *on* the CPU may show the same counter for a clock tick: equal counters prove nothing
+about a task that was not seen asleep.
+"""
+
+import os
+from collections.abc import Iterable, Iterator
+from typing import Final, NamedTuple
+
+from controller_client.system.absence import is_shortage, raise_shortage
+from controller_client.terminal_state.kernel.proc_file import ProcFile, numbers_in
+
+Counters = dict[int, bytes]
+"""Run counter of each task by thread id; ``b""`` once the task is gone."""
+
+CHILDREN_BYTES: Final = 16 * 1024
+ASLEEP_STATES: Final = frozenset(b"STtZX")
+
+
+class TaskStatus(NamedTuple):
+    """The world-readable part of a task's state.
+
+    ``state`` is the kernel's letter as an int (``ord``).
+    """
+
+    comm: str
+    state: int
+    pgrp: int
+    session: int
+    tty: int
+    foreground_pgrp: int
+
+    @property
+    def is_asleep(self) -> bool:
+        """True if asleep, stopped or dead: not runnable, nor in a disk wait or a page fault."""
+        return self.state in ASLEEP_STATES
+
+    @property
+    def is_stopped(self) -> bool:
+        """True if stopped by job control or a debugger."""
+        return self.state in b"Tt"
+
+    @property
+    def is_live(self) -> bool:
+        """True if the task is neither stopped nor dead."""
+        return self.state not in b"TtZX"
+
+
+def parse_status(raw: bytes) -> TaskStatus:
+    """Read a ``stat`` line; the name in it may hold spaces and parentheses.
+
+    Raises ValueError for any other text.
+    """
+    end = raw.rindex(b")")
+    fields = raw[end + 2 :].split(None, 6)
+    comm = raw[raw.index(b"(") + 1 : end].decode("utf-8", "replace")
+    tty = int(fields[4])
+    # The kernel folds the device number its own way: minor bits 0-7 and 20-31, major bits 8-19.
+    device = os.makedev((tty >> 8) & 0xFFF, (tty & 0xFF) | ((tty >> 12) & 0xFFF00)) if tty else 0
+    return TaskStatus(
+        comm=comm,
+        state=fields[0][0],
+        pgrp=int(fields[2]),
+        session=int(fields[3]),
+        tty=device,
+        foreground_pgrp=int(fields[5]),
+    )
+
+
+class Task:
+    """One thread of a process, with its files of /proc."""
+
+    __slots__ = ("_children", "_schedstat", "_stat", "_syscall", "counter", "pid", "tid")
+
+    def __init__(self, pid: int, tid: int) -> None:
+        base = f"/proc/{pid}/task/{tid}/"
+        self.pid = pid
+        self.tid = tid
+        self.counter = b""
+        self._schedstat = ProcFile(base + "schedstat")
+        self._children = ProcFile(base + "children")
+        self._syscall = ProcFile(base + "syscall")
+        self._stat = ProcFile(base + "stat")
+
+    def read_counter(self) -> bytes:
+        """Return the run counter now, ``b""`` when the task is gone.
+
+        Raises OSError when nothing is left to look with.
+        """
+        try:
+            return self._schedstat.read(64)
+        except OSError as error:
+            raise_shortage(error)
+            return b""
+
+    def children(self) -> list[int]:
+        """Return the pids this thread forked. Raises OSError when nothing is left to look with."""
+        try:
+            return [int(pid) for pid in self._children.read(CHILDREN_BYTES).split()]
+        except OSError as error:
+            raise_shortage(error)
+            return []
+
+    def syscall(self) -> bytes:
+        """Return the system call that the task sleeps in, as the kernel prints it.
+
+        Raises PermissionError when the task may not be inspected.
+        """
+        return self._syscall.read(256)
+
+    def status(self) -> TaskStatus:
+        """Return name, state and terminal; OSError when the task is gone."""
+        return parse_status(self._stat.read(512))
+
+    def close(self) -> None:
+        """Close the files that are kept open."""
+        for file in (self._schedstat, self._children, self._syscall, self._stat):
+            file.close()
+
+
+class ObservedProcess:
+    """One process with its threads; the first thread names the process."""
+
+    __slots__ = ("_task_directory", "children", "pgrp", "pid", "session", "tasks")
+
+    def __init__(self, pid: int) -> None:
+        self.pid = pid
+        self._task_directory = ProcFile(f"/proc/{pid}/task")
+        self.pgrp = 0
+        self.session = 0
+        self.children: list[int] = []
+        self.tasks: list[Task] = [Task(pid, pid)]
+
+    def refresh(self) -> list[int]:
+        """Bring group, session, threads and counters up to date, and return the pids of children.
+
+        Raises OSError when the process is gone.
+        """
+        self.pgrp = os.getpgid(self.pid)
+        self.session = os.getsid(self.pid)
+        # Two links of the directory are its own, each other is a thread. The number alone does not
+        # show that one of several threads has replaced another.
+        if len(self.tasks) > 1 or self._task_directory.status().st_nlink != 3:
+            self._refresh_threads()
+        self.children = []
+        for task in self.tasks:
+            task.counter = task.read_counter()
+            self.children += task.children()
+        return self.children
+
+    def _refresh_threads(self) -> None:
+        known = {task.tid: task for task in self.tasks}
+        tids = numbers_in(f"/proc/{self.pid}/task") or [self.pid]
+        self.tasks = [known[tid] if tid in known else Task(self.pid, tid) for tid in tids]
+        for tid in known.keys() - set(tids):
+            known[tid].close()
+
+    def status(self) -> TaskStatus:
+        """Return the status of the first thread."""
+        return self.tasks[0].status()
+
+    def close(self) -> None:
+        """Close the files that are kept open."""
+        self._task_directory.close()
+        for task in self.tasks:
+            task.close()
+
+
+class ProcessTable:
+    """The tree of one session, walked through the world-readable ``children`` files."""
+
+    def __init__(self, leader_pid: int) -> None:
+        self._leader = leader_pid
+        self._known: dict[int, ObservedProcess] = {}
+        self._adopted: list[int] = []
+
+    @property
+    def processes(self) -> list[ObservedProcess]:
+        """The processes of the tree at the last refresh."""
+        return list(self._known.values())
+
+    def family_of(self, pid: int) -> list[int]:
+        """Return the pids of the other processes of the tree."""
+        return [other for other in self._known if other != pid]
+
+    def descendants_of(self, pid: int) -> set[int]:
+        """Return the pids below a process, as of the last refresh."""
+        found: set[int] = set()
+        todo = [pid]
+        while todo:
+            process = self._known.get(todo.pop())
+            new = set(process.children) - found if process else set()
+            found |= new
+            todo += new
+        return found
+
+    def has_only(self, tasks: list[Task]) -> bool:
+        """Return whether the tree is one process whose threads are ``tasks``."""
+        if len(self._known) != 1:
+            return False
+        (process,) = self._known.values()
+        return len(process.tasks) == len(tasks)
+
+    def tasks(self) -> Iterator[Task]:
+        """Yield every thread of the tree at the last refresh."""
+        for process in self._known.values():
+            yield from process.tasks
+
+    def refresh(self) -> None:
+        """Walk the tree again and read every counter.
+
+        Raises OSError when nothing is left to look with.
+        """
+        before, self._known = self._known, {}
+        pending = [self._leader, *self._adopted]
+        while pending:
+            pid = pending.pop()
+            if pid in self._known:
+                continue
+            process = before.pop(pid, None) or ObservedProcess(pid)
+            try:
+                pending += process.refresh()
+            except OSError as error:
+                process.close()
+                if is_shortage(error):
+                    # Known processes stay known, so that ``close`` still closes their files.
+                    self._known.update(before)
+                    raise
+                continue
+            self._known[pid] = process
+        for gone in before.values():
+            gone.close()
+        self._adopted = [pid for pid in self._adopted if pid in self._known]
+
+    def group(self, pgrp: int) -> list[ObservedProcess]:
+        """Return the members of a process group.
+
+        A member whose parents died is found by the pid of the group or by a scan, once.
+        """
+        members = [process for process in self._known.values() if process.pgrp == pgrp]
+        if members or pgrp <= 0:
+            return members
+        for pid in orphans_of_group(pgrp):
+            if pid not in self._adopted:
+                self._adopted.append(pid)
+        if self._adopted:
+            self.refresh()
+        return [process for process in self._known.values() if process.pgrp == pgrp]
+
+    def read_counters(self) -> Counters:
+        """Return the counters now, of the tasks known since the last refresh."""
+        return {task.tid: task.read_counter() for task in self.tasks()}
+
+    def is_unmoved(self) -> bool:
+        """Return whether no task of the tree went on or off the CPU since the last refresh."""
+        return bool(self._known) and all_unmoved(self.tasks())
+
+    def close(self) -> None:
+        """Close every file that is kept open."""
+        for process in self._known.values():
+            process.close()
+        self._known = {}
+
+
+def status_or_none(process: ObservedProcess | None) -> TaskStatus | None:
+    """Return the status of a process, None when there is none or it is gone.
+
+    Raises OSError when nothing is left to look with.
+    """
+    try:
+        return process.status() if process else None
+    except OSError as error:
+        raise_shortage(error)
+        return None
+
+
+def all_unmoved(tasks: Iterable[Task]) -> bool:
+    """Return whether the counter of each task is the same as at the last refresh."""
+    return all(task.read_counter() == task.counter for task in tasks)
+
+
+def orphans_of_group(pgrp: int) -> list[int]:
+    """Return pids of a process group whose members have no living parent in the tree."""
+    if group_of(pgrp) == pgrp:
+        return [pgrp]
+    return [pid for pid in all_pids() if group_of(pid) == pgrp]
+
+
+def group_of(pid: int) -> int:
+    """Return the group of a process, 0 when it is gone."""
+    try:
+        return os.getpgid(pid)
+    except OSError:
+        return 0
+
+
+def all_pids() -> list[int]:
+    """Return the pid of every process that we can see."""
+    return numbers_in("/proc")

@@ -1,0 +1,71 @@
+"""The check whether a relay (sudo, script, expect) has passed on all output of its inner terminal.
+
+Output of an inner program reaches the inner master before the relay wakes. So a relay that sleeps
+may still have output to read. The inner master is borrowed from the relay for one poll, which first
+delivers output that is still in the kernel.
+"""
+
+import os
+import select
+from functools import cache
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+if TYPE_CHECKING:
+    from ctypes import CDLL
+
+PIDFD_GETFD: Final = 438
+"""The number of the system call on every architecture; Python has no wrapper for it."""
+
+
+class InnerMaster(NamedTuple):
+    """A master that a relay listens to, by the relay's pid and descriptor.
+
+    ``number`` is that of the inner terminal, as in ``/dev/pts/3``.
+    """
+
+    pid: int
+    fd: int
+    number: int
+
+    @property
+    def device(self) -> int:
+        """The device number of the inner terminal."""
+        return os.makedev(136 + (self.number >> 8), self.number & 0xFF)
+
+
+def has_output_under_way(master: InnerMaster) -> bool | None:
+    """Return whether the relay still has output to read; None when that cannot be known."""
+    borrowed = _borrow(master.pid, master.fd)
+    if borrowed is None:
+        return None
+    try:
+        poller = select.poll()
+        poller.register(borrowed, select.POLLIN | select.POLLPRI)
+        return bool(poller.poll(0))
+    finally:
+        os.close(borrowed)
+
+
+def _borrow(pid: int, fd: int) -> int | None:
+    try:
+        pidfd = os.pidfd_open(pid)
+    except OSError:
+        return None
+    try:
+        borrowed: int = _libc().syscall(PIDFD_GETFD, pidfd, fd, 0)
+    except (ImportError, OSError):
+        return None
+    finally:
+        os.close(pidfd)
+    return borrowed if borrowed >= 0 else None
+
+
+@cache
+def _libc() -> "CDLL":
+    # Imported only where a relay is met: ctypes would double the memory that this package costs
+    # every other session.
+    from ctypes import CDLL, c_long
+
+    libc = CDLL(None)
+    libc.syscall.argtypes = [c_long] * 4
+    return libc

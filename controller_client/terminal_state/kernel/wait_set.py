@@ -1,0 +1,191 @@
+"""The descriptors that a task sleeps on, from its line in ``/proc/<pid>/task/<tid>/syscall``.
+
+The arrays of select and poll are read from the memory of the task, an epoll set from ``fdinfo``.
+This needs the same user or CAP_SYS_PTRACE, and raises PermissionError otherwise.
+"""
+
+import os
+import platform
+import re
+import struct
+from typing import Final, NamedTuple
+
+from controller_client.terminal_state.kernel.proc_file import READ_ONLY, link_of, read_once
+
+POLL_IN: Final = 0x41  # POLLIN | POLLRDNORM, the same bits for poll and epoll
+MAX_DESCRIPTORS: Final = 4096
+MAX_NESTED_SETS: Final = 3
+EPOLL_LINK: Final = "anon_inode:[eventpoll]"
+EPOLL_ENTRY: Final = re.compile(rb"tfd:\s*(\d+) events:\s*([0-9a-f]+)")
+
+
+class SyscallNumbers(NamedTuple):
+    """The system call numbers of one architecture."""
+
+    read: frozenset[int]
+    select: frozenset[int]
+    poll: frozenset[int]
+    epoll: frozenset[int]
+    timeout_divisors: dict[int, int]
+    """For each call whose timeout is a pointer to seconds and parts: the parts of one second. All
+    other calls take milliseconds.
+    """
+    passive: dict[int, int | None]
+    """Each call that waits for another task, a child or a signal, with the index of its timeout."""
+    restart: int
+    """The call in which a task sleeps on after it was stopped and continued in another one."""
+    names: dict[int, str]
+
+
+X86_64: Final = SyscallNumbers(
+    read=frozenset({0, 19}),
+    select=frozenset({23, 270}),
+    poll=frozenset({7, 271}),
+    epoll=frozenset({232, 281, 441}),
+    timeout_divisors={23: 10**6, 270: 10**9, 271: 10**9, 441: 10**9},
+    passive={34: None, 61: None, 128: 2, 130: None, 202: 3, 247: None},
+    restart=219,
+    names={
+        0: "read", 1: "write", 7: "poll", 16: "ioctl", 19: "readv", 20: "writev", 23: "select",
+        34: "pause", 35: "nanosleep", 42: "connect",
+        43: "accept", 44: "sendto", 45: "recvfrom", 46: "sendmsg", 47: "recvmsg", 61: "wait4",
+        72: "fcntl", 73: "flock", 74: "fsync",
+        75: "fdatasync", 128: "rt_sigtimedwait", 130: "rt_sigsuspend", 202: "futex",
+        219: "restart_syscall", 230: "clock_nanosleep",
+        232: "epoll_wait", 247: "waitid", 257: "openat", 270: "pselect6", 271: "ppoll",
+        281: "epoll_pwait", 288: "accept4",
+        426: "io_uring_enter", 441: "epoll_pwait2",
+    },
+)  # fmt: skip
+AARCH64: Final = SyscallNumbers(
+    read=frozenset({63, 65}),
+    select=frozenset({72}),
+    poll=frozenset({73}),
+    epoll=frozenset({22, 441}),
+    timeout_divisors={72: 10**9, 73: 10**9, 441: 10**9},
+    passive={95: None, 98: 3, 133: None, 137: 2, 260: None},
+    restart=128,
+    names={
+        22: "epoll_pwait", 25: "fcntl", 29: "ioctl", 32: "flock", 56: "openat", 63: "read",
+        64: "write", 65: "readv", 66: "writev",
+        72: "pselect6", 73: "ppoll", 82: "fsync", 83: "fdatasync", 95: "waitid", 98: "futex",
+        101: "nanosleep", 115: "clock_nanosleep",
+        133: "rt_sigsuspend", 137: "rt_sigtimedwait", 202: "accept", 203: "connect",
+        206: "sendto", 207: "recvfrom", 211: "sendmsg",
+        212: "recvmsg", 242: "accept4", 260: "wait4", 426: "io_uring_enter", 441: "epoll_pwait2",
+    },
+)  # fmt: skip
+SYSCALLS: Final = AARCH64 if platform.machine() in {"aarch64", "arm64"} else X86_64
+
+
+class WaitSet(NamedTuple):
+    """A sleep of a task: the system call, and the descriptors it wants input from.
+
+    ``timeout_seconds`` is the time after which the sleep ends by itself; None: never.
+    """
+
+    descriptors: list[int]
+    timeout_seconds: float | None = None
+    is_read: bool = False
+    is_epoll: bool = False
+
+
+def syscall_name(number: int) -> str:
+    """Return the name of a system call; ``working`` for a sleep outside of one (a page fault)."""
+    return SYSCALLS.names.get(number, f"syscall {number}" if number >= 0 else "working")
+
+
+def parse_call(raw: bytes) -> tuple[int, list[int]] | None:
+    """Return number and arguments of a ``syscall`` line; None while the task is runnable."""
+    words = raw.split()
+    if not words or words[0] == b"running":
+        return None
+    return int(words[0]), [int(word, 16) for word in words[1:7]]
+
+
+def is_passive(number: int, arguments: list[int]) -> bool:
+    """Return whether a call waits without a timeout for another task, a child or a signal."""
+    if number not in SYSCALLS.passive:
+        return False
+    timeout = SYSCALLS.passive[number]
+    return timeout is None or arguments[timeout] == 0
+
+
+def wait_set(pid: int, number: int, arguments: list[int]) -> WaitSet:
+    """Return the descriptors and the timeout of one call; no descriptors if it waits for none.
+
+    Raises OSError when the task is out of reach.
+    """
+    calls = SYSCALLS
+    if number in calls.read:
+        return WaitSet([arguments[0]], is_read=True)
+    if number in calls.epoll:
+        descriptors, timeout = _epoll_descriptors(pid, arguments[0]), arguments[3]
+    elif number in calls.select:
+        descriptors, timeout = _select_descriptors(pid, arguments), arguments[4]
+    elif number in calls.poll:
+        descriptors, timeout = _poll_descriptors(pid, arguments), arguments[2]
+    else:
+        return WaitSet([])
+    is_epoll = number in calls.epoll
+    return WaitSet(descriptors, _timeout_seconds(pid, number, timeout), is_epoll=is_epoll)
+
+
+def with_opened_sets(pid: int, waiting: WaitSet) -> WaitSet:
+    """Return the wait with the descriptors in epoll sets in place of the sets.
+
+    A set in a set is opened, too. The wait is one of an event loop if it had a set. Raises OSError
+    when the task is out of reach.
+    """
+    descriptors = waiting.descriptors
+    for _ in range(MAX_NESTED_SETS):
+        sets = {fd for fd in descriptors if link_of(f"/proc/{pid}/fd/{fd}") == EPOLL_LINK}
+        if not sets:
+            break
+        inner = [fd for each in sets for fd in _epoll_descriptors(pid, each)]
+        descriptors = [fd for fd in descriptors if fd not in sets] + inner
+    if descriptors is waiting.descriptors:
+        return waiting
+    return waiting._replace(descriptors=descriptors, is_epoll=True)
+
+
+def _timeout_seconds(pid: int, number: int, argument: int) -> float | None:
+    divisor = SYSCALLS.timeout_divisors.get(number)
+    if divisor is None:
+        # A C int; a negative one means no timeout.
+        milliseconds = argument & 0xFFFFFFFF
+        return milliseconds / 1000 if milliseconds < 0x80000000 else None
+    if argument == 0:
+        return None
+    seconds, parts = struct.unpack("qq", _memory(pid, argument, 16))
+    return float(seconds + parts / divisor)
+
+
+def _epoll_descriptors(pid: int, epoll_fd: int) -> list[int]:
+    info = read_once(f"/proc/{pid}/fdinfo/{epoll_fd}", 65536)
+    return [int(match[1]) for match in EPOLL_ENTRY.finditer(info) if int(match[2], 16) & POLL_IN]
+
+
+def _select_descriptors(pid: int, arguments: list[int]) -> list[int]:
+    count, address = min(arguments[0] & 0xFFFFFFFF, MAX_DESCRIPTORS), arguments[1]
+    if not address or not count:
+        return []
+    bits = int.from_bytes(_memory(pid, address, (count + 63) // 64 * 8), "little")
+    return [fd for fd in range(count) if bits >> fd & 1]
+
+
+def _poll_descriptors(pid: int, arguments: list[int]) -> list[int]:
+    count = min(arguments[1] & 0xFFFFFFFF, MAX_DESCRIPTORS)
+    entries = struct.iter_unpack("ihh", _memory(pid, arguments[0], count * 8)) if count else ()
+    return [fd for fd, events, _ in entries if fd >= 0 and events & POLL_IN]
+
+
+def _memory(pid: int, address: int, size_bytes: int) -> bytes:
+    fd = os.open(f"/proc/{pid}/mem", READ_ONLY)
+    try:
+        data = os.pread(fd, size_bytes, address)
+    finally:
+        os.close(fd)
+    if len(data) != size_bytes:
+        raise OSError("the task's memory changed")
+    return data

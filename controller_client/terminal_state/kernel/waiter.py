@@ -1,0 +1,267 @@
+"""The tasks of a process that wait for a terminal, what else they wait for, and the other tasks."""
+
+import re
+import stat
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from enum import IntEnum
+from typing import Final
+
+from controller_client.system.absence import raise_shortage
+from controller_client.terminal_state.kernel.descriptors import has_foreign_socket, speak_for_others
+from controller_client.terminal_state.kernel.proc_file import link_of, read_once, status_of
+from controller_client.terminal_state.kernel.process_table import ObservedProcess, Task, TaskStatus
+from controller_client.terminal_state.kernel.relayed_terminal import InnerMaster
+from controller_client.terminal_state.kernel.terminal_device import (
+    PTY_MULTIPLEXER,
+    Identity,
+    is_this_terminal,
+)
+from controller_client.terminal_state.kernel.wait_set import (
+    SYSCALLS,
+    WaitSet,
+    is_passive,
+    parse_call,
+    syscall_name,
+    wait_set,
+    with_opened_sets,
+)
+
+TTY_INDEX: Final = re.compile(rb"tty-index:\s*(\d+)")
+
+
+class How(IntEnum):
+    """The way in which a task waits, best evidence first."""
+
+    READ = 0
+    """Plain read of the terminal."""
+    READ_LOCK = 1
+    """A task, of any user, holds the terminal's read lock."""
+    POLL = 2
+    """Sleeps until the terminal, or something that can only be its own, is readable."""
+    WOKEN = 3
+    """The task ran when the sleepers of the terminal were woken."""
+    MIXED = 4
+    """The task also sleeps on sockets, pipes or terminals of other processes, or in an event loop
+    that continues by itself.
+    """
+
+
+@dataclass(slots=True)
+class Waiter:
+    """A task that would take the next input.
+
+    ``task`` is None for a reader outside the tree, or one of several.
+    """
+
+    how: How
+    comm: str
+    pid: int = 0
+    task: Task | None = None
+    timeout_seconds: float | None = None
+    """The time after which the task continues by itself; None: never. Zero where it is unknown."""
+    is_loop: bool = False
+    """An event loop: its other work continues while it sleeps here."""
+    is_shared: bool = False
+    """The task also sleeps on a descriptor that another process may make readable."""
+    is_one_of_several: bool = False
+    """The process also waits for something else, in this task or in another thread."""
+    has_job_at_work: bool = False
+    """A process below works in another process group; its end may end the wait of such a task."""
+    has_detached_child: bool = False
+    """A process below works in another session, where no shell puts its jobs."""
+
+    @property
+    def is_timed(self) -> bool:
+        """True if the task waits for the keyboard for a limited time."""
+        return self.timeout_seconds is not None
+
+    @property
+    def counter(self) -> bytes:
+        """The run counter of the task when it was seen, ``b""`` where it has none."""
+        return self.task.counter if self.task else b""
+
+    def describe(self) -> str:
+        """Return a text for people, such as ``cat[12] read``."""
+        name = f"{self.comm}[{self.pid}]" if self.pid else self.comm
+        return f"{name} {self.how.name.lower()}{' with a timeout' if self.is_timed else ''}"
+
+
+class Occupation(IntEnum):
+    """The occupation of a task that waits for no terminal."""
+
+    RESTING = 0
+    """Waits for another task, a child or a signal, or is stopped or dead."""
+    WORKING = 1
+    """Asleep, but only for a time: in a timer, the network, a disk."""
+    RUNNING = 2
+
+
+@dataclass(slots=True)
+class Inspection:
+    """The tasks of one process that have to do with a terminal."""
+
+    waiters: list[Waiter] = field(default_factory=list)
+    masters: list[InnerMaster] = field(default_factory=list)
+    """Masters of other terminals that the process listens to: it is their relay."""
+    is_running: bool = False
+    is_restarted: bool = False
+    """A task sleeps in a call that was interrupted, and the kernel no longer says for what."""
+    family: Sequence[int] = ()
+
+
+def inspect(
+    process: ObservedProcess, identity: Identity, session: int, family: Sequence[int] = ()
+) -> Inspection:
+    """Look at every task of a process.
+
+    ``family`` are the pids of the other processes of its tree. Raises PermissionError when the
+    process may not be inspected, OSError when nothing is left to look with.
+    """
+    found = Inspection(family=family)
+    for task in process.tasks:
+        try:
+            _inspect_task(found, process, task, identity, session)
+        except PermissionError:
+            raise
+        except OSError as error:
+            raise_shortage(error)
+    return found
+
+
+def occupation_of(task: Task, family: Sequence[int] = ()) -> Occupation:
+    """Return the occupation of a task that is not one of the terminal's waiters."""
+    try:
+        call = parse_call(task.syscall())
+    except PermissionError:
+        return Occupation.RESTING if _is_asleep(task) else Occupation.RUNNING
+    except OSError as error:
+        raise_shortage(error)
+        return Occupation.RESTING
+    if call is None or call[0] < 0:
+        return Occupation.RESTING if call and _is_asleep(task) else Occupation.RUNNING
+    number, arguments = call
+    if is_passive(number, arguments) or (
+        number in SYSCALLS.read and _link(task.pid, arguments[0]).startswith("pipe:")
+    ):
+        return Occupation.RESTING
+    return (
+        Occupation.RESTING
+        if _waits_for_its_own(task.pid, number, arguments, family)
+        else Occupation.WORKING
+    )
+
+
+def _waits_for_its_own(pid: int, number: int, arguments: list[int], family: Sequence[int]) -> bool:
+    # True if the task sleeps without a timeout until another thread of its process wakes it.
+    try:
+        waiting = wait_set(pid, number, arguments)
+        is_endless = (
+            not waiting.is_read and bool(waiting.descriptors) and waiting.timeout_seconds is None
+        )
+        return (
+            is_endless
+            and not speak_for_others(pid, waiting.descriptors, family)
+            and not _has_timer(pid, waiting.descriptors)
+        )
+    except OSError:
+        return False
+
+
+def activity_of(process: ObservedProcess) -> str:
+    """Return a text for people about a process, such as ``sleep[12] clock_nanosleep``."""
+    status = process.status()
+    if status.is_stopped:
+        doing = "stopped"
+    else:
+        try:
+            call = parse_call(process.tasks[0].syscall())
+        except OSError:
+            doing = "asleep" if status.is_asleep else "running"
+        else:
+            doing = syscall_name(call[0]) if call else "running"
+    return f"{status.comm}[{process.pid}] {doing}"
+
+
+def _is_asleep(task: Task) -> bool:
+    try:
+        return task.status().is_asleep
+    except OSError as error:
+        raise_shortage(error)
+        return True
+
+
+def _inspect_task(
+    found: Inspection, process: ObservedProcess, task: Task, identity: Identity, session: int
+) -> None:
+    call = parse_call(task.syscall())
+    if call is None or call[0] < 0:
+        # Outside of a system call: on the CPU, in a page fault, or dead.
+        found.is_running = found.is_running or call is None or not task.status().is_asleep
+        return
+    waiting = wait_set(process.pid, *call)
+    known = waiting.descriptors
+    mine = [fd for fd in known if _is_mine(found, process, fd, identity, session)]
+    if not mine and known and not waiting.is_read:
+        waiting = with_opened_sets(process.pid, waiting)
+        opened = [fd for fd in waiting.descriptors if fd not in known]
+        mine = [fd for fd in opened if _is_mine(found, process, fd, identity, session)]
+    if not mine:
+        found.is_restarted |= call[0] == SYSCALLS.restart
+        return
+    status = task.status()
+    if not status.is_asleep:
+        found.is_running = True
+    elif status.is_live:
+        found.waiters.append(_waiter(process, task, status, waiting, mine, family=found.family))
+
+
+def _is_mine(
+    found: Inspection, process: ObservedProcess, fd: int, identity: Identity, session: int
+) -> bool:
+    status = status_of(f"/proc/{process.pid}/fd/{fd}")
+    if stat.S_ISCHR(status.st_mode) and status.st_rdev == PTY_MULTIPLEXER:
+        index = TTY_INDEX.search(read_once(f"/proc/{process.pid}/fdinfo/{fd}"))
+        found.masters += [InnerMaster(process.pid, fd, int(index[1]))] if index else []
+        return False
+    return is_this_terminal(status, identity, is_own_session=process.session == session)
+
+
+def _waiter(
+    process: ObservedProcess,
+    task: Task,
+    status: TaskStatus,
+    waiting: WaitSet,
+    mine: list[int],
+    *,
+    family: Sequence[int],
+) -> Waiter:
+    others = [fd for fd in waiting.descriptors if fd not in mine]
+    if waiting.is_read:
+        # A reader thread beside a thread on a socket: the process waits for both.
+        is_shared = len(process.tasks) > 1 and has_foreign_socket(process.pid)
+    else:
+        is_shared = bool(others) and speak_for_others(process.pid, others, family)
+    is_loop = waiting.is_epoll
+    how = How.READ if waiting.is_read else How.POLL
+    if is_shared or (is_loop and waiting.timeout_seconds is not None):
+        how = How.MIXED
+    timeout_seconds = 0.0 if _has_timer(process.pid, others) else waiting.timeout_seconds
+    return Waiter(
+        how,
+        status.comm,
+        process.pid,
+        task,
+        timeout_seconds=timeout_seconds,
+        is_loop=is_loop,
+        is_shared=is_shared,
+        is_one_of_several=bool(others) or len(process.tasks) > 1,
+    )
+
+
+def _has_timer(pid: int, fds: list[int]) -> bool:
+    return any("timerfd" in _link(pid, fd) for fd in fds)
+
+
+def _link(pid: int, fd: int) -> str:
+    return link_of(f"/proc/{pid}/fd/{fd}")

@@ -1,0 +1,198 @@
+"""The terminal as its output shows it: modes, shell marks, the text left of the cursor, queries.
+
+This is no emulator: it reads only what the verdict needs, wherever the output is cut into chunks.
+"""
+
+import re
+from typing import Final
+
+TAIL_BYTES: Final = 4096
+CARRY_BYTES: Final = 64
+MAX_ANSWERS: Final = 16
+
+_SEQUENCE: Final = re.compile(
+    rb"\x1b(?:\[(?P<mark>[?>=]?)(?P<params>[0-9;]*)(?P<final>[hlcnHd])"
+    rb"|\](?P<osc>1[0-2]);\?(?:\x07|\x1b\\)"
+    rb"|\]133;(?P<shell>[A-D])"
+    rb"|(?P<reset>c))"
+)
+_UNFINISHED: Final = re.compile(
+    rb"\x1b(?:\[[?>=]?[0-9;]*|\](?:1[0-2]?(?:;(?:\?\x1b?)?)?|13|133;?)?)?\Z"
+)
+_ESCAPES: Final = re.compile(
+    rb"\x1b(?:\[[0-?]*[ "
+    rb"-/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[PX^_][^\x1b]*\x1b\\|[()*+#%][0-9A-Za-z@]|[ "
+    rb"-/]*[0-~])"
+)
+_MARGIN: Final = re.compile(rb"\r|\x1b\[1?G")
+_MOVES_IN_LINE: Final = re.compile(rb"\x1b\[\d*[CG]")
+_GOES_UP: Final = re.compile(rb"\x1b\[\d*A")
+_DRAWN: Final = re.compile(
+    rb"\x1b\[(?P<count>\d{0,3})(?P<move>[ABCDGJK])|(?P<control>[\n\r\x08])|(?P<text>[^\x00-\x1f\x7f]+)|"
+    + _ESCAPES.pattern
+)
+_MAX_COLUMNS: Final = 1000
+_ERASED: Final = re.compile(r"[^\x08]?\x08")
+_ALTERNATE: Final = frozenset({b"47", b"1047", b"1049"})
+
+_HOME: Final = frozenset({b"", b"1", b"1;1", b";"})
+
+# Colours and identity of a plain xterm. Without an answer a program blocks, or falls back.
+_COLOURS: Final = {
+    b"10": b"\x1b]10;rgb:ffff/ffff/ffff\x1b\\",
+    b"11": b"\x1b]11;rgb:0000/0000/0000\x1b\\",
+    b"12": b"\x1b]12;rgb:ffff/ffff/ffff\x1b\\",
+}
+_ANSWERS: Final = {
+    (b"", b"5", b"n"): b"\x1b[0n",
+    (b"", b"6", b"n"): b"\x1b[1;1R",
+    (b"?", b"6", b"n"): b"\x1b[?1;1R",
+    (b"", b"", b"c"): b"\x1b[?62;22c",
+    (b"", b"0", b"c"): b"\x1b[?62;22c",
+    (b">", b"", b"c"): b"\x1b[>1;10;0c",
+    (b">", b"0", b"c"): b"\x1b[>1;10;0c",
+}
+
+
+class OutputModes:
+    """The modes of the terminal after the last byte of output."""
+
+    def __init__(self) -> None:
+        self.is_alternate_screen = False
+        self.is_bracketed_paste = False
+        self.knows_bracketed_paste = False
+        """It was on at some time, so a line editor that reads lines switches it on."""
+        self.is_cursor_hidden = False
+        self.is_application_cursor = False
+        self.is_at_shell_mark = False
+        self.is_drawn = False
+        """Text was placed on the screen, the alternate one or not."""
+        self._carry = b""
+        self._tail = b""
+        self._line: str | None = ""
+
+    def feed(self, data: bytes) -> bytes:
+        """Take output, and return the answers to the queries that end in it, one for each."""
+        if data:
+            self._tail = (
+                data[-TAIL_BYTES:] if len(data) >= TAIL_BYTES else (self._tail + data)[-TAIL_BYTES:]
+            )
+            self._line = None
+        if not self._carry and b"\x1b" not in data:
+            return b""
+        window = self._carry + data
+        answers = [answer for match in _SEQUENCE.finditer(window) if (answer := self._take(match))]
+        unfinished = _UNFINISHED.search(window, max(0, len(window) - CARRY_BYTES))
+        self._carry = unfinished[0] if unfinished else b""
+        return b"".join(answers[:MAX_ANSWERS])
+
+    def forget_text(self) -> None:
+        """Forget the text so far as a prompt: an input has answered it."""
+        self._tail = b""
+        self._line = ""
+
+    @property
+    def is_input_screen(self) -> bool:
+        """True in a state in which programs take input: a full screen, an editor, a shell mark."""
+        return (
+            self.is_alternate_screen
+            or self.is_bracketed_paste
+            or self.is_cursor_hidden
+            or self.is_at_shell_mark
+        )
+
+    @property
+    def line(self) -> str:
+        """The text left of the cursor, on its line; empty when the cursor is at the start."""
+        if self._line is None:
+            self._line = _text_left_of_cursor(self._tail)
+        return self._line
+
+    def _take(self, match: re.Match[bytes]) -> bytes | None:
+        if match["final"]:
+            return self._take_control(match["mark"], match["params"], match["final"])
+        if match["osc"]:
+            return _COLOURS[match["osc"]]
+        if match["shell"]:
+            self.is_at_shell_mark = match["shell"] == b"B"
+        else:
+            self._reset()
+        return None
+
+    def _take_control(self, mark: bytes, params: bytes, final: bytes) -> bytes | None:
+        if final in b"nc":
+            return _ANSWERS.get((mark, params, final))
+        if final in b"Hd":
+            # A shell clears the screen with Home alone, so Home is no drawing.
+            self.is_drawn = self.is_drawn or not (mark or params in _HOME)
+        elif mark == b"?":
+            for mode in params.split(b";"):
+                self._set_mode(mode, is_on=final == b"h")
+        return None
+
+    def _set_mode(self, mode: bytes, *, is_on: bool) -> None:
+        if mode == b"2004":
+            self.is_bracketed_paste = is_on
+            self.knows_bracketed_paste = True
+        elif mode == b"25":
+            self.is_cursor_hidden = not is_on
+        elif mode == b"1":
+            self.is_application_cursor = is_on
+        elif mode in _ALTERNATE:
+            self.is_alternate_screen = is_on
+
+    def _reset(self) -> None:
+        self.is_alternate_screen = self.is_bracketed_paste = self.is_cursor_hidden = False
+        self.is_application_cursor = self.is_at_shell_mark = self.is_drawn = False
+
+
+def _text_left_of_cursor(tail: bytes) -> str:
+    if _GOES_UP.search(tail):
+        return _text_where_it_was_drawn(tail)
+    stretches = _MARGIN.split(tail.rsplit(b"\n", 1)[-1])
+    text = plain_text(stretches[-1])
+    if not text.strip() and _MOVES_IN_LINE.search(stretches[-1]):
+        # Line editors go back to the margin, redraw, and step right again over the earlier text.
+        text = next((line for line in map(plain_text, reversed(stretches)) if line.strip()), "")
+    while "\b" in text:
+        text = _ERASED.sub("", text, count=1)
+    return text
+
+
+def _text_where_it_was_drawn(tail: bytes) -> str:
+    # Some line editors print a menu, or room for one, below their line, and go up to it again.
+    rows: dict[int, str] = {}
+    row = column = 0
+    for token in _DRAWN.finditer(tail):
+        count = int(token["count"] or 1) if token["move"] else 1
+        match token["move"] or token["control"]:
+            case b"A":
+                row -= count
+            case b"B" | b"\n":
+                row += count
+            case b"C":
+                column = min(column + count, _MAX_COLUMNS)
+            case b"D" | b"\b":
+                column = max(0, column - count)
+            case b"G":
+                column = count - 1
+            case b"\r":
+                column = 0
+            case b"J" | b"K" as erased:
+                if erased == b"J":
+                    rows = {other: text for other, text in rows.items() if other <= row}
+                rows[row] = "" if token["count"] in {b"1", b"2"} else rows.get(row, "")[:column]
+            case _ if token["text"]:
+                text, line = (
+                    token["text"].decode("utf-8", "replace"),
+                    rows.get(row, "").ljust(column),
+                )
+                rows[row] = line[:column] + text + line[column + len(text) :]
+                column += len(text)
+    line = rows.get(row, "")[:column]
+    return line.ljust(column) if line else ""
+
+
+def plain_text(raw: bytes) -> str:
+    """Return the text of output without its escape sequences."""
+    return _ESCAPES.sub(b"", raw).decode("utf-8", "replace").rstrip("\x00")

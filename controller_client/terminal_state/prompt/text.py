@@ -1,0 +1,92 @@
+"""Judgements on a line of text: does it look like a prompt, or like a question for a secret?
+
+Text only breaks ties: no input is typed or stopped because of it, least of all a stored secret.
+"""
+
+import re
+from enum import IntEnum
+from typing import Final
+
+
+class Likeness(IntEnum):
+    """The degree to which the text left of the cursor looks like a prompt."""
+
+    NONE = 0
+    """The cursor is at the start of a line."""
+    TEXT = 1
+    """The cursor was left behind some text."""
+    PROMPT = 2
+    """It reads like a prompt."""
+
+
+_WORD: Final = (
+    r"(?:pass(?:[ -]?(?:word|phrase|code)|wd)|\b(?:pass|pin(?: code)?|pwd?|otp|mot de "
+    r"passe|passwort|kennwort|contrase\u00f1a)|secret|token"
+    r"|\b(?:api|access|secret|private|encryption|recovery)[ "
+    r"_-]?key|(?:verification|authentication|security|one[ -]time|2fa)[ -]code)"
+)
+# Text between the word and the end of its question: whom or what it is for, or a remark.
+_ADDITION: Final = (
+    r"(?:\s+(?:for|of|to|on|at|from|again|once "
+    r"more|and|or|then)\b[^\n?]*|\s*,[^\n?]*|\s*\([^()\n]*\)|\s*\[[^\[\]\n]*\])*"
+)
+_QUESTION_END: Final = (
+    r"(?:\s*[:?.\uff1a\u2026\u203a\u276f\u00bb\u00b7-]*(?:\s*[(\[][^()\[\]\n]*[)\]])?"
+    r"|\s+>|(?<=word)>)"
+)
+_MASK: Final = r"\s*[*\u2022\u25cf]*\s*$"
+_SECRET: Final = re.compile(_WORD + _ADDITION + _QUESTION_END + _MASK, re.IGNORECASE)
+_MENTIONED: Final = re.compile(_WORD, re.IGNORECASE)
+_YES_OR_NO: Final = re.compile(
+    r"[(\[]\s*y(?:es)?\s*[/|,]\s*n(?:o)?\b[^()\[\]]*[)\]]\W*$|\by(?:es)?/no?\W*$", re.IGNORECASE
+)
+_ABOUT_A_SECRET: Final = re.compile(
+    rf"\b(?:name|path|file|folder|directory|location|label|id|type|kind|length|owner)\s+(?:of|for)\s+(?:\w+\s+){{0,2}}{_WORD}"
+    rf"|\b(?:which|select|choose|pick)\s+(?:\w+\s+){{0,2}}{_WORD}",
+    re.IGNORECASE,
+)
+_ONE_KEY: Final = re.compile(
+    r"any key|--more--|\(end\)|\(q\)uit|\bpress |\barrow keys|\btype '.'", re.IGNORECASE
+)
+_PROMPT: Final = re.compile(
+    r"(?:[?:>$#%»\u203a\u276f\])]|^\.\.\.|y/n|yes/no[^\n]*|continue\.*|any "
+    r"key[^\n]*|--more--[^\n]*|\(end\)"
+    r"|\boptions?|choice|selection|enter|return[^\n]*)[\s:>.]*$",
+    re.IGNORECASE,
+)
+_SHELL: Final = re.compile(r"[$#%>\u276f] ?$")
+
+
+def likeness(line: str) -> Likeness:
+    """Return the degree to which a line looks like a prompt."""
+    text = line.strip()
+    if not text:
+        return Likeness.NONE
+    return Likeness.PROMPT if _PROMPT.search(text) or asks_for_secret(text) else Likeness.TEXT
+
+
+def asks_for_secret(line: str) -> bool:
+    """Return whether the line is a question that ends in the name of a secret."""
+    return bool(_SECRET.search(line)) and not (
+        _YES_OR_NO.search(line) or _ABOUT_A_SECRET.search(line)
+    )
+
+
+def mentions_secret(text: str) -> bool:
+    """Return whether the text of a drawn screen has the name of a secret.
+
+    On such a screen a question does not end its line.
+    """
+    return bool(_MENTIONED.search(text)) and not (
+        _YES_OR_NO.search(text) or _ABOUT_A_SECRET.search(text)
+    )
+
+
+def asks_for_one_key(line: str) -> bool:
+    """Return whether the line asks for a key rather than a line."""
+    return bool(_ONE_KEY.search(line))
+
+
+def reads_like_shell(line: str) -> bool:
+    """Return whether the line ends like the prompt of a shell."""
+    return bool(_SHELL.search(line))

@@ -1,0 +1,332 @@
+"""Authentication: which caller an API token names, and which controller a credential names.
+
+Both are bearer tokens (``tokens``) and are checked in the same three steps:
+
+1. ``shown_token`` takes key id and secret out of the ``Authorization`` header.
+2. ``_limit_guesses`` refuses a key id for a while once too many wrong secrets were shown for it
+   from one network. The right secret is then refused as well: otherwise guessing could go on.
+3. ``_find_caller`` or ``_find_controller`` reads the row of the key id, compares the digests and
+   checks that the row is neither revoked nor expired.
+
+The row is read on every call, so a revocation takes effect with the next call; ``check_caller``
+asks again during a call that waits. While the database does not answer, nobody is let in.
+"""
+
+import hmac
+import json
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Final, NamedTuple, TypeVar
+from uuid import UUID
+
+from django.db import connection
+
+from projects.accounts.client_address import network_of
+from projects.accounts.errors import RateLimited
+from projects.accounts.rate_limits import rate_check, rate_take
+from projects.accounts.tokens import (
+    API_PREFIX,
+    CONTROLLER_PREFIX,
+    ShownToken,
+    digest_of,
+    shown_token,
+)
+from projects.conf import conf
+from projects.errors.access import ScopeMissing, Unauthenticated
+from projects.models import ApiToken, ControllerCredential
+from projects.storage import clock
+from projects.storage.access import in_database
+from projects.storage.columns import as_parameter, as_time
+from projects.storage.rows import row_update
+
+AGENT_SCOPES: Final = (
+    "session:read",
+    "session:start",
+    "session:input",
+    "session:kill",
+    "shell:any",
+    "secret:use",
+    "monitor:read",
+    "monitor:delete",
+)
+"""The scopes an agent needs to run programs and to type into them."""
+ADMIN_SCOPE: Final = "admin:*"
+"""The scope that includes every other one."""
+SCOPES: Final = (*AGENT_SCOPES, ADMIN_SCOPE)
+
+_LAST_USED_STEP: Final = timedelta(minutes=1)
+"""How exact ``last_used_at`` is. A write for every call would cost more than the lookup."""
+_FAILED_LOGINS: Final = "failed logins"
+_MAX_BLOCKED_METERS: Final = 4096
+
+
+# ---- who is calling ----------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Caller:
+    """A verified caller: the project it belongs to and what it may do there.
+
+    Attributes:
+        project_id: the only project that the caller sees.
+        label: names the caller in audit rows, such as ``token:<name>``.
+        scopes: the rights of the caller, out of ``SCOPES``.
+        token_id: the API token that was shown; None for a caller inside the server.
+        toolsets: the sets of tools that the token is limited to; empty for no limit.
+        starts_per_minute: None for the rate of the settings.
+        input_bytes_per_minute: None for the rate of the settings.
+
+    """
+
+    project_id: UUID
+    label: str
+    scopes: frozenset[str]
+    token_id: UUID | None = None
+    toolsets: tuple[str, ...] = ()
+    starts_per_minute: int | None = None
+    input_bytes_per_minute: int | None = None
+
+    def may(self, scope: str) -> bool:
+        """Returns True if the caller has ``scope`` or the admin scope."""
+        return scope in self.scopes or ADMIN_SCOPE in self.scopes
+
+    def require(self, scope: str) -> None:
+        """Refuses a caller without ``scope``.
+
+        Raises:
+            ScopeMissing: if the caller has neither ``scope`` nor the admin scope.
+
+        """
+        if not self.may(scope):
+            raise ScopeMissing(scope)
+
+
+class VerifiedController(NamedTuple):
+    """A verified daemon: its controller, and the credential that it showed."""
+
+    controller_id: UUID
+    credential_id: UUID
+
+
+async def authenticate_api_token(header: str | None, peer: str = "") -> Caller:
+    """Finds the caller whose API token a request shows.
+
+    Args:
+        header: the value of ``Authorization``; None if the request has no such header.
+        peer: the address that the request came from; wrong secrets are counted by its network.
+
+    Raises:
+        Unauthenticated: if the header has no valid token. The reason is not told.
+        RateLimited: if too many wrong tokens were shown.
+        StorageUnavailable: if the token could not be looked up.
+
+    """
+    token = shown_token(header, API_PREFIX)
+    async with _limit_guesses(token, peer) as meter:
+        return await in_database(_find_caller, token, meter)
+
+
+async def authenticate_controller(header: str | None, peer: str = "") -> VerifiedController:
+    """Finds the controller whose credential a daemon shows.
+
+    Takes the same arguments and raises the same errors as ``authenticate_api_token``.
+    """
+    token = shown_token(header, CONTROLLER_PREFIX)
+    async with _limit_guesses(token, peer) as meter:
+        return await in_database(_find_controller, token, meter)
+
+
+def check_caller(caller: Caller) -> None:
+    """Checks that the caller's token is still valid, while one of its calls waits.
+
+    Raises:
+        Unauthenticated: if the token was deleted or revoked, has expired, or lost its owner.
+
+    """
+    if caller.token_id is None:
+        return
+    with connection.cursor() as cursor:
+        cursor.execute(_SELECT_VALIDITY, [as_parameter(caller.token_id)])
+        row = cursor.fetchone()
+    if row is None:
+        raise Unauthenticated
+    expires_at, revoked_at, is_owner_active = row
+    if not is_owner_active or not _is_valid_now(as_time(expires_at), as_time(revoked_at)):
+        raise Unauthenticated
+
+
+# ---- guessing ----------------------------------------------------------------------------------
+
+_blocked_until: dict[str, float] = {}
+"""Meter -> moment of ``time.monotonic()``. Further guesses cost no statement until then."""
+
+
+class _UnknownKeyError(Unauthenticated):
+    """No row has the key id that was shown."""
+
+
+@asynccontextmanager
+async def _limit_guesses(token: ShownToken, peer: str) -> AsyncIterator[str]:
+    """Counts an ``Unauthenticated`` in its block as a guess; too many guesses block the key id.
+
+    Yields:
+        The name of the meter that counts guesses at this key id from the peer's network. The block
+        has to check the meter, since other processes count in it, too.
+
+    Raises:
+        RateLimited: before the block or out of it, if the meter is full.
+
+    """
+    network = network_of(peer)
+    meter = f"login {network} {token.key_id}"
+    remaining_seconds = _blocked_until.get(meter, 0.0) - time.monotonic()
+    if remaining_seconds > 0:
+        raise RateLimited(_FAILED_LOGINS, remaining_seconds)
+    try:
+        yield meter
+    except _UnknownKeyError:
+        # Anybody can invent key ids. With a meter each, no meter would ever be full.
+        await in_database(_count_guess, f"login {network}")
+        raise Unauthenticated from None
+    except Unauthenticated:
+        await in_database(_count_guess, meter)
+        raise
+    except RateLimited as error:
+        _block(meter, error.retry_after_seconds)
+        raise
+
+
+def _count_guess(meter: str) -> None:
+    rate_take(meter, 1, conf.login_failures_per_minute, _FAILED_LOGINS)
+
+
+def _block(meter: str, seconds: float) -> None:
+    if len(_blocked_until) >= _MAX_BLOCKED_METERS:
+        # The database still knows which meters are full; this only saves asking it.
+        _blocked_until.clear()
+    _blocked_until[meter] = time.monotonic() + seconds
+
+
+# ---- looking up --------------------------------------------------------------------------------
+
+# A token that a user made is valid while that user is active and may use the project.
+_IS_OWNER_ACTIVE: Final = """
+t.owner_id IS NULL OR EXISTS (
+    SELECT 1 FROM auth_user u WHERE u.id = t.owner_id AND u.is_active AND (
+        u.is_superuser OR EXISTS (
+            SELECT 1 FROM projects_project_members m
+            WHERE m.project_id = t.project_id AND m.user_id = u.id)))
+"""
+_SELECT_VALIDITY: Final = f"""
+SELECT t.expires_at, t.revoked_at, {_IS_OWNER_ACTIVE} FROM projects_apitoken t WHERE t.id = %s
+"""  # noqa: S608 - constants only
+_SELECT_TOKEN: Final = f"""
+SELECT t.id, t.digest, t.expires_at, t.revoked_at, t.last_used_at, {_IS_OWNER_ACTIVE},
+       t.project_id, t.name, t.scopes, t.toolsets, t.starts_per_minute, t.input_bytes_per_minute
+FROM projects_apitoken t WHERE t.key_id = %s
+"""  # noqa: S608 - constants only
+_SELECT_CREDENTIAL: Final = """
+SELECT k.id, k.digest, k.expires_at, k.revoked_at, k.last_used_at, c.revoked_at IS NULL,
+       k.controller_id
+FROM projects_controllercredential k JOIN projects_controller c ON c.id = k.controller_id
+WHERE k.key_id = %s
+"""
+
+
+class _TokenRow(NamedTuple):
+    """The columns of ``_SELECT_TOKEN``, in its order and as the database in use returns them."""
+
+    id: UUID | str
+    digest: str
+    expires_at: datetime | str | None
+    revoked_at: datetime | str | None
+    last_used_at: datetime | str | None
+    is_owner_active: bool
+    project_id: UUID | str
+    name: str
+    scopes: str
+    toolsets: str
+    starts_per_minute: int | None
+    input_bytes_per_minute: int | None
+
+
+class _CredentialRow(NamedTuple):
+    """The columns of ``_SELECT_CREDENTIAL``. The owner of a credential is its controller."""
+
+    id: UUID | str
+    digest: str
+    expires_at: datetime | str | None
+    revoked_at: datetime | str | None
+    last_used_at: datetime | str | None
+    is_owner_active: bool
+    controller_id: UUID | str
+
+
+_Row = TypeVar("_Row", _TokenRow, _CredentialRow)
+
+
+def _find_caller(token: ShownToken, meter: str) -> Caller:
+    row = _verified_row(_TokenRow, _SELECT_TOKEN, token, meter)
+    _record_use(ApiToken, row)
+    return Caller(
+        project_id=UUID(str(row.project_id)),
+        label=f"token:{row.name}",
+        scopes=frozenset(json.loads(row.scopes)),
+        token_id=UUID(str(row.id)),
+        toolsets=tuple(json.loads(row.toolsets)),
+        starts_per_minute=row.starts_per_minute,
+        input_bytes_per_minute=row.input_bytes_per_minute,
+    )
+
+
+def _find_controller(token: ShownToken, meter: str) -> VerifiedController:
+    row = _verified_row(_CredentialRow, _SELECT_CREDENTIAL, token, meter)
+    _record_use(ControllerCredential, row)
+    return VerifiedController(
+        controller_id=UUID(str(row.controller_id)), credential_id=UUID(str(row.id))
+    )
+
+
+def _verified_row(kind: type[_Row], statement: str, token: ShownToken, meter: str) -> _Row:
+    """Reads the row of the key id and checks what was shown against it.
+
+    ``statement`` is run by hand: the ORM takes ten times as long, and every call of a tool pays.
+
+    Raises:
+        RateLimited: if the meter of wrong secrets is full.
+        _UnknownKeyError: if no row has this key id.
+        Unauthenticated: if the secret is wrong, or the row is revoked, expired or without an
+            active owner. All reasons look the same to the caller.
+
+    """
+    rate_check(meter, conf.login_failures_per_minute, _FAILED_LOGINS)
+    with connection.cursor() as cursor:
+        cursor.execute(statement, [token.key_id])
+        columns = cursor.fetchone()
+    if columns is None:
+        raise _UnknownKeyError
+    row = kind(*columns)
+    # In constant time: the time of a plain comparison would give away how many characters match.
+    is_right = hmac.compare_digest(row.digest, digest_of(token.secret))
+    is_valid = _is_valid_now(as_time(row.expires_at), as_time(row.revoked_at))
+    if not (is_right and row.is_owner_active and is_valid):
+        raise Unauthenticated
+    return row
+
+
+def _is_valid_now(expires_at: datetime | None, revoked_at: datetime | None) -> bool:
+    if revoked_at is not None:
+        return False
+    return expires_at is None or expires_at > clock.now()
+
+
+def _record_use(
+    model: type[ApiToken] | type[ControllerCredential], row: _TokenRow | _CredentialRow
+) -> None:
+    """Writes ``last_used_at``, which people read in lists, at most once a minute."""
+    now, last_used_at = clock.now(), as_time(row.last_used_at)
+    if last_used_at is None or now - last_used_at > _LAST_USED_STEP:
+        row_update(model, UUID(str(row.id)), last_used_at=now)

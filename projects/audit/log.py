@@ -1,0 +1,98 @@
+"""The audit log: who did what, written in the transaction of the action itself.
+
+The rows of each project are a chain. A row is numbered, and its hash covers its content and the
+hash of the row before it. So ``projects.audit.proof`` finds an edit, a removal or an insertion. The
+database refuses changes of rows: see the migration of the triggers.
+"""
+
+import json
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from hashlib import sha256
+from typing import Any, Final, NamedTuple
+from uuid import UUID
+
+from django.db import connection, transaction
+from django.utils import timezone
+
+from projects.storage.columns import as_parameter, time_as_parameter
+
+SERVER: Final = UUID(int=0)
+"""The chain of rows that belong to no project, such as a failed login."""
+GENESIS: Final = "0" * 64
+"""The hash that the first row of a chain has for the row before it."""
+MAX_ACTOR_CHARS: Final = 128
+
+About = tuple[UUID | None, UUID | None, UUID | None]
+"""The project, the controller and the session that a row is about."""
+
+
+class Entry(NamedTuple):
+    """The content of an audit row that its hash covers."""
+
+    seq: int
+    at: datetime
+    about: About
+    actor: str
+    action: str
+    detail: Mapping[str, Any]
+
+
+_LOCK: Final = "SELECT pg_advisory_xact_lock(%s)"
+_HEAD: Final = (
+    "SELECT seq, hash FROM projects_auditevent WHERE project_id = %s ORDER BY seq DESC LIMIT 1"
+)
+_INSERT: Final = """
+INSERT INTO projects_auditevent
+    (created_at, project_id, controller_id, session_id, actor, action, detail, seq, hash)
+VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s)
+"""
+
+
+def audit(actor: str, action: str, about: About, detail: Mapping[str, Any] | None = None) -> None:
+    """Writes one audit row, in the caller's transaction or in one of its own.
+
+    The row locks the chain of its project until that transaction ends, so call this near the end.
+
+    Args:
+        actor: who acts; cut to MAX_ACTOR_CHARS.
+        action: the verb, such as ``session.start``.
+        about: the project, the controller and the session that the row is about.
+        detail: JSON without fractions.
+
+    """
+    project_id = about[0] or SERVER
+    actor, detail, now = actor[:MAX_ACTOR_CHARS], dict(detail or {}), timezone.now()
+    with transaction.atomic(savepoint=False), connection.cursor() as cursor:
+        if connection.vendor == "postgresql":
+            # SQLite has one writer anyway. The lock is a statement of its own, because the next
+            # statement must see the rows that the lock waited for.
+            cursor.execute(_LOCK, [project_id.int & 0x7FFF_FFFF_FFFF_FFFF])
+        cursor.execute(_HEAD, [as_parameter(project_id)])
+        before, previous = cursor.fetchone() or (0, GENESIS)
+        seq = before + 1
+        about = (project_id, *about[1:])
+        digest = hash_of(previous, Entry(seq, now, about, actor, action, detail))
+        ids = [None if each is None else as_parameter(each) for each in about]
+        cursor.execute(
+            _INSERT, [time_as_parameter(now), *ids, actor, action, json.dumps(detail), seq, digest]
+        )
+
+
+def hash_of(previous: str, entry: Entry) -> str:
+    """The hash of a row: SHA-256 of ``previous``, a line feed, and the content.
+
+    The content is ASCII JSON with sorted keys.
+    """
+    ids = [None if each is None else str(each) for each in entry.about]
+    content = [
+        entry.seq,
+        entry.at.astimezone(UTC).isoformat(timespec="microseconds"),
+        *ids,
+        entry.actor,
+        entry.action,
+        entry.detail,
+    ]
+    return sha256(
+        f"{previous}\n{json.dumps(content, sort_keys=True, separators=(',', ':'))}".encode()
+    ).hexdigest()

@@ -1,0 +1,188 @@
+"""Proof that the audit log is complete and unchanged.
+
+It holds verification, export as JSON lines, and an expiry that leaves the rest verifiable.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from itertools import takewhile
+from typing import Any, Final
+from uuid import UUID
+
+from django.db import transaction
+
+from projects.audit.log import GENESIS, Entry, audit, hash_of
+from projects.audit.marks import Heads, chains_of, heads_repeated, is_ours, mark, strangers
+from projects.models import ApiToken, AuditEvent, AuditMark, CommandSession
+
+EXPIRED_AT_ONCE: Final = 500
+_ROWS_AT_ONCE: Final = 1000
+_Kind = AuditMark.Kind
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """The result of verifying one project's chain.
+
+    ``problems`` is empty if the chain is unbroken. ``expired`` counts rows that were removed in
+    good order.
+    """
+
+    project_id: UUID
+    rows: int
+    expired: int
+    signed: int
+    problems: tuple[str, ...]
+
+
+# ---- expiry --------------------------------------------------------------------------------------
+
+
+@transaction.atomic
+def audit_expire(project_id: UUID, before: datetime, *, actor: str) -> int:
+    """Removes the oldest rows of a chain that were written before ``before``. Returns their number.
+
+    Call it until it returns 0. One call removes at most EXPIRED_AT_ONCE rows, only from the
+    beginning of the chain, and never its newest row. It signs for what it removes, so that the rest
+    verifies.
+    """
+    rows = AuditEvent.objects.filter(project_id=project_id)
+    # One row more than may go, and without the last: so the newest row of the chain always stays.
+    oldest = list(
+        rows.order_by("seq").values_list("seq", "hash", "created_at")[: EXPIRED_AT_ONCE + 1]
+    )[:-1]
+    gone = list(takewhile(lambda row: row[2] < before, oldest))
+    if not gone:
+        return 0
+    last_seq, digest, _ = gone[-1]
+    mark(project_id, _Kind.EXPIRY, last_seq, digest)
+    rows.filter(seq__lte=last_seq).delete()
+    # Last, because it takes the lock that writers of the chain wait for.
+    audit(actor, "audit.expire", (project_id, None, None), {"rows": len(gone), "to_seq": last_seq})
+    return len(gone)
+
+
+# ---- verification --------------------------------------------------------------------------------
+
+
+def chains(known: Heads | None = None) -> list[UUID]:
+    """The chains of all projects, of everything with audit rows, and of ``known`` heads.
+
+    The server's own chain is among them.
+    """
+    return chains_of(heads_repeated() if known is None else known)
+
+
+def audit_verify(project_id: UUID, known: Heads | None = None) -> Verdict:
+    """Reads the whole chain and lists its problems, each with its row.
+
+    A problem is an edit, a removal, an insertion, or a mark that is not ours.
+
+    Args:
+        project_id: the chain.
+        known: heads that the chain must have beside those of its own marks; None for the heads that
+            the server's chain repeats.
+
+    """
+    marks = list(AuditMark.objects.filter(project_id=project_id).order_by("seq", "id"))
+    ours = [one for one in marks if is_ours(one)]
+    problems = [
+        f"the signature of the {one.kind} at row {one.seq} is not ours" for one in strangers(marks)
+    ]
+    expired = max(
+        (one for one in ours if one.kind == _Kind.EXPIRY), key=lambda one: one.seq, default=None
+    )
+    seq, previous = (0, GENESIS) if expired is None else (expired.seq, expired.hash)
+    signed = _signed_rows(
+        ours, (heads_repeated() if known is None else known).get(project_id, ()), after=seq
+    )
+    first = seq
+    for row in _rows(project_id):
+        if row.seq != seq + 1:
+            problems.append(
+                f"rows {seq + 1} to {row.seq - 1} are missing"
+                if row.seq > seq
+                else f"row {row.seq} should be gone"
+            )
+        elif row.hash != hash_of(previous, entry_of(row)):
+            problems.append(f"row {row.seq} is not what was written")
+        if signed.pop(row.seq, {row.hash}) != {row.hash}:
+            problems.append(f"row {row.seq} is not the one that was signed")
+        seq, previous = max(seq, row.seq), row.hash
+    if signed:
+        problems.append(f"rows to {max(signed)} were signed, the log ends at row {seq}")
+    if seq == 0 and not problems and _has_acted(project_id):
+        problems.append("there are no rows, though the project has tokens or sessions")
+    heads = {one.seq for one in ours if one.kind == _Kind.HEAD}
+    return Verdict(project_id, seq - first, first, len(heads), tuple(problems))
+
+
+def _signed_rows(
+    ours: Iterable[AuditMark], known: Iterable[tuple[int, str]], *, after: int
+) -> dict[int, set[str]]:
+    """The signed hashes of each row. A row of an unbroken chain has one."""
+    signed: dict[int, set[str]] = {}
+    for seq, digest in [*((one.seq, one.hash) for one in ours), *known]:
+        if seq > after:
+            signed.setdefault(seq, set()).add(digest)
+    return signed
+
+
+def _has_acted(project_id: UUID) -> bool:
+    return (
+        ApiToken.objects.filter(project_id=project_id).exists()
+        or CommandSession.objects.filter(project_id=project_id).exists()
+    )
+
+
+def entry_of(row: AuditEvent) -> Entry:
+    """The content of the row that its hash covers."""
+    return Entry(
+        row.seq,
+        row.created_at,
+        (row.project_id, row.controller_id, row.session_id),
+        row.actor,
+        row.action,
+        row.detail,
+    )
+
+
+def _rows(project_id: UUID) -> Iterator[AuditEvent]:
+    """The rows of a chain by pages: an open cursor would hold a snapshot all the time."""
+    seq = -1
+    while page := list(
+        AuditEvent.objects.filter(project_id=project_id, seq__gt=seq).order_by("seq")[
+            :_ROWS_AT_ONCE
+        ]
+    ):
+        yield from page
+        seq = page[-1].seq
+
+
+# ---- export --------------------------------------------------------------------------------------
+
+
+def audit_export(project_ids: Iterable[UUID]) -> Iterator[dict[str, Any]]:
+    """Yields every row and every mark of these projects as JSON objects.
+
+    With the signing key they prove the same as the tables do.
+    """
+    for project_id in project_ids:
+        for row in _rows(project_id):
+            yield {"type": "event", **_common(row), **_content(row)}
+        for one in AuditMark.objects.filter(project_id=project_id).order_by("seq", "id"):
+            yield {"type": one.kind, **_common(one), "signature": one.signature}
+
+
+def _common(row: AuditEvent | AuditMark) -> dict[str, Any]:
+    at = row.created_at.astimezone(UTC).isoformat(timespec="microseconds")
+    return {"project_id": str(row.project_id), "seq": row.seq, "at": at, "hash": row.hash}
+
+
+def _content(row: AuditEvent) -> dict[str, Any]:
+    ids = {
+        name: None if (value := getattr(row, name)) is None else str(value)
+        for name in ("controller_id", "session_id")
+    }
+    return {**ids, "actor": row.actor, "action": row.action, "detail": row.detail}

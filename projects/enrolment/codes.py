@@ -1,0 +1,201 @@
+"""Enrolment of hosts with a code that works once, and the replacement of their credentials.
+
+Nobody has to carry a credential to the host.
+"""
+
+from dataclasses import dataclass
+from datetime import timedelta
+from hmac import compare_digest
+from typing import Final
+
+from django.db import transaction
+
+from projects.accounts.credentials import (
+    active_credentials,
+    controller_create,
+    controller_credential_create,
+)
+from projects.accounts.errors import EnrolmentRefused
+from projects.accounts.tokens import ENROLMENT_PREFIX, digest_of, make_token, parse_token
+from projects.audit.log import audit
+from projects.conf import conf
+from projects.enrolment.revocation import controller_credential_revoke
+from projects.errors.access import Unauthenticated
+from projects.models import Controller, ControllerCredential, EnrolmentCode, Project
+from projects.storage import clock
+
+CODE_MINUTES: Final = 15.0
+OVERLAP: Final = timedelta(hours=24)
+"""How long a replaced credential stays valid at most."""
+
+
+@dataclass(frozen=True, slots=True)
+class Enrolled:
+    """The answer to a host: its controller, and the credential, which is shown only here.
+
+    A host with ``awaits_approval`` is served once an operator has approved it.
+    """
+
+    project: str
+    controller: str
+    credential: str
+    awaits_approval: bool = False
+
+
+@transaction.atomic
+def enrolment_code_create(
+    *,
+    project: Project,
+    name: str,
+    minutes: float = CODE_MINUTES,
+    is_replacement: bool = False,
+    actor: str = "operator",
+) -> tuple[EnrolmentCode, str]:
+    """Makes a code with which one host becomes the controller ``name`` of ``project``.
+
+    Returns the row, and the code's text, which cannot be shown again.
+
+    Raises:
+        ValueError: if the name is taken, or, for a replacement, is not.
+        ValidationError: if ``name`` is not a valid name.
+
+    """
+    check_name(project, name, is_replacement=is_replacement)
+    key_id, secret, code = make_token(ENROLMENT_PREFIX)
+    row = EnrolmentCode(
+        project=project,
+        controller_name=name,
+        is_replacement=is_replacement,
+        created_by=actor,
+        key_id=key_id,
+        digest=digest_of(secret),
+        expires_at=clock.now() + timedelta(minutes=minutes),
+    )
+    row.full_clean()
+    row.save(force_insert=True)
+    detail = {"key_id": key_id, "name": name, "replacement": is_replacement}
+    audit(actor, "enrolment_code.create", (project.id, None, None), detail)
+    return row, code
+
+
+def check_name(project: Project, name: str, *, is_replacement: bool) -> None:
+    """Raises ValueError unless a code for this name may be made."""
+    exists = _controller_of(project, name) is not None
+    if exists != is_replacement:
+        raise ValueError(
+            f"project {project.name!r} {'already has a' if exists else 'has no'} controller "
+            f"{name!r}"
+        )
+
+
+def host_enrol(*, code: str, peer: str = "") -> Enrolled:
+    """Uses the code up and makes the host a controller.
+
+    Raises:
+        EnrolmentRefused: if the code is not valid. The reason is not told.
+
+    """
+    try:
+        key_id, secret = parse_token(code, ENROLMENT_PREFIX)
+    except Unauthenticated:
+        raise EnrolmentRefused from None
+    with transaction.atomic():
+        if not _use(key_id, secret, peer):
+            raise EnrolmentRefused
+        row = EnrolmentCode.objects.select_related("project").get(key_id=key_id)
+        controller = _controller_for(row)
+        actor = f"enrolment:{row.key_id}"
+        awaits = conf.enrolment_approval
+        Controller.objects.filter(id=controller.id).update(
+            awaits_approval_since=clock.now() if awaits else None
+        )
+        _, credential = controller_credential_create(controller=controller, actor=actor)
+        detail = {"name": controller.name, "from": peer[:64], "awaits_approval": awaits}
+        audit(actor, "controller.enrol", (row.project_id, controller.id, None), detail)
+    return Enrolled(row.project.name, controller.name, credential, awaits)
+
+
+@transaction.atomic
+def controller_approve(*, controller: Controller, actor: str) -> bool:
+    """Lets a waiting host be served from its next attempt to connect, within half a minute.
+
+    Returns False if the host did not wait for an approval.
+    """
+    waiting = Controller.objects.filter(
+        id=controller.id, awaits_approval_since__isnull=False, revoked_at__isnull=True
+    )
+    if not waiting.update(awaits_approval_since=None):
+        return False
+    audit(
+        actor,
+        "controller.approve",
+        (controller.project_id, controller.id, None),
+        {"name": controller.name},
+    )
+    return True
+
+
+def _use(key_id: str, secret: str, peer: str) -> bool:
+    """Marks the code as used; False if it is not valid. One statement decides who was first."""
+    row = EnrolmentCode.objects.filter(key_id=key_id).first()
+    if not compare_digest(row.digest if row is not None else "", digest_of(secret)):
+        return False
+    now = clock.now()
+    unused = EnrolmentCode.objects.filter(
+        key_id=key_id, used_at__isnull=True, revoked_at__isnull=True, expires_at__gt=now
+    )
+    return unused.update(used_at=now, used_from=peer[:64]) == 1
+
+
+def _controller_for(row: EnrolmentCode) -> Controller:
+    existing, actor = _controller_of(row.project, row.controller_name), f"enrolment:{row.key_id}"
+    if (existing is not None) != row.is_replacement:
+        # The name was taken or freed since the code was made.
+        raise EnrolmentRefused
+    if existing is None:
+        return controller_create(project=row.project, name=row.controller_name, actor=actor)
+    for credential in ControllerCredential.objects.filter(
+        controller=existing, revoked_at__isnull=True
+    ):
+        controller_credential_revoke(credential=credential, actor=actor)
+    # Without an instance, a daemon on another host may connect at once.
+    Controller.objects.filter(id=existing.id).update(instance_id="", alarmed_at=None, alarm="")
+    return existing
+
+
+def _controller_of(project: Project, name: str) -> Controller | None:
+    return Controller.objects.filter(project=project, name=name, revoked_at__isnull=True).first()
+
+
+@transaction.atomic
+def controller_credential_rotate(*, credential: ControllerCredential) -> Enrolled:
+    """Makes a second credential for the same host.
+
+    The first stays valid for OVERLAP, or until it is revoked. A credential older than the first is
+    revoked at once, unless the host is connected with it.
+
+    Raises:
+        CredentialLimitReached: if both places are taken.
+
+    """
+    controller = Controller.objects.select_related("project").get(id=credential.controller_id)
+    actor = f"controller:{controller.name}"
+    for row in active_credentials(controller.id):
+        if row.created_at < credential.created_at and row.id != controller.connected_credential_id:
+            controller_credential_revoke(credential=row, actor=actor)
+    _, text = controller_credential_create(
+        controller=controller, instance_id=credential.instance_id, actor=actor
+    )
+    until = clock.now() + OVERLAP
+    for row in active_credentials(controller.id):
+        if row.id == credential.id and (row.expires_at is None or row.expires_at > until):
+            ControllerCredential.objects.filter(id=row.id).update(expires_at=until)
+    audit(
+        actor,
+        "controller_credential.rotate",
+        (controller.project_id, controller.id, None),
+        {"replaced": credential.key_id},
+    )
+    return Enrolled(
+        controller.project.name, controller.name, text, controller.awaits_approval_since is not None
+    )

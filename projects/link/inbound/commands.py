@@ -1,0 +1,220 @@
+"""The outbox as the connection of one controller sees it: commands to send, answers to record."""
+
+import logging
+from collections.abc import Collection
+from datetime import datetime
+from typing import Final, NamedTuple
+from uuid import UUID
+
+import msgspec
+from cryptography.fernet import InvalidToken
+from django.db import connection, transaction
+
+from controller_client.protocol.codec import decode_from_server
+from controller_client.protocol.messages import (
+    CommandAck,
+    Failure,
+    FromServer,
+    InputAck,
+    RunCommand,
+    StartInteractiveCmd,
+)
+from controller_client.protocol.session_state import SessionState
+from projects.errors.uncertain import ENDED_MEANWHILE, INPUT_UNCONFIRMED
+from projects.link.inbound.refusals import DatabaseRestored
+from projects.link.inbound.stored_text import input_failure, stored_failure
+from projects.models import CommandSession, ControllerCommand
+from projects.sessions.outbox import START_TYPES
+from projects.sessions.state import end_lost, end_session, hand_over
+from projects.storage import clock
+from projects.storage.columns import as_parameter, time_as_parameter
+from projects.storage.rows import fetch_rows
+from projects.storage.sealing import open_sealed
+
+logger = logging.getLogger(__name__)
+
+COMMANDS_PER_TAKE: Final = 32
+_KEY_LOST: Final = "the server lost the key of this command"
+
+# ---- to send -------------------------------------------------------------------------------------
+
+# A new connection sends again what the one before it sent and nobody settled: every command is safe
+# to repeat.
+_TAKE: Final = """
+UPDATE projects_controllercommand SET is_sent_again = (sent_epoch IS NOT NULL), sent_epoch = %s
+WHERE id IN (
+    SELECT id FROM projects_controllercommand
+    WHERE controller_id = %s AND settled_at IS NULL AND (sent_epoch IS NULL OR sent_epoch < %s){but}
+    ORDER BY seq LIMIT %s
+) AND EXISTS (SELECT 1 FROM projects_controller WHERE id = %s AND epoch = %s)
+RETURNING seq, type, session_id, body, expires_at
+"""
+_BUT_INPUTS: Final = " AND NOT (type = 'SEND_INPUT' AND session_id IN ({places}))"
+
+
+class _Taken(NamedTuple):
+    """One command of the outbox, as ``_TAKE`` returns it; ``body`` is sealed."""
+
+    seq: int
+    type: str
+    session_id: UUID
+    body: bytes | memoryview | None
+    expires_at: datetime | None
+
+    @property
+    def is_expired(self) -> bool:
+        return self.expires_at is not None and self.expires_at <= clock.now()
+
+
+def take_commands(
+    controller_id: UUID,
+    epoch: int,
+    *,
+    sent_up_to: int = 0,
+    awaited: Collection[UUID] = (),
+    found: Collection[UUID] = (),
+) -> tuple[list[FromServer], list[str]]:
+    """Take the next commands out of the outbox and mark them as sent under ``epoch``.
+
+    Returns the messages to send, in order, and the ids of sessions that ended because their START
+    came too late. These are at most COMMANDS_PER_TAKE; if it is as many, there may be more. A
+    connection that a newer one has replaced gets nothing.
+
+    ``sent_up_to`` is the highest number that this connection was given. Raises DatabaseRestored for
+    another command under such a number, and marks nothing. Inputs of ``awaited`` sessions stay in
+    the outbox. Inputs of ``found`` sessions stayed there before, so they may have a lower number.
+    """
+    key = as_parameter(controller_id)
+    but = _BUT_INPUTS.format(places=", ".join(["%s"] * len(awaited))) if awaited else ""
+    kept_back = [as_parameter(session_id) for session_id in awaited]
+    with transaction.atomic():
+        commands = fetch_rows(
+            _Taken,
+            _TAKE.format(but=but),
+            [epoch, key, epoch, *kept_back, COMMANDS_PER_TAKE, key, epoch],
+        )
+        if any(
+            command.seq <= sent_up_to
+            and not (command.type == "SEND_INPUT" and command.session_id in found)
+            for command in commands
+        ):
+            raise DatabaseRestored
+        messages: list[FromServer] = []
+        ended: list[str] = []
+        for command in sorted(commands, key=lambda command: command.seq):
+            message = _message(controller_id, command, epoch)
+            if command.type in START_TYPES:
+                message = _start_to_send(command, message)
+                if message is None:
+                    ended.append(str(command.session_id))
+            if message is not None:
+                messages.append(message)
+    return messages, ended
+
+
+def _message(controller_id: UUID, command: _Taken, epoch: int) -> FromServer | None:
+    """The message of a command. None if no key opens it: the command is settled as failed.
+
+    The command may have been sent before, when its key was there.
+    """
+    try:
+        body = open_sealed(command.body or b"")
+    except InvalidToken:
+        logger.error(
+            "command %d of controller %s cannot be decrypted: is a key missing from "
+            "HOLDLINE_ENCRYPTION_KEYS?",
+            command.seq,
+            controller_id,
+        )
+        code = INPUT_UNCONFIRMED if command.type == "SEND_INPUT" else "UNREADABLE"
+        ControllerCommand.objects.filter(controller_id=controller_id, seq=command.seq).update(
+            settled_at=clock.now(), body=None, failure_code=code, failure_message=_KEY_LOST
+        )
+        return None
+    return msgspec.structs.replace(decode_from_server.decode(body), epoch=epoch)
+
+
+def _start_to_send(command: _Taken, start: FromServer | None) -> FromServer | None:
+    """Hand a session over with its START (SENT). None if there is none to send: the session ended.
+
+    A START that is too old and was never sent is never sent. A START that was sent before may have
+    been taken by the host: it is sent again with no time left, which asks what became of it. A host
+    that has the session says so, and a host that has not starts nothing any more.
+    """
+    is_fresh = start is not None and not command.is_expired
+    if is_fresh and hand_over(command.session_id):
+        return start
+    session = CommandSession.objects.select_for_update(no_key=True).get(id=command.session_id)
+    if session.state == SessionState.SENT:
+        if isinstance(start, StartInteractiveCmd | RunCommand):
+            return start if is_fresh else msgspec.structs.replace(start, ttl_seconds=0.0)
+        end_lost(session, actor="server", note=_KEY_LOST)
+    elif session.state == SessionState.PENDING:
+        code, message = (
+            ("EXPIRED", "the host did not take the command in time")
+            if start
+            else ("START_FAILED", _KEY_LOST)
+        )
+        end_session(
+            session,
+            SessionState.EXPIRED,
+            actor="server",
+            failure_code=code,
+            failure_message=message,
+        )
+    return None
+
+
+# ---- answered ------------------------------------------------------------------------------------
+
+# An answer settles what it can be the answer to, and nothing else that has the same number in a
+# database that was restored.
+_SETTLE: Final = """
+UPDATE projects_controllercommand
+SET settled_at = %s, body = NULL, failure_code = %s, failure_message = %s
+WHERE controller_id = %s AND seq = %s AND session_id = %s AND type {types} AND settled_at IS NULL
+"""
+_STARTS: Final = ", ".join(f"'{name}'" for name in START_TYPES)
+_SETTLE_START: Final = _SETTLE.format(types=f"IN ({_STARTS})")
+_SETTLE_COMMAND: Final = _SETTLE.format(types=f"NOT IN ({_STARTS}, 'SEND_INPUT')")
+# The answer of the host decides an input even after the session's end. A host whose holder is gone
+# knows nothing of an input that it was sent before, so its refusal then says nothing of that input.
+_SETTLE_INPUT: Final = """
+UPDATE projects_controllercommand
+SET settled_at = %s, body = NULL,
+    failure_message = CASE
+        WHEN is_sent_again AND %s IN ('SESSION_ENDED', 'SESSION_NOT_FOUND') THEN %s ELSE %s END,
+    failure_code = CASE
+        WHEN is_sent_again AND %s IN ('SESSION_ENDED', 'SESSION_NOT_FOUND') THEN %s ELSE %s END
+WHERE controller_id = %s AND seq = %s AND session_id = %s AND input_seq = %s
+    AND (settled_at IS NULL OR failure_code = %s)
+"""
+
+
+def settle_start(controller_id: UUID, session_id: UUID, seq: int) -> None:
+    """Record that the host answered the START with this number in its outbox."""
+    _settle(_SETTLE_START, controller_id, session_id, seq, None)
+
+
+def settle_command(controller_id: UUID, session_id: UUID, ack: CommandAck) -> None:
+    """Record the answer to a command that is neither a START nor an input."""
+    _settle(_SETTLE_COMMAND, controller_id, session_id, ack.command_seq, ack.failure)
+
+
+def settle_input(controller_id: UUID, session_id: UUID, ack: InputAck) -> None:
+    """Record whether an input was typed."""
+    code, text = stored_failure(input_failure(ack))
+    values = [code, ENDED_MEANWHILE, text, code, INPUT_UNCONFIRMED, code]
+    keys = [as_parameter(controller_id), ack.command_seq, as_parameter(session_id), ack.input_seq]
+    with connection.cursor() as cursor:
+        now = time_as_parameter(clock.now())
+        cursor.execute(_SETTLE_INPUT, [now, *values, *keys, INPUT_UNCONFIRMED])
+
+
+def _settle(
+    statement: str, controller_id: UUID, session_id: UUID, seq: int, failure: Failure | None
+) -> None:
+    keys = [as_parameter(controller_id), seq, as_parameter(session_id)]
+    with connection.cursor() as cursor:
+        now = time_as_parameter(clock.now())
+        cursor.execute(statement, [now, *stored_failure(failure), *keys])

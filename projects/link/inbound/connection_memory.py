@@ -1,0 +1,104 @@
+"""Remember what one connection took from the database and stored in it.
+
+If the database knows less than that, it was restored while the connection was open.
+"""
+
+from collections.abc import Iterable, Mapping
+from uuid import UUID
+
+import msgspec
+
+from controller_client.protocol.errors import OffsetAhead, RemoteProtocolError
+from controller_client.protocol.messages import (
+    FromServer,
+    Gap,
+    Hello,
+    Message,
+    SessionFound,
+    Stream,
+    StreamFinal,
+    StreamOffset,
+    Welcome,
+)
+from projects.link.inbound.batch import SessionMessage
+from projects.link.inbound.commands import take_commands
+from projects.link.inbound.refusals import DatabaseRestored
+from projects.link.inbound.restored import released_of
+from projects.sessions.outbox import OutboxMessage
+
+
+class ConnectionMemory:
+    """The memory of one connection.
+
+    ``sent_up_to`` is the highest number of a command that was sent. ``awaited`` are the sessions
+    whose holders were silent at HELLO, ``found`` those whose holders were heard of since.
+    """
+
+    def __init__(self) -> None:
+        self.sent_up_to = 0
+        self.awaited: set[UUID] = set()
+        self.found: set[UUID] = set()
+        self._released: Mapping[tuple[str, Stream], int] = {}
+        self._stored: dict[tuple[str, Stream], int] = {}
+
+    def greeted(self, message: Hello, welcome: Welcome) -> None:
+        """Remember which output living holders no longer have, and which sessions are awaited."""
+        self._released = released_of(message, welcome)
+        self.awaited = {
+            UUID(directive.session_id) for directive in welcome.sessions if directive.is_awaited
+        }
+
+    def is_expected(self, frame: Message) -> bool:
+        """False for a SESSION_FOUND of a session that is not awaited."""
+        return not isinstance(frame, SessionFound) or frame.session_id in map(str, self.awaited)
+
+    def committed(self, frames: Iterable[Message]) -> None:
+        """Note the sessions that were found: their inputs have the right numbers now."""
+        heard = {UUID(frame.session_id) for frame in frames if isinstance(frame, SessionFound)}
+        # Another thread may be reading these sets, so they are replaced and not changed.
+        self.found, self.awaited = self.found | heard, self.awaited - heard
+
+    def take_commands(self, controller_id: UUID, epoch: int) -> tuple[list[FromServer], list[str]]:
+        """Take the commands that this connection has to send now: see ``commands``."""
+        return take_commands(
+            controller_id, epoch, sent_up_to=self.sent_up_to, awaited=self.awaited, found=self.found
+        )
+
+    def sent(self, messages: Iterable[FromServer]) -> None:
+        """Remember that these commands are being sent."""
+        sent = (message.seq for message in messages if isinstance(message, OutboxMessage))
+        self.sent_up_to = max([self.sent_up_to, *sent])
+
+    def stored(self, acks: Iterable[StreamOffset]) -> None:
+        """Remember that everything before these offsets was stored."""
+        self._stored |= {(ack.session_id, ack.stream): ack.offset for ack in acks}
+
+    def ended(self, session_id: str, streams: Iterable[StreamFinal]) -> None:
+        """Forget a session of which nothing more will come."""
+        for final in streams:
+            self._stored.pop((session_id, final.stream), None)
+
+    def with_reason(self, frame: SessionMessage) -> SessionMessage:
+        """The frame; a gap that the database and not the holder caused gets the reason "restored".
+
+        A living holder reports as lost what it dropped after the server had stored it.
+        """
+        if (
+            isinstance(frame, Gap)
+            and frame.reason == "lost"
+            and frame.to_offset <= self._released.get((frame.session_id, frame.stream), 0)
+        ):
+            return msgspec.structs.replace(frame, reason="restored")
+        return frame
+
+    def raise_for(self, error: RemoteProtocolError | None, session_id: str) -> None:
+        """Raise ``error``, if there is one.
+
+        Raises DatabaseRestored instead if the missing output was stored on this very connection.
+        """
+        if isinstance(error, OffsetAhead):
+            stream: Stream = "stderr" if error.stream == "stderr" else "stdout"
+            if self._stored.get((session_id, stream), 0) > error.expected:
+                raise DatabaseRestored
+        if error is not None:
+            raise error

@@ -1,0 +1,93 @@
+"""Names that people type on a command line, and the rows that have them.
+
+If there is no row of a name, the refusal lists the names that exist.
+"""
+
+import getpass
+from collections.abc import Iterable
+from typing import Final
+
+from django.core.management.base import CommandError
+from django.db.models import QuerySet
+
+from projects.management.refusals import refused
+from projects.models import Controller, Project, Secret
+
+MAX_LISTED: Final = 20
+_CREATE_PROJECT: Final = "Create one: manage.py create_project NAME"
+
+
+def actor() -> str:
+    """The name of the person at the command line, for audit rows."""
+    return f"cli:{getpass.getuser()}"
+
+
+def unknown(
+    kind: str, name: str, known: Iterable[object], *, code: str, remedy: str
+) -> CommandError:
+    """The refusal of a name that no ``kind`` has; it lists the first of the ``known`` names."""
+    return refused(f"there is no {kind} {name!r}; {kind}s: {names_of(known)} ({code}). {remedy}")
+
+
+def names_of(known: Iterable[object]) -> str:
+    """The first MAX_LISTED names in alphabetical order, and the number of further ones."""
+    names = sorted({str(name) for name in known})
+    more = [f"and {len(names) - MAX_LISTED} more"] if len(names) > MAX_LISTED else []
+    return ", ".join([*names[:MAX_LISTED], *more]) or "none"
+
+
+def project_named(name: str | None) -> Project:
+    """The project of this name; without a name, the only project. Raises CommandError."""
+    projects = list(Project.objects.filter(name=name) if name else Project.objects.all()[:2])
+    if len(projects) == 1:
+        return projects[0]
+    known = Project.objects.values_list("name", flat=True)
+    if name:
+        raise unknown("project", name, known, code="PROJECT_NOT_FOUND", remedy=_CREATE_PROJECT)
+    if not projects:
+        raise refused(f"there is no project yet (PROJECT_NOT_FOUND). {_CREATE_PROJECT}")
+    raise refused(
+        f"there are several projects: {names_of(known)} (PROJECT_AMBIGUOUS). Name one with "
+        "--project"
+    )
+
+
+def controllers_of(project: Project) -> QuerySet[Controller]:
+    """All controllers of a project that are not revoked."""
+    return Controller.objects.filter(project=project, revoked_at__isnull=True)
+
+
+def controller_named(controllers: QuerySet[Controller], name: str) -> Controller:
+    """The controller of this name, out of ``controllers`` of one project. Raises CommandError."""
+    found = controllers.filter(name=name).order_by("revoked_at").first()
+    if found is None:
+        raise _unknown_controller(name, controllers.values_list("name", flat=True))
+    return found
+
+
+def controller_at(path: str) -> Controller:
+    """The controller ``PROJECT/NAME``, if it is not revoked. Raises CommandError."""
+    project, _, name = path.partition("/")
+    if not name:
+        paths = Controller.objects.filter(revoked_at__isnull=True).values_list(
+            "project__name", "name"
+        )
+        raise _unknown_controller(path, ("/".join(each) for each in paths))
+    return controller_named(controllers_of(project_named(project)), name)
+
+
+def _unknown_controller(name: str, known: Iterable[str]) -> CommandError:
+    remedy = "Enrol a host: manage.py create_enrolment_code PROJECT NAME"
+    return unknown("controller", name, known, code="CONTROLLER_NOT_FOUND", remedy=remedy)
+
+
+def secret_named(project: Project, name: str) -> Secret:
+    """The secret of this name in the project. Raises CommandError."""
+    secrets = Secret.objects.filter(project=project)
+    found = secrets.filter(name=name).first()
+    if found is None:
+        known = secrets.values_list("name", flat=True)
+        raise unknown(
+            "secret", name, known, code="SECRET_NOT_FOUND", remedy="Store it: manage.py set_secret"
+        )
+    return found

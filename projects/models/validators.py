@@ -1,0 +1,60 @@
+"""Validators of the lists and objects of a project's policy."""
+
+from typing import Any
+
+from django.core.exceptions import ValidationError
+
+from controller_client.command_policy.allowlist import Allowlist
+from controller_client.protocol.messages import ResourceLimits
+
+
+def validate_commands(value: Any) -> None:
+    """Accepts None, or a list of entries of ``controller_client.command_policy``.
+
+    Raises ValidationError.
+    """
+    _check_list(value)
+    try:
+        Allowlist.parse(value)
+    except ValueError as error:
+        raise ValidationError(str(error)) from None
+
+
+def validate_directories(value: Any) -> None:
+    """Accepts None, or a list of absolute paths. Raises ValidationError."""
+    _check_list(value)
+    if any(
+        not path.startswith("/") or "\0" in path or ".." in path.split("/") for path in value or ()
+    ):
+        raise ValidationError("Each directory has to be an absolute path without '..'.")
+
+
+def validate_limits(value: Any) -> None:
+    """Accepts None, or an object of limits by their names in ``ResourceLimits``.
+
+    Each limit is at least 1, or null. Raises ValidationError.
+    """
+    names = ResourceLimits.__struct_fields__
+    if value is not None and not (
+        isinstance(value, dict)
+        and value.keys() <= set(names)
+        and all(limit is None or _is_limit(limit) for limit in value.values())
+    ):
+        raise ValidationError(
+            f'This has to be an object such as {{"processes": 64}} of: {", ".join(names)}; each '
+            "at least 1, or null."
+        )
+
+
+def _is_limit(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= 2**62
+
+
+def _check_list(value: Any) -> None:
+    if value is not None and not (
+        isinstance(value, list) and all(isinstance(entry, str) for entry in value)
+    ):
+        raise ValidationError(
+            'This has to be a list of texts, such as ["sleep", "echo"], or empty for the '
+            "server's setting."
+        )

@@ -1,0 +1,114 @@
+"""The rendered grid of a terminal, for full-screen programs.
+
+Pure: bytes in, lines and cursor out.
+"""
+
+import re
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Final, cast
+
+import pyte
+
+from projects.output import visible_text
+
+SCREEN_BYTES: Final = 256 * 1024
+"""The number of bytes at the end of a stream that are rendered; older drawing is not shown."""
+# Without an erase or an alternate screen, what scrolled off cannot be seen: a few screenfuls are
+# enough.
+_SCREENFULS: Final = 4
+
+_ALTERNATE: Final = re.compile(rb"\x1b\[\?(?:1049|1047|47)([hl])")
+_ERASE: Final = re.compile(rb"\x1b\[2J|\x1bc")
+# What the emulator would print or stumble over: shifts to the other character set (only binary data
+# has them), strings (titles, links, clipboard), private and intermediate forms.
+_UNSUPPORTED: Final = re.compile(
+    rb"[\x0e\x0f]"
+    rb"|\x1b[P\]X^_][^\x07\x18\x1a\x1b]*(?:\x07|\x1b\\)?"
+    rb"|\x1b\[[<=>][0-?]*[ -/]*[@-~]"
+    rb"|\x1b\[[0-?]*[ -/]+[@-~]"
+    rb"|\x1b\[\?[0-9;]*[^hl0-9;]"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Screen:
+    """``lines`` from the top, right-trimmed; the cursor counts from 0."""
+
+    lines: tuple[str, ...]
+    cursor_row: int
+    cursor_column: int
+    is_alternate: bool
+
+
+class _TolerantScreen:
+    """Passes events of the parser on to the emulator, and skips those that the emulator fails on.
+
+    A terminal ignores parameters that it does not know.
+    """
+
+    def __init__(self, screen: pyte.Screen) -> None:
+        self._screen = screen
+
+    def __getattr__(self, event: str) -> Any:
+        handle = getattr(self._screen, event)
+        return partial(_skip_unknown, handle) if callable(handle) else handle
+
+
+def _skip_unknown(handle: Callable[..., Any], *parameters: Any, **options: Any) -> None:
+    with suppress(TypeError, ValueError, UnboundLocalError, LookupError):
+        handle(*parameters, **options)
+
+
+def render_screen(data: bytes, *, rows: int, cols: int) -> Screen:
+    """Renders the screen of a terminal after ``data``, the end of a stream."""
+    visible, is_alternate = _current_buffer(data[-SCREEN_BYTES:])
+    screen = pyte.Screen(cols, rows)
+    stream = pyte.Stream(cast(pyte.Screen, _TolerantScreen(screen)))
+    # Decoded here, so that the emulator may follow ESC ( 0, with which programs draw their boxes.
+    stream.use_utf8 = False
+    stream.feed(
+        _UNSUPPORTED.sub(b"", _visible_part(visible, None if is_alternate else rows)).decode(
+            "utf-8", "replace"
+        )
+    )
+    lines = tuple(visible_text.visible(line.rstrip()) for line in screen.display)
+    return Screen(lines, screen.cursor.y, min(screen.cursor.x, cols - 1), is_alternate)
+
+
+def _current_buffer(data: bytes) -> tuple[bytes, bool]:
+    """The bytes drawn on the buffer that is shown now, and whether it is the alternate screen.
+
+    The alternate screen forgets its past; the main screen keeps it.
+    """
+    main: list[bytes] = []
+    start, is_alternate = 0, False
+    for switch in _ALTERNATE.finditer(data):
+        enters = switch[1] == b"h"
+        if enters and not is_alternate:
+            main.append(data[start : switch.start()])
+        elif not enters and not is_alternate and not main:
+            # Entered before the part we have: all of this was drawn on the alternate screen.
+            main.append(b"")
+        is_alternate, start = enters, switch.end()
+    return (data[start:], True) if is_alternate else (b"".join(main) + data[start:], False)
+
+
+def _visible_part(data: bytes, rows: int | None) -> bytes:
+    """The bytes from the last erase on.
+
+    With ``rows``, no more lines than can still be on a screen that scrolls.
+    """
+    erased = 0
+    for match in _ERASE.finditer(data):
+        erased = match.start()
+    if rows is None:
+        return data[erased:]
+    position = len(data)
+    for _ in range(rows * _SCREENFULS):
+        position = data.rfind(b"\n", erased, position)
+        if position < 0:
+            return data[erased:]
+    return data[position + 1 :]

@@ -1,0 +1,84 @@
+"""A range of a session's terminal as a caller sees it: text, raw bytes, or the rendered screen.
+
+Runs in a database thread. The cost depends on the budget, not on the length of the stream or of the
+range.
+"""
+
+import base64
+from typing import Final, Literal
+from uuid import UUID
+
+from controller_client.protocol.messages import Stream
+from projects.output import log as output_log
+from projects.output.screen_view import SCREEN_BYTES, render_screen
+from projects.output.stream_text import Cursor, StreamText, read_ends, read_text
+from projects.output.window_start import TURN_LOOK_BACK_BYTES
+from projects.secrets.masks import SecretMask, secret_mask
+
+View = Literal["text", "raw", "screen"]
+
+STDOUT: Final[Stream] = "stdout"
+
+
+def view_turn(
+    session_id: UUID,
+    start: int,
+    end: int,
+    budget_bytes: int,
+    *,
+    is_final: bool,
+    mask: SecretMask | None = None,
+) -> StreamText:
+    """Shows all of ``[start, end)``: whole if it fits the budget, else its head and its tail.
+
+    Unless ``is_final``, an incomplete character or escape sequence at the end is left for the next
+    call.
+    """
+    return read_ends(
+        session_id,
+        STDOUT,
+        start,
+        end,
+        budget_bytes,
+        is_final=is_final,
+        look_back_bytes=TURN_LOOK_BACK_BYTES,
+        marks_gaps=True,
+        from_line_start=True,
+        mask=mask,
+    )
+
+
+def view_page(
+    session_id: UUID,
+    start: int,
+    end: int,
+    budget_bytes: int,
+    *,
+    is_final: bool,
+    view: View,
+    stream: Stream = STDOUT,
+) -> StreamText:
+    """Shows the first ``budget_bytes`` of ``[start, end)``, cut at a whole character.
+
+    The rest is the next page.
+    """
+    page_end = min(end, start + budget_bytes)
+    if view == "raw":
+        data, gaps = output_log.read_range(session_id, stream, start, page_end)
+        encoded = base64.b64encode(data).decode("ascii")
+        return StreamText("", start, page_end, gaps, output_base64=encoded)
+    is_whole = is_final and page_end == end
+    page = read_text(session_id, stream, start, page_end, is_final=is_whole, marks_gaps=True)
+    if page.next_offset == start and page_end < end:
+        # A sequence is longer than the page. The reader would never get past it.
+        page = read_text(session_id, stream, start, page_end, is_final=True, marks_gaps=True)
+    return page
+
+
+def view_screen(session_id: UUID, end: int, rows: int, cols: int) -> StreamText:
+    """Shows what a terminal of this size has on its screen after ``end`` bytes."""
+    data, gaps = output_log.read_range(session_id, STDOUT, max(0, end - SCREEN_BYTES), end)
+    screen = render_screen(data, rows=rows, cols=cols)
+    cursor = Cursor(row=screen.cursor_row, column=screen.cursor_column)
+    text = secret_mask(session_id).masked("\n".join(screen.lines))
+    return StreamText(text, end, end, gaps, cursor=cursor)

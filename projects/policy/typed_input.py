@@ -1,0 +1,26 @@
+"""One input for a program, as its caller asked for it."""
+
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Typing:
+    """``data`` exactly as given, then the named ``keys``, then the end of the input if ``eof``.
+
+    ``secret``: the name of a stored secret, which is typed alone and with Enter behind it.
+    """
+
+    data: bytes = field(default=b"", repr=False)
+    keys: tuple[str, ...] = ()
+    eof: bool = False
+    secret: str | None = None
+
+    @property
+    def has_text(self) -> bool:
+        """True if there is anything to type but a secret."""
+        return bool(self.data or self.keys or self.eof)
+
+    @property
+    def is_empty(self) -> bool:
+        """True if there is nothing to type at all: such a call only waits."""
+        return not self.has_text and self.secret is None

@@ -1,0 +1,90 @@
+"""Masks secrets in what the server renders.
+
+The host masks bytes as they come. It cannot see a secret that a program draws with cursor
+movements: only the rendered text has it whole. So the values that were typed into a session are
+kept with it, sealed, for as long as its output.
+"""
+
+import base64
+import json
+import logging
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+from uuid import UUID
+
+from cryptography.fernet import InvalidToken
+from django.db import connection
+
+from projects.models import CommandSession
+from projects.storage.columns import as_parameter
+from projects.storage.sealing import open_sealed, seal
+
+logger = logging.getLogger(__name__)
+
+MASK: Final = "******"
+MIN_MASKED_BYTES: Final = 6
+# Between two letters of a secret: the end of a screen's line, and characters without a width.
+_BETWEEN: Final = "[\n\u200b-\u200d\u2060\ufeff]*"
+_SEALED: Final = "SELECT sealed_secrets FROM projects_commandsession WHERE id = %s"
+
+
+@dataclass(frozen=True, slots=True)
+class SecretMask:
+    """The mask of one session. ``found`` is None where no secret was typed."""
+
+    found: re.Pattern[str] | None = None
+
+    def masked(self, text: str) -> str:
+        """The text without the secrets; the ends of lines within one stay."""
+        if self.found is None:
+            return text
+        return self.found.sub(lambda match: MASK + "\n" * match[0].count("\n"), text)
+
+
+def secret_mask(session_id: UUID) -> SecretMask:
+    """The mask for everything of the session that is rendered. Call it in a database thread."""
+    with connection.cursor() as cursor:
+        cursor.execute(_SEALED, [as_parameter(session_id)])
+        row = cursor.fetchone()
+    return mask_of(session_id, None if row is None else row[0])
+
+
+def mask_of(session_id: UUID, sealed: bytes | memoryview | None) -> SecretMask:
+    """The mask of a session whose row was read already."""
+    values = _opened(session_id, sealed)
+    forms = [
+        _BETWEEN.join(map(re.escape, value))
+        for value in sorted(values, key=len, reverse=True)
+        if len(value.encode()) >= MIN_MASKED_BYTES
+    ]
+    return SecretMask(re.compile("|".join(forms)) if forms else None)
+
+
+def secret_remember(session_id: UUID, value: bytes) -> None:
+    """Notes that ``value`` is typed into the session, in the transaction that has it typed."""
+    session = CommandSession.objects.only("sealed_secrets").get(id=session_id)
+    values = _opened(session_id, session.sealed_secrets)
+    if (text := value.decode(errors="replace")) not in values:
+        body = json.dumps([base64.b64encode(known.encode()).decode() for known in (*values, text)])
+        CommandSession.objects.filter(id=session_id).update(
+            sealed_secrets=seal(session_id.bytes + body.encode())
+        )
+
+
+def _opened(session_id: UUID, sealed: bytes | memoryview | None) -> Sequence[str]:
+    if sealed is None:
+        return ()
+    try:
+        plain = open_sealed(sealed)
+    except InvalidToken:
+        plain = b""
+    if plain[:16] != session_id.bytes:
+        logger.error(
+            "secrets of session %s cannot be masked: is a key missing from "
+            "HOLDLINE_ENCRYPTION_KEYS?",
+            session_id,
+        )
+        return ()
+    return [base64.b64decode(value).decode() for value in json.loads(plain[16:])]

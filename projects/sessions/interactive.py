@@ -1,0 +1,338 @@
+"""The actions on interactive sessions: start, type, terminate, resize, take over, hand back.
+
+Each action is one transaction (``transactions``). The call then waits for the turn that follows
+(``turns``), without holding a thread or a connection. A ``caller`` that is None is the server
+itself, such as the admin. Every error raised is a ControllerActionError.
+"""
+
+import asyncio
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Final, Literal
+from uuid import UUID
+
+from projects import metrics
+from projects.accounts.authentication import Caller
+from projects.conf import conf
+from projects.errors.base import ControllerActionError
+from projects.errors.calls import InvalidArgument
+from projects.models import CommandSession
+from projects.policy.arguments import size_problems, typing_of
+from projects.policy.launch import Launch
+from projects.sessions.answers.hints import clock_hint
+from projects.sessions.answers.results import (
+    CommandResult,
+    InteractiveCommandResult,
+    InteractiveOutputResult,
+    return_code_of,
+)
+from projects.sessions.idempotency import request_for
+from projects.sessions.snapshot import session_snapshot
+from projects.sessions.transactions.acting import Acted, actor_of
+from projects.sessions.transactions.control import (
+    hand_back,
+    resize_session,
+    take_over,
+    terminate_session,
+)
+from projects.sessions.transactions.input import poll_session, send_input
+from projects.sessions.transactions.start import launch_session
+from projects.sessions.turns import (
+    DEFAULT_OUTPUT_BYTES,
+    DEFAULT_WAIT_SECONDS,
+    Turn,
+    compile_pattern,
+    take_turn,
+)
+from projects.sessions.waiting import clamped, rung, watch
+from projects.storage import clock
+from projects.storage.access import in_database
+from projects.wakeups import doorbells
+
+CLOCK_WAIT_SECONDS: Final = 3.0
+"""The wait for a host to say that it has stopped the clock."""
+
+
+async def controller_start_interactive_command(
+    project_id: UUID,
+    command: str,
+    *,
+    caller: Caller | None = None,
+    controller: str | None = None,
+    cwd: str | None = None,
+    env: Mapping[str, str] | None = None,
+    rows: int = 24,
+    cols: int = 120,
+    lifetime_seconds: float | None = None,
+    wait_seconds: float = DEFAULT_WAIT_SECONDS,
+    wait_for: str | None = None,
+    max_output_bytes: int = DEFAULT_OUTPUT_BYTES,
+    request_id: UUID | None = None,
+) -> InteractiveCommandResult:
+    """Start ``command`` on a PTY of the controller, and return its first turn.
+
+    The turn ends at the first prompt, at the end, or after ``wait_seconds``. ``lifetime_seconds``
+    None is the default of the project. Raises StartFailed if the host could not start the program,
+    SessionLimitReached, LifetimeTooLong, ControllerOffline and the errors of ``policy``.
+    """
+    pattern = compile_pattern(wait_for)
+    launch = Launch(
+        kind=CommandSession.Kind.INTERACTIVE,
+        command=command,
+        controller=controller,
+        cwd=cwd,
+        env=env or {},
+        io_mode="pty",
+        rows=rows,
+        cols=cols,
+        lifetime_seconds=lifetime_seconds,
+    )
+    # The fingerprint of a call that names no lifetime has the setting in place of the project's
+    # default. So a repeat is still the same call after that default was changed.
+    lifetime = lifetime_seconds
+    if lifetime is None:
+        lifetime = conf.interactive_cmd_timeout_seconds
+    acted = await launch_session(
+        project_id,
+        caller,
+        launch,
+        action="session.start",
+        request_id=request_id,
+        details={"size": [rows, cols], "lifetime": lifetime},
+    )
+    turn = Turn(
+        project_id,
+        acted.session_id,
+        from_offset=acted.from_offset,
+        wait_seconds=clamped(wait_seconds),
+        max_output_bytes=max_output_bytes,
+        pattern=pattern,
+        is_start=True,
+    )
+    return InteractiveCommandResult.model_construct(**vars(await _await_turn(turn, acted)))
+
+
+async def controller_send_input(
+    project_id: UUID,
+    session_id: UUID,
+    input_text: str = "",
+    *,
+    caller: Caller | None = None,
+    keys: Sequence[str] = (),
+    secret: str | None = None,
+    eof: bool = False,
+    terminate: bool = False,
+    wait_seconds: float = DEFAULT_WAIT_SECONDS,
+    wait_for: str | None = None,
+    max_output_bytes: int = DEFAULT_OUTPUT_BYTES,
+    view: Literal["text", "screen"] = "text",
+    is_showing: bool = True,
+    request_id: UUID | None = None,
+) -> InteractiveOutputResult:
+    """Type ``input_text`` exactly as given, then ``keys``, and return the turn that follows.
+
+    ``secret`` is the name of a stored secret, which is typed instead, with Enter. A call with
+    nothing to type only waits (a poll). ``terminate`` ends the session and waits for its end.
+
+    The output starts where that of the last call ended. Unless ``is_showing``, this call does not
+    count as the last one, because its caller is a second one beside the agent.
+
+    Raises SessionNotFound, SessionEnded, SessionTakenOver, SecretNotFound, InputRefused,
+    ControllerOffline and the errors of ``policy``.
+    """
+    typing = typing_of(input_text, keys=keys, eof=eof, secret=secret)
+    if terminate and not typing.is_empty:
+        raise InvalidArgument(
+            ["terminate: cannot be combined with input; send the input first, or only terminate"]
+        )
+    if typing.secret is not None and typing.has_text:
+        raise InvalidArgument(
+            [
+                (
+                    "secret: is typed alone, and the Enter after it is typed for you; leave "
+                    "input_text and keys out"
+                )
+            ]
+        )
+    turn = Turn(
+        project_id,
+        session_id,
+        from_offset=0,
+        wait_seconds=clamped(wait_seconds),
+        max_output_bytes=max_output_bytes,
+        pattern=compile_pattern(wait_for),
+        view=view,
+        is_showing=is_showing,
+    )
+    if terminate:
+        request = request_for(
+            project_id, request_id, "session.terminate", {"session_id": session_id}
+        )
+        acted = await in_database(
+            terminate_session,
+            project_id,
+            session_id,
+            actor_of(caller),
+            request=request,
+        )
+        turn = replace(turn, until="end")
+    elif typing.is_empty:
+        request = request_for(project_id, request_id, "session.poll", {"session_id": session_id})
+        acted = await in_database(poll_session, project_id, session_id, request)
+        turn = replace(turn, input_seq=acted.input_seq, is_poll=True)
+    else:
+        body = {"session_id": session_id, "input_text": input_text, "keys": list(keys), "eof": eof}
+        if secret is not None:
+            body["secret"] = secret
+        request = request_for(project_id, request_id, "session.input", body)
+        acted = await in_database(send_input, project_id, session_id, caller, typing, request)
+        turn = replace(turn, input_seq=acted.input_seq, command_seq=acted.command_seq)
+    return await _await_turn(replace(turn, from_offset=acted.from_offset), acted)
+
+
+async def controller_terminate_interactive_command(
+    project_id: UUID,
+    session_id: UUID,
+    *,
+    caller: Caller | None = None,
+    wait_seconds: float = DEFAULT_WAIT_SECONDS,
+) -> CommandResult:
+    """End the whole process tree of a session and return the rest of its output.
+
+    The processes get SIGTERM, and SIGKILL after a grace. Ending a session twice is no error. The
+    last output is still shown to the caller that drives the session: an admin may end it.
+    """
+    acted = await in_database(terminate_session, project_id, session_id, actor_of(caller))
+    turn = Turn(
+        project_id,
+        session_id,
+        from_offset=acted.from_offset,
+        wait_seconds=clamped(wait_seconds),
+        until="end",
+        is_showing=False,
+    )
+    result = await _await_turn(turn, acted)
+    return CommandResult(
+        success=not result.is_alive,
+        stdout=result.output,
+        stderr="",
+        return_code=return_code_of(result.exit_code, result.signal),
+        duration_ms=result.duration_ms,
+        survivors=result.survivors,
+    )
+
+
+async def sessions_terminate(sessions: Sequence[tuple[UUID, UUID]], *, actor: str) -> list[str]:
+    """End sessions, given as (project id, session id), all at once: each may take its grace.
+
+    Returns the problem of each session, in the same order; empty if the session has ended.
+    """
+
+    async def terminate(project_id: UUID, session_id: UUID) -> str:
+        caller = Caller(project_id=project_id, label=actor, scopes=frozenset({"session:kill"}))
+        try:
+            ended = await controller_terminate_interactive_command(
+                project_id, session_id, caller=caller
+            )
+        except ControllerActionError as error:
+            return f"{error} ({error.code})"
+        return "" if ended.success else "the session has not ended yet; look again in a moment"
+
+    return await asyncio.gather(*(terminate(*ids) for ids in sessions))
+
+
+async def session_resize(
+    project_id: UUID,
+    session_id: UUID,
+    *,
+    rows: int,
+    cols: int,
+    caller: Caller | None = None,
+    wait_seconds: float = 2.0,
+    request_id: UUID | None = None,
+) -> InteractiveOutputResult:
+    """Give the terminal a new size. The program gets SIGWINCH.
+
+    Raises SessionEnded, ControllerOffline or InvalidArgument.
+    """
+    if problems := size_problems(rows, cols):
+        raise InvalidArgument(problems)
+    request = request_for(
+        project_id, request_id, "session.resize", {"session_id": session_id, "size": [rows, cols]}
+    )
+    acted = await in_database(
+        resize_session,
+        project_id,
+        session_id,
+        caller,
+        rows=rows,
+        cols=cols,
+        request=request,
+    )
+    turn = Turn(
+        project_id,
+        session_id,
+        from_offset=acted.from_offset,
+        wait_seconds=clamped(wait_seconds),
+        command_seq=acted.command_seq,
+        until="settled",
+        is_showing=False,
+    )
+    return await _await_turn(turn, acted)
+
+
+async def session_take_over(project_id: UUID, session_id: UUID, *, operator: str) -> str:
+    """Give the keyboard of a session to a person. Input of callers is refused from now on.
+
+    The clock of the lifetime is paused, unless the host is too old for that. Returns a sentence
+    that says which of the two is the case. Raises SessionNotFound or SessionEnded.
+    """
+    told = await in_database(take_over, project_id, session_id, operator)
+    async with doorbells.session_doorbell(session_id) as bell:
+        await doorbells.ring_session(session_id)
+        if told is None:
+            unasked = _ClockStop(project_id, session_id, None)
+            return await in_database(unasked.look, True) or ""
+        await doorbells.ring_controller(told.controller_id)
+        stop = _ClockStop(project_id, session_id, told.seq)
+        return await watch(bell, stop.look, CLOCK_WAIT_SECONDS, look_first=False)
+
+
+async def session_hand_back(
+    project_id: UUID, session_id: UUID, *, operator: str, note: str = ""
+) -> None:
+    """Give the keyboard back to the callers, who are shown ``note`` from now on.
+
+    Raises SessionNotFound or SessionEnded.
+    """
+    told = await in_database(hand_back, project_id, session_id, operator, note[:1000])
+    await doorbells.ring_session(session_id)
+    if told is not None:
+        await doorbells.ring_controller(told.controller_id)
+
+
+@dataclass(frozen=True, slots=True)
+class _ClockStop:
+    """The wait until a host has stopped the clock. ``command_seq`` is None if no host was asked."""
+
+    project_id: UUID
+    session_id: UUID
+    command_seq: int | None
+
+    def look(self, is_last: bool) -> str | None:
+        now = session_snapshot(self.project_id, self.session_id, command_seq=self.command_seq)
+        is_answered = self.command_seq is None or now.is_command_settled
+        if not is_answered and not is_last:
+            return None
+        return clock_hint(now.lifetime_clock, clock.now(), is_answered=is_answered)
+
+
+async def _await_turn(turn: Turn, acted: Acted) -> InteractiveOutputResult:
+    began = time.perf_counter()
+    async with rung(acted) as bell:
+        result = await take_turn(turn, bell, look_first=not acted.is_new)
+    metrics.TURNS.labels(result.state).inc()
+    if acted.is_new and acted.input_seq and result.state != "running":
+        metrics.TURN_SECONDS.observe(time.perf_counter() - began)
+    return result

@@ -1,0 +1,142 @@
+"""The parts that all actions on sessions share: result, retry, and the number of the command.
+
+An action is one transaction in a database thread: checks, the session's row, the command in the
+outbox, the audit row. Ringing the controller and waiting is left to the services.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from functools import wraps
+from typing import Final, NamedTuple, ParamSpec, TypeVar
+from uuid import UUID
+
+from django.db import IntegrityError, transaction
+
+from projects.accounts.authentication import Caller
+from projects.conf import conf
+from projects.errors.hosts import ControllerOffline
+from projects.errors.server import StorageUnavailable
+from projects.errors.sessions import SessionEnded, SessionNotFound
+from projects.models import CommandSession
+from projects.sessions import selectors
+from projects.sessions.state import SessionMoved
+from projects.storage import clock
+from projects.storage.columns import as_parameter
+from projects.storage.rows import fetch_row
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+SYSTEM: Final = "system"
+_ATTEMPTS: Final = 5
+_TOUCH_GRAIN: Final = timedelta(minutes=1)
+
+# Written out because it runs in every turn: the ORM takes several times as long to build the
+# statement as the database takes to run it. It finds the session's controller, locks it, and
+# numbers the command.
+_NUMBER_COMMAND: Final = """
+UPDATE projects_controller SET last_command_seq = last_command_seq + 1
+WHERE id = (SELECT controller_id FROM projects_commandsession WHERE id = %s AND project_id = %s)
+RETURNING id, last_command_seq, name, lease_expires_at
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Acted:
+    """The outcome of the transaction of an action.
+
+    ``controller_id`` has to be rung; None: nothing was put into its outbox.
+    ``from_offset``: where the output of this call begins, in bytes.
+    ``is_new``: the call did something now; a repeat of an earlier call did not.
+    ``is_withdrawn``: the program was never started, and never will be.
+    """
+
+    session_id: UUID
+    controller_id: UUID | None = None
+    from_offset: int = 0
+    input_seq: int = 0
+    command_seq: int | None = None
+    is_new: bool = True
+    is_withdrawn: bool = False
+
+
+class Numbered(NamedTuple):
+    """The place of a new command in the outbox of its controller, and that controller's lease."""
+
+    controller_id: UUID
+    seq: int
+    controller_name: str
+    lease_expires_at: datetime | None
+
+
+def actor_of(caller: Caller | None) -> str:
+    """The name of a caller in audit rows; "system" for the server itself, which is None."""
+    return SYSTEM if caller is None else caller.label
+
+
+def in_one_transaction(action: Callable[P, T]) -> Callable[P, T]:
+    """Run the action in one transaction, again if another one was first.
+
+    Another transaction may take the slot or the request id between the read and the write of this
+    one, which is an IntegrityError, or move the session to another state, which is SessionMoved.
+    The next attempt sees what the other transaction wrote.
+
+    Raises StorageUnavailable if every attempt came second.
+    """
+
+    @wraps(action)
+    def attempted(*args: P.args, **kwargs: P.kwargs) -> T:
+        for _ in range(_ATTEMPTS):
+            try:
+                with transaction.atomic():
+                    return action(*args, **kwargs)
+            except (IntegrityError, SessionMoved):
+                continue
+        raise StorageUnavailable
+
+    return attempted
+
+
+def number_command(
+    project_id: UUID,
+    session_id: UUID,
+    *,
+    may_be_offline: bool = False,
+) -> Numbered:
+    """Lock the session's controller and give the next number of its outbox to a command.
+
+    Raises SessionNotFound, and unless it ``may_be_offline`` ControllerOffline or SessionEnded.
+    """
+    keys = [as_parameter(session_id), as_parameter(project_id)]
+    numbered = fetch_row(Numbered, _NUMBER_COMMAND, keys)
+    if numbered is None:
+        raise SessionNotFound(session_id)
+    if not may_be_offline and not selectors.is_online(numbered.lease_expires_at):
+        session = selectors.session_of(project_id, session_id)
+        if session.state in selectors.ACTIVE:
+            raise ControllerOffline(numbered.controller_name)
+        # Waiting for the host would not help: the session is over.
+        raise session_ended(session)
+    return numbered
+
+
+def session_ended(session: CommandSession) -> SessionEnded:
+    """The error for an action on a session that is over, with the way it ended."""
+    how = [session.state]
+    if session.exit_code is not None:
+        how.append(f"exit code {session.exit_code}")
+    if session.signal:
+        how.append(session.signal)
+    return SessionEnded(session.id, ", ".join(how))
+
+
+def touch(session_id: UUID, touched_at: datetime) -> None:
+    """Note that a caller has to do with a session, so that the session does not count as idle.
+
+    ``touched_at`` is the time on record. It moves in steps, so that most polls write nothing.
+    """
+    now = clock.now()
+    if now - touched_at > min(_TOUCH_GRAIN, timedelta(seconds=conf.background_idle_seconds / 4)):
+        active = CommandSession.objects.filter(id=session_id, state__in=selectors.ACTIVE)
+        active.update(touched_at=now)

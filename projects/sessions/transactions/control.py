@@ -1,0 +1,222 @@
+"""The transactions that control a running program.
+
+They signal it, end it, resize its terminal, give its keyboard to a person and take it back.
+"""
+
+from typing import Final
+from uuid import UUID
+
+from django.db import transaction
+
+from controller_client.protocol.limits import TERMINATE_GRACE_SECONDS
+from controller_client.protocol.messages import Resize, TerminateCmd
+from controller_client.protocol.session_state import SessionState
+from projects.accounts.authentication import Caller
+from projects.audit.log import audit
+from projects.models import CommandSession, ControllerCommand
+from projects.sessions import lifetimes, outbox, selectors
+from projects.sessions.idempotency import Done, Request
+from projects.sessions.lifetimes import Told
+from projects.sessions.state import move_session
+from projects.sessions.transactions.acting import (
+    Acted,
+    actor_of,
+    in_one_transaction,
+    number_command,
+    session_ended,
+)
+from projects.storage import clock
+
+_WITHDRAWN_SEQ: Final = 0
+"""On record in place of a command's number if a start was withdrawn; no command has it."""
+
+
+@in_one_transaction
+def terminate_session(
+    project_id: UUID,
+    session_id: UUID,
+    actor: str,
+    *,
+    ended_by: str | None = None,
+    signal_name: str = "SIGTERM",
+    is_escalated: bool = True,
+    request: Request | None = None,
+) -> Acted:
+    """Commit a TERMINATE_CMD, or withdraw a start that no host has been sent.
+
+    A session that is over is left as it is. ``is_escalated``: the host kills what the signal
+    leaves alive after a grace. ``ended_by`` is put on record in place of ``actor``.
+    Raises SessionNotFound.
+    """
+    ended_by = ended_by or actor
+    if request is not None and (earlier := request.earlier()) is not None:
+        is_withdrawn = earlier.command_seq == _WITHDRAWN_SEQ
+        return Acted(
+            session_id=session_id,
+            from_offset=earlier.from_offset,
+            command_seq=None if is_withdrawn else earlier.command_seq,
+            is_new=False,
+            is_withdrawn=is_withdrawn,
+        )
+    session = selectors.session_of(project_id, session_id)
+    if SessionState(session.state).is_final:
+        _record(request, session, command_seq=None)
+        return _nothing_sent(session, is_withdrawn=False)
+    about = (project_id, session.controller_id, session_id)
+    if is_escalated and _withdraw_start(session, ended_by):
+        audit(actor, "session.terminate", about, {"withdrawn": True})
+        _record(request, session, command_seq=_WITHDRAWN_SEQ)
+        return _nothing_sent(session, is_withdrawn=True)
+    # Allowed while the host is away: the command waits for the host in the outbox.
+    numbered = number_command(project_id, session_id, may_be_offline=True)
+    controller_id, seq = numbered.controller_id, numbered.seq
+    active = CommandSession.objects.filter(id=session_id, state__in=selectors.ACTIVE)
+    active.update(ended_by=ended_by)
+    outbox.enqueue(
+        controller_id=controller_id,
+        session_id=session_id,
+        message=TerminateCmd(
+            seq=seq,
+            session_id=str(session_id),
+            signal=signal_name,
+            escalate=is_escalated,
+            grace_seconds=TERMINATE_GRACE_SECONDS,
+        ),
+    )
+    detail = {} if is_escalated else {"signal": signal_name}
+    if ended_by != actor:
+        detail["reason"] = ended_by
+    audit(actor, "session.terminate", about, detail)
+    _record(request, session, command_seq=seq)
+    return Acted(
+        session_id=session_id,
+        controller_id=controller_id,
+        from_offset=session.shown_offset,
+        input_seq=session.input_seq,
+        command_seq=seq,
+    )
+
+
+def _record(request: Request | None, session: CommandSession, *, command_seq: int | None) -> None:
+    if request is not None:
+        done = Done(
+            session_id=session.id,
+            from_offset=session.shown_offset,
+            command_seq=command_seq,
+        )
+        request.record(done)
+
+
+def _nothing_sent(session: CommandSession, *, is_withdrawn: bool) -> Acted:
+    return Acted(
+        session_id=session.id,
+        from_offset=session.shown_offset,
+        input_seq=session.input_seq,
+        is_new=False,
+        is_withdrawn=is_withdrawn,
+    )
+
+
+def _withdraw_start(session: CommandSession, actor: str) -> bool:
+    """Take an unsent START out of the outbox, so that the program never begins."""
+    now = clock.now()
+    unsent = ControllerCommand.objects.filter(
+        session_id=session.id,
+        sent_epoch__isnull=True,
+        settled_at__isnull=True,
+    )
+    starts = unsent.filter(type__in=outbox.START_TYPES)
+    if not starts.update(settled_at=now, body=None, failure_code="WITHDRAWN"):
+        return False
+    unsent.update(settled_at=now, body=None, failure_code="SESSION_ENDED")
+    move_session(
+        session.id,
+        SessionState(session.state),
+        SessionState.TERMINATED,
+        ended_at=now,
+        end_reason="terminated",
+        ended_by=actor,
+    )
+    return True
+
+
+@in_one_transaction
+def resize_session(
+    project_id: UUID,
+    session_id: UUID,
+    caller: Caller | None,
+    *,
+    rows: int,
+    cols: int,
+    request: Request | None,
+) -> Acted:
+    """Commit a RESIZE. Raises SessionNotFound, SessionEnded or ControllerOffline."""
+    if request is not None and (earlier := request.earlier()) is not None:
+        return Acted(
+            session_id=session_id,
+            from_offset=earlier.from_offset,
+            command_seq=earlier.command_seq,
+            is_new=False,
+        )
+    numbered = number_command(project_id, session_id)
+    controller_id, seq = numbered.controller_id, numbered.seq
+    active = CommandSession.objects.filter(id=session_id, state__in=selectors.ACTIVE)
+    is_resized = active.update(rows=rows, cols=cols)
+    session = selectors.session_of(project_id, session_id)
+    if not is_resized:
+        raise session_ended(session)
+    outbox.enqueue(
+        controller_id=controller_id,
+        session_id=session_id,
+        message=Resize(seq=seq, session_id=str(session_id), rows=rows, cols=cols),
+    )
+    about = (project_id, controller_id, session_id)
+    audit(actor_of(caller), "session.resize", about, {"rows": rows, "cols": cols})
+    from_offset = session.stdout_next_offset
+    if request is not None:
+        request.record(Done(session_id=session_id, from_offset=from_offset, command_seq=seq))
+    return Acted(
+        session_id=session_id,
+        controller_id=controller_id,
+        from_offset=from_offset,
+        command_seq=seq,
+    )
+
+
+# ---- takeover ------------------------------------------------------------------------------------
+
+
+@transaction.atomic
+def take_over(project_id: UUID, session_id: UUID, operator: str) -> Told | None:
+    """Let only ``operator`` type from now on, and stop the clock of the session's lifetime.
+
+    The keyboard may be taken from another operator. Returns the host to be rung; None for a host
+    that cannot stop the clock, or may not. Raises SessionNotFound or SessionEnded.
+    """
+    session = selectors.session_of(project_id, session_id)
+    told = lifetimes.hold(session, lifetimes.TAKE_OVER)
+    _set_operator(session, taken_over_by=operator)
+    about = (project_id, session.controller_id, session_id)
+    audit(operator, "session.take_over", about, {"stops_clock": told is not None})
+    return told
+
+
+@transaction.atomic
+def hand_back(project_id: UUID, session_id: UUID, operator: str, note: str) -> Told | None:
+    """Let callers type again, and start the clock again. ``note`` is shown to the callers.
+
+    Returns the host to be rung, if the host is told of it. Raises SessionNotFound or SessionEnded.
+    """
+    session = selectors.session_of(project_id, session_id)
+    told = lifetimes.release(session, lifetimes.TAKE_OVER)
+    handback_note = f"{operator}: {note}" if note else f"{operator} typed here"
+    _set_operator(session, taken_over_by="", handback_note=handback_note)
+    about = (project_id, session.controller_id, session_id)
+    audit(operator, "session.hand_back", about, {"note": note} if note else {})
+    return told
+
+
+def _set_operator(session: CommandSession, **changes: str) -> None:
+    active = CommandSession.objects.filter(id=session.id, state__in=selectors.ACTIVE)
+    if not active.update(**changes):
+        raise session_ended(selectors.session_of(session.project_id, session.id))

@@ -1,0 +1,138 @@
+"""Wait for a session to get somewhere: look, wait for its doorbell, look again.
+
+Waiting holds neither a thread nor a database connection. If ``REPORT`` is set, it is called once a
+second with the progress of the session. Otherwise no progress is read.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import Final, NamedTuple, Protocol, TypeVar
+from uuid import UUID
+
+from projects import metrics
+from projects.accounts.authentication import Caller, check_caller
+from projects.conf import conf
+from projects.process import draining
+from projects.sessions.transactions.acting import Acted
+from projects.storage.access import at_length, in_database
+from projects.storage.columns import as_parameter
+from projects.storage.rows import fetch_row
+from projects.wakeups.doorbells import Doorbell, ring_controller, session_doorbell
+
+T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
+
+# A little less than the time between two looks, so that a silent session is reported on at each.
+REPORT_SECONDS: Final = 0.9
+# A call that waits checks its token this often.
+CHECK_SECONDS: Final = 1.5
+_COMMITTED: Final = """
+SELECT state, stdout_next_offset + stderr_next_offset FROM projects_commandsession WHERE id = %s
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """The progress of a session that a call waits for: its state, and all of its output so far.
+
+    ``state`` is the one of the row, such as ``RUNNING``.
+    """
+
+    waited_seconds: float
+    wait_seconds: float
+    state: str
+    output_bytes: int
+
+
+class _Committed(NamedTuple):
+    state: str
+    output_bytes: int
+
+
+class Look(Protocol[T_co]):
+    """A look at the database. It returns None while the thing that is waited for is not there."""
+
+    def __call__(self, is_last: bool, /) -> T_co | None:
+        """Look once. The last look must find something, or raise."""
+
+
+REPORT: ContextVar[Callable[[Progress], Awaitable[None]] | None] = ContextVar(
+    "REPORT", default=None
+)
+"""Set by a face whose caller asked for progress. It holds for all calls in the same context."""
+_CALLER: ContextVar[Caller | None] = ContextVar("_CALLER", default=None)
+
+
+@contextmanager
+def calling(caller: Caller) -> Iterator[None]:
+    """Let waits in the block end when the token of ``caller`` is revoked or expires."""
+    token = _CALLER.set(caller)
+    try:
+        yield
+    finally:
+        _CALLER.reset(token)
+
+
+@asynccontextmanager
+async def rung(acted: Acted) -> AsyncIterator[Doorbell]:
+    """Ring the controller of an action, and hear the doorbell of its session.
+
+    The session's doorbell is heard first, so that no answer of the controller is missed.
+    """
+    async with session_doorbell(acted.session_id) as bell:
+        if acted.controller_id is not None:
+            await ring_controller(acted.controller_id)
+        yield bell
+
+
+async def watch(
+    bell: Doorbell,
+    look: Look[T],
+    wait_seconds: float,
+    *,
+    look_first: bool,
+    is_long: bool = False,
+) -> T:
+    """Wait until ``look`` finds something, and return that.
+
+    ``look`` runs in a database thread: at once if ``look_first``, otherwise after the first
+    doorbell, and then after each doorbell. ``is_long`` says that looking may take long. The last
+    look is after ``wait_seconds``, or sooner if this process is being stopped.
+
+    Raises Unauthenticated if the token of the caller (``calling``) was revoked meanwhile.
+    """
+    loop = asyncio.get_running_loop()
+    began = reported = checked = loop.time()
+    caller = _CALLER.get()
+    deadline = began + wait_seconds
+    report = REPORT.get() if bell.session_id is not None else None
+    hop = at_length if is_long else in_database
+    is_rung = look_first or await bell.wait(wait_seconds)
+    while True:
+        remaining = min(deadline - loop.time(), draining.seconds_left_to_wait())
+        found = await hop(look, remaining <= 0)
+        if found is not None:
+            if not is_rung and remaining > 0:
+                metrics.LOST_SESSION.inc()
+            return found
+        if caller is not None and loop.time() - checked >= CHECK_SECONDS:
+            checked = loop.time()
+            await in_database(check_caller, caller)
+        if report is not None and loop.time() - reported >= REPORT_SECONDS:
+            reported = loop.time()
+            committed = await in_database(_committed, str(bell.session_id))
+            await report(Progress(reported - began, wait_seconds, *committed))
+        is_rung = await bell.wait(min(deadline - loop.time(), draining.seconds_left_to_wait()))
+
+
+def _committed(session_id: str) -> _Committed:
+    committed = fetch_row(_Committed, _COMMITTED, [as_parameter(UUID(session_id))])
+    return committed or _Committed("", 0)
+
+
+def clamped(wait_seconds: float) -> float:
+    """A wait in seconds, limited to the longest that a call may take."""
+    return max(0.0, min(wait_seconds, conf.max_wait_seconds))

@@ -1,0 +1,230 @@
+"""Database access for the event loop, in threads that each have their own connection.
+
+Django's ``sync_to_async`` shares one thread per process between all consumers, so one slow query
+would stall them all. A hop takes a thread for one short transaction, never for a wait. SQLite has
+one writer at a time and lets the others sleep for milliseconds before they look again; one thread
+that writes one transaction after the other never waits. Long reads have threads of their own
+(``at_length``).
+
+A broken connection (``storage.faults``) is replaced together with those of all threads: the
+connections of one process to SQLite share what they found when the first of them was opened.
+"""
+
+import asyncio
+import atexit
+import logging
+import random
+import select
+import threading
+import time
+from collections.abc import Callable
+from contextvars import copy_context
+from dataclasses import dataclass, field
+from typing import Any, Final, ParamSpec, TypeVar
+
+from django.db import DatabaseError, InterfaceError, OperationalError, connection
+
+from projects.conf import conf
+from projects.errors.server import StorageUnavailable
+from projects.storage import clock
+from projects.storage import faults as storage_faults
+from projects.storage.threads import DatabaseThreads, NotBegunError
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+logger = logging.getLogger(__name__)
+
+ATTEMPTS = 4
+FIRST_BACKOFF_SECONDS = 0.02
+REPLACE_SECONDS: Final = 1.0
+"""While the storage stays broken, connections are replaced no more often than this."""
+
+# A prepared statement keeps its plan. A plan made while a table was small reads all of the table,
+# until PostgreSQL notices that it grew. Everything a short transaction looks for has an index.
+_PREFER_INDEXES = "SET enable_seqscan = off"
+
+LONG_THREADS = 2
+"""Threads for long reads."""
+
+
+@dataclass
+class _Pools:
+    """The threads of this process. They are made when they are first needed."""
+
+    short: DatabaseThreads | None = None
+    long: DatabaseThreads | None = None
+    replaced_at: float = -REPLACE_SECONDS
+    ending: list[threading.Thread] = field(default_factory=list)
+    """Threads that were retired, and still have connections."""
+
+
+_pools = _Pools()
+_opened = threading.local()
+
+
+class _NotConnectedError(Exception):
+    """No connection could be made, so nothing was begun."""
+
+
+async def in_database(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+    """Runs ``function(*args)`` in a database thread, as one short transaction.
+
+    A transaction that was surely rolled back is repeated, so ``function`` may run several times. A
+    transaction whose fate is unknown, because its connection died, is not repeated.
+
+    Raises:
+        StorageUnavailable: if the database does not take the transaction.
+
+    """
+    return await _hop(_short_threads, lambda: _run(True, function, *args, **kwargs))
+
+
+async def at_length(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+    """Runs a long read in a thread of its own: a digest, a rendered screen, a page of output.
+
+    It keeps no transaction waiting. It may write at most one row at its end, because it is a second
+    writer of SQLite then. Repeats and raises as ``in_database`` does.
+    """
+    return await _hop(_long_threads, lambda: _run(False, function, *args, **kwargs))
+
+
+async def _hop(threads_of: Callable[[], DatabaseThreads], work: Callable[[], T]) -> T:
+    # Messages are made in the threads, too, and depend on the caller of this context.
+    context = copy_context()
+    for attempt in range(ATTEMPTS):
+        threads = threads_of()
+        try:
+            result = await threads.submit(lambda: context.run(work))
+        except NotBegunError as error:
+            raise StorageUnavailable from error
+        except _NotConnectedError as error:
+            cause: BaseException = error.__cause__ or error
+        except (DatabaseError, InterfaceError) as error:
+            if not storage_faults.is_fault(error):
+                raise
+            if storage_faults.is_broken(error):
+                _replace_connections(threads)
+            if not storage_faults.is_rolled_back(error):
+                raise StorageUnavailable from error
+            cause = error
+        else:
+            return result
+        if attempt + 1 < ATTEMPTS:
+            jitter = random.SystemRandom().uniform(0.5, 1.5)
+            await asyncio.sleep(FIRST_BACKOFF_SECONDS * 2**attempt * jitter)
+    raise StorageUnavailable from cause
+
+
+def _replace_connections(seen_in: DatabaseThreads) -> None:
+    """Ends all threads with their connections once their work is done, and makes new ones.
+
+    Nothing happens if the threads of ``seen_in`` are being replaced already.
+    """
+    if (
+        seen_in not in {_pools.short, _pools.long}
+        or time.monotonic() - _pools.replaced_at < REPLACE_SECONDS
+    ):
+        return
+    _pools.replaced_at = time.monotonic()
+    logger.error("the database's connections are broken and are opened again")
+    ending, _pools.short, _pools.long = (_pools.short, _pools.long), None, None
+    retired = [thread for threads in ending if threads is not None for thread in threads.retire()]
+    # A connection to SQLite shares what the process found when it opened the first connection, so
+    # the new threads wait for the end of the last old connection.
+    if connection.vendor == "sqlite":
+        alive = [thread for thread in _pools.ending if thread.is_alive()]
+        _pools.ending = alive + retired
+
+
+def close_threads() -> None:
+    """Ends the threads and their connections; the next hop makes new ones."""
+    ending, _pools.short, _pools.long = (_pools.short, _pools.long), None, None
+    for threads in ending:
+        if threads is not None:
+            threads.close()
+
+
+# A process that exits cuts its threads off wherever they are. Transactions that have begun must
+# finish first.
+atexit.register(close_threads)
+
+
+def _short_threads() -> DatabaseThreads:
+    if _pools.short is None:
+        _pools.short = DatabaseThreads(
+            conf.database_threads,
+            name="database",
+            on_end=_close_connection,
+            after=_pools.ending,
+        )
+    return _pools.short
+
+
+def _long_threads() -> DatabaseThreads:
+    if _pools.long is None:
+        _pools.long = DatabaseThreads(
+            LONG_THREADS, name="database-long", on_end=_close_connection, after=_pools.ending
+        )
+    return _pools.long
+
+
+def _close_connection() -> None:
+    # Looked up here: each thread has a connection of its own.
+    connection.close()
+
+
+def _run(
+    is_short: bool,
+    function: Callable[P, T],
+    /,
+    *args: P.args,
+    **kwargs: P.kwargs,
+) -> T:
+    try:
+        _ensure_usable(is_short=is_short)
+    except (OperationalError, InterfaceError) as error:
+        raise _NotConnectedError from error
+    try:
+        return function(*args, **kwargs)
+    except (DatabaseError, InterfaceError) as error:
+        if storage_faults.is_broken(error):
+            connection.close()
+        elif storage_faults.is_fault(error):
+            connection.close_if_unusable_or_obsolete()
+        raise
+
+
+def _ensure_usable(*, is_short: bool) -> None:
+    connection.close_if_unusable_or_obsolete()
+    file = storage_faults.database_file()
+    if connection.connection is not None and getattr(_opened, "file", file) != file:
+        # Another file has the name now. Writes to the old file would be lost.
+        connection.close()
+    if (
+        connection.vendor == "postgresql"
+        and connection.connection is not None
+        and not _has_something_to_read(connection.connection)
+    ):
+        # A server that ends a connection sends something on it. Silence saves the statement that
+        # Django would send to check the connection.
+        connection.health_check_done = True  # type: ignore[attr-defined] # not in the stubs
+    is_new = connection.connection is None
+    connection.ensure_connection()
+    if is_new:
+        _opened.file = file
+    if is_new and connection.vendor == "postgresql":
+        clock.measure()
+        if is_short:
+            with connection.cursor() as cursor:
+                cursor.execute(_PREFER_INDEXES)
+    # The thread keeps its connection. Django would close it by age, as it does for requests.
+    connection.close_at = None
+
+
+def _has_something_to_read(raw: Any) -> bool:
+    if raw.closed:
+        return True
+    poll = select.poll()
+    poll.register(raw.fileno(), select.POLLIN)
+    return bool(poll.poll(0))

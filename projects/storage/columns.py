@@ -1,0 +1,31 @@
+"""Values of columns as the database in use stores them, for hand-written statements."""
+
+from datetime import UTC, datetime
+from typing import Any
+from uuid import UUID
+
+from django.db import connection
+from django.utils import timezone
+
+from projects.models import Controller
+
+
+def as_parameter(value: UUID) -> Any:
+    """A UUID as this database stores it."""
+    return Controller._meta.pk.get_db_prep_value(value, connection)
+
+
+def time_as_parameter(value: datetime | None) -> Any:
+    """A time as this database stores it."""
+    return connection.ops.adapt_datetimefield_value(value)
+
+
+def as_time(value: Any) -> datetime | None:
+    """A time from a hand-written statement, with its time zone.
+
+    SQLite returns UTC without saying so: as text or, for columns it knows, as a naive datetime.
+    """
+    if value is None:
+        return None
+    moment = datetime.fromisoformat(value) if isinstance(value, str) else value
+    return timezone.make_aware(moment, UTC) if timezone.is_naive(moment) else moment

@@ -1,0 +1,94 @@
+"""The meaning of database errors: for the storage, for the transaction and for the connection.
+
+SQLite keeps what it found when it opened its files. A connection that was opened while the files
+could not be written is read-only for good. A connection whose file was replaced reads the old file.
+PostgreSQL keeps a connection to a server that has become a standby.
+"""
+
+import os
+import sqlite3
+from pathlib import Path
+from typing import Final
+
+from django.db import DatabaseError, InterfaceError, OperationalError, connection
+
+_PRIMARY: Final = 0xFF
+_NOT_DONE: Final = frozenset(
+    {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN}
+)
+_BROKEN: Final = frozenset(
+    {
+        sqlite3.SQLITE_READONLY,
+        sqlite3.SQLITE_CANTOPEN,
+        sqlite3.SQLITE_IOERR,
+        sqlite3.SQLITE_CORRUPT,
+        sqlite3.SQLITE_NOTADB,
+        sqlite3.SQLITE_FULL,
+    }
+)
+# Serialization failure, deadlock, lock not available, read-only transaction; and every
+# "insufficient resources".
+_ROLLED_BACK_STATES: Final = ("40001", "40P01", "55P03", "25006")
+_RESOURCE_CLASS: Final = "53"
+# Read-only transaction, I/O error, damaged data: a server that has become a standby, or whose disk
+# fails.
+_BROKEN_STATES: Final = ("25006", "58030", "XX001", "XX002")
+
+Error = DatabaseError | InterfaceError
+
+
+def is_fault(error: Error) -> bool:
+    """Returns True if the storage failed, and the statement is not to blame."""
+    return isinstance(error, OperationalError | InterfaceError) or is_broken(error)
+
+
+def is_broken(error: Error) -> bool:
+    """Returns True if the connection, and all that were opened with it, should be replaced."""
+    return _code(error) in _BROKEN or _state(error) in _BROKEN_STATES
+
+
+def is_rolled_back(error: Error) -> bool:
+    """Returns True if nothing was done for sure.
+
+    SQLite has these codes only for statements it did not do; PostgreSQL has codes for it.
+    """
+    state = _state(error)
+    return (
+        _code(error) in _NOT_DONE
+        or state in _ROLLED_BACK_STATES
+        or state.startswith(_RESOURCE_CLASS)
+    )
+
+
+def _code(error: Error) -> int | None:
+    code = getattr(error.__cause__, "sqlite_errorcode", None)
+    return None if code is None else code & _PRIMARY
+
+
+def _state(error: Error) -> str:
+    return getattr(error.__cause__, "sqlstate", None) or ""
+
+
+def database_path() -> Path | None:
+    """The path of the database file; None for a database without one."""
+    if connection.vendor != "sqlite" or connection.is_in_memory_db():  # type: ignore[attr-defined] # not in the stubs
+        return None
+    return Path(connection.settings_dict["NAME"])
+
+
+def database_file() -> tuple[int, int] | None:
+    """The device and the inode of the database file; None without a file.
+
+    Raises OperationalError if there is no such file: opening it would make an empty one in its
+    place.
+    """
+    path = database_path()
+    if path is None:
+        return None
+    try:
+        status = path.stat()
+    except OSError as error:
+        raise OperationalError(
+            f"the database file cannot be looked at: {os.strerror(error.errno or 0)}"
+        ) from error
+    return status.st_dev, status.st_ino

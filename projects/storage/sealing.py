@@ -1,0 +1,30 @@
+"""Encrypts what nobody may read in a copy of the database: secrets, and bodies of commands."""
+
+from functools import lru_cache
+
+from cryptography.fernet import Fernet, MultiFernet
+
+from projects.conf import conf
+
+
+def seal(plain: bytes) -> bytes:
+    """Encrypts ``plain`` with the newest key."""
+    return _fernet(conf.encryption_keys).encrypt(plain)
+
+
+def open_sealed(sealed: bytes | memoryview) -> bytes:
+    """Decrypts what any of the keys sealed.
+
+    Raises cryptography.fernet.InvalidToken if none of them did.
+    """
+    return _fernet(conf.encryption_keys).decrypt(bytes(sealed))
+
+
+def reseal(sealed: bytes | memoryview) -> bytes:
+    """Encrypts with the newest key what any of the keys sealed. Raises as ``open_sealed`` does."""
+    return _fernet(conf.encryption_keys).rotate(bytes(sealed))
+
+
+@lru_cache(maxsize=4)
+def _fernet(keys: tuple[str, ...]) -> MultiFernet:
+    return MultiFernet([Fernet(key) for key in keys])

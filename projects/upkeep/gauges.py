@@ -1,0 +1,49 @@
+"""Figures of the whole installation, read from the rows when somebody asks for the metrics.
+
+Every process gives the same figures.
+"""
+
+import math
+
+from django.db.models import Count, Min
+
+from controller_client.protocol.session_state import ACTIVE_STATES
+from projects import metrics
+from projects.conf import conf
+from projects.models import CommandSession, Controller, ControllerCommand
+from projects.storage import clock
+
+
+def take() -> None:
+    """Sets the gauges.
+
+    The cost grows with the active sessions and the outbox, which have indexes, and not with the
+    rows that are kept.
+    """
+    active = sorted(ACTIVE_STATES)
+    found = dict(
+        CommandSession.objects.filter(state__in=active)
+        .order_by()
+        .values_list("state")
+        .annotate(Count("id"))
+    )
+    for state in active:
+        metrics.SESSIONS.labels(state).set(found.get(state, 0))
+    outbox = ControllerCommand.objects.filter(settled_at__isnull=True).aggregate(
+        count=Count("id"), oldest=Min("created_at")
+    )
+    metrics.OUTBOX_COMMANDS.set(outbox["count"])
+    metrics.OUTBOX_AGE.set(
+        (clock.now() - outbox["oldest"]).total_seconds() if outbox["oldest"] else 0.0
+    )
+    metrics.CONTROLLERS_ONLINE.set(
+        Controller.objects.filter(lease_expires_at__gt=clock.lease_now(conf.lease_seconds)).count()
+    )
+
+
+def forget() -> None:
+    """Clears the gauges while the database does not answer: old figures would look new."""
+    for state in sorted(ACTIVE_STATES):
+        metrics.SESSIONS.labels(state).set(math.nan)
+    for gauge in (metrics.OUTBOX_COMMANDS, metrics.OUTBOX_AGE, metrics.CONTROLLERS_ONLINE):
+        gauge.set(math.nan)

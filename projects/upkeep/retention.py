@@ -1,0 +1,183 @@
+"""Removes what was kept for long enough: output, then sessions, then the oldest audit rows.
+
+Everything is removed by small transactions, at most ROUND_BATCHES of them in one round: other
+writers get their turn, on SQLite too, and so does the other work of the sweeper. The next round
+finds what a round leaves, and a step may be repeated. A project may have its own times for output
+and sessions. 0 means for good, everywhere.
+"""
+
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+from typing import Final
+from uuid import UUID
+
+from django.db import transaction
+from django.db.models import Q, QuerySet
+from django.utils import timezone
+
+from projects import metrics
+from projects.audit.log import SERVER, audit
+from projects.audit.proof import audit_expire
+from projects.conf import conf
+from projects.models import (
+    ActionRequest,
+    AuditEvent,
+    CommandSession,
+    ControllerCommand,
+    OutputChunk,
+    OutputGap,
+    Project,
+    ReadCursor,
+)
+from projects.output import log as output_log
+from projects.storage import clock
+from projects.storage.access import at_length, in_database
+
+ACTOR: Final = "sweeper"
+ROUND_BATCHES: Final = 200
+ROWS_AT_ONCE: Final = 200
+_SESSIONS_AT_ONCE: Final = 100
+# The rows that a session has, and how many of them are removed at once.
+_PARTS: Final = (
+    (OutputChunk.objects, output_log.TRIM_CHUNKS_PER_TRANSACTION),
+    (OutputGap.objects, ROWS_AT_ONCE),
+    (ControllerCommand.objects, ROWS_AT_ONCE),
+    (ActionRequest.objects, ROWS_AT_ONCE),
+    (ReadCursor.objects, ROWS_AT_ONCE),
+)
+
+
+async def expire() -> None:
+    """Runs one round of at most ROUND_BATCHES batches. Raises StorageUnavailable."""
+    left = ROUND_BATCHES
+    for find, step, kind in (
+        (sessions_to_clear, _clear, "output"),
+        (sessions_to_remove, _remove, "session"),
+        (chains_to_shorten, _shorten, "audit"),
+    ):
+        for key in await at_length(find):
+            while left and await in_database(step, key):
+                left -= 1
+            if not left:
+                return
+            metrics.EXPIRED_ROWS.labels(kind).inc()
+
+
+# ---- output --------------------------------------------------------------------------------------
+
+
+def sessions_to_clear() -> list[UUID]:
+    """Ended sessions whose output was kept for long enough."""
+    interactive = Q(kind=CommandSession.Kind.INTERACTIVE)
+    found: list[UUID] = []
+    for of_project, own_seconds in _policies("output_retention_seconds"):
+        for of_kind, seconds in (
+            (interactive, conf.output_retention_seconds),
+            (~interactive, conf.command_retention_seconds),
+        ):
+            rows = CommandSession.objects.filter(of_project, of_kind, cleared_at__isnull=True)
+            found += _ended_before(rows, seconds if own_seconds is None else own_seconds)
+    return found
+
+
+def _clear(session_id: UUID) -> bool:
+    """Removes a batch of a session's output; False if that was the last."""
+    if output_log.clear(session_id):
+        return True
+    with transaction.atomic():
+        # Marked after its last batch: if the process dies before, the next round continues.
+        if CommandSession.objects.filter(id=session_id, cleared_at__isnull=True).update(
+            cleared_at=timezone.now()
+        ):
+            audit(ACTOR, "session.clear", _about(session_id))
+    return False
+
+
+# ---- sessions ------------------------------------------------------------------------------------
+
+
+def sessions_to_remove() -> list[UUID]:
+    """Ended sessions that were kept for long enough."""
+    found: list[UUID] = []
+    for of_project, own_seconds in _policies("session_retention_seconds"):
+        found += _ended_before(
+            CommandSession.objects.filter(of_project),
+            conf.session_retention_seconds if own_seconds is None else own_seconds,
+        )
+    return found
+
+
+def _remove(session_id: UUID) -> bool:
+    """Removes a batch of a session's rows, and the session at last; True if there is more."""
+    for part, at_once in _PARTS:
+        ids = list(part.filter(session=session_id).values_list("pk", flat=True)[:at_once])
+        if ids:
+            part.filter(pk__in=ids).delete()
+            return True
+    with transaction.atomic():
+        about = _about(session_id)
+        if CommandSession.objects.filter(id=session_id).delete()[0]:
+            audit(ACTOR, "session.expire", about)
+    return False
+
+
+def _about(session_id: UUID) -> tuple[UUID | None, UUID | None, UUID | None]:
+    row = (
+        CommandSession.objects.filter(id=session_id)
+        .values_list("project_id", "controller_id")
+        .first()
+    )
+    return (*row, session_id) if row is not None else (None, None, session_id)
+
+
+# ---- audit ---------------------------------------------------------------------------------------
+
+
+def chains_to_shorten() -> list[UUID]:
+    """The chains whose oldest audit row was kept for long enough, the server's own among them."""
+    if not conf.audit_retention_seconds or not clock.can_tell(conf.audit_retention_seconds):
+        return []
+    before = timezone.now() - timedelta(seconds=conf.audit_retention_seconds)
+    return [
+        chain
+        for chain in (SERVER, *Project.objects.values_list("id", flat=True))
+        if _begins_before(chain, before)
+    ]
+
+
+def _begins_before(project_id: UUID, before: datetime) -> bool:
+    oldest = (
+        AuditEvent.objects.filter(project_id=project_id)
+        .order_by("seq")
+        .values_list("created_at", flat=True)
+        .first()
+    )
+    return oldest is not None and oldest < before
+
+
+def _shorten(project_id: UUID) -> bool:
+    before = timezone.now() - timedelta(seconds=conf.audit_retention_seconds)
+    return audit_expire(project_id, before, actor=ACTOR) > 0
+
+
+# ---- policies ------------------------------------------------------------------------------------
+
+
+def _policies(field: str) -> Iterator[tuple[Q, int | None]]:
+    """Conditions on projects, each with their own number of seconds; None for the server's.
+
+    Few projects have a number of their own, so one query for each of them is cheap.
+    """
+    own = dict(Project.objects.filter(**{f"{field}__isnull": False}).values_list("id", field))
+    yield ~Q(project_id__in=list(own)) if own else Q(), None
+    for project_id, seconds in own.items():
+        yield Q(project_id=project_id), seconds
+
+
+def _ended_before(rows: "QuerySet[CommandSession]", seconds: float) -> list[UUID]:
+    if not seconds or not clock.can_tell(seconds):
+        return []
+    over = rows.filter(ended_at__lt=timezone.now() - timedelta(seconds=seconds)).order_by(
+        "ended_at"
+    )
+    return list(over.values_list("id", flat=True)[:_SESSIONS_AT_ONCE])

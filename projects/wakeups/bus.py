@@ -1,0 +1,160 @@
+"""The bus that carries rings to listeners: in memory, and between processes by the channel layer.
+
+Every process hears one group of the channel layer, and each message to that group names the
+doorbells that were rung. So a call that waits costs no subscription, and a ring within a process
+needs no layer. A layer that hangs delays no call, because a task of its own sends the rings that
+have gathered. A ring may get lost on the way: every listener also looks again by itself.
+"""
+
+import asyncio
+import logging
+from typing import Any, Final
+from uuid import uuid4
+from weakref import WeakKeyDictionary
+
+from channels.layers import get_channel_layer
+
+from projects import metrics
+
+logger = logging.getLogger(__name__)
+
+GROUP: Final = "doorbells"
+RINGS_PER_MESSAGE: Final = 500
+RETRY_SECONDS: Final = 1.0
+_PROCESS: Final = uuid4().hex
+
+
+class Exchange:
+    """The doorbells of one event loop, and their connection to those of other processes.
+
+    Without a channel layer there are no other processes. Messages that name ``process`` are this
+    exchange's own, and are not heard again.
+    """
+
+    def __init__(self, process: str = _PROCESS) -> None:
+        self._process = process
+        self._listeners: dict[str, set[asyncio.Event]] = {}
+        self._unsent: set[str] = set()
+        self._has_unsent = asyncio.Event()
+        self._tasks: list[asyncio.Task[None]] = []
+
+    def listeners(self) -> dict[str, int]:
+        """The number of listeners for each name that has any."""
+        return {name: len(events) for name, events in self._listeners.items()}
+
+    def join(self, name: str, event: asyncio.Event) -> None:
+        """Set ``event`` whenever ``name`` is rung, here or in another process."""
+        self._ensure_connected()
+        self._listeners.setdefault(name, set()).add(event)
+
+    def leave(self, name: str, event: asyncio.Event) -> None:
+        """Stop setting ``event`` when ``name`` is rung."""
+        events = self._listeners.get(name, set())
+        events.discard(event)
+        if not events:
+            self._listeners.pop(name, None)
+
+    def ring(self, name: str) -> None:
+        """Wake the listeners in this process now, and those in other processes soon."""
+        self.ring_here(name)
+        if self._ensure_connected():
+            self._unsent.add(name)
+            self._has_unsent.set()
+
+    def ring_one(self, name: str) -> None:
+        """Wake the listeners in this process; only if there are none, those in other processes."""
+        if not self.ring_here(name):
+            self.ring(name)
+
+    def ring_here(self, name: str) -> bool:
+        """Wake the listeners in this process only. Returns True if there are any."""
+        events = self._listeners.get(name, ())
+        for event in events:
+            event.set()
+        return bool(events)
+
+    def _ensure_connected(self) -> bool:
+        """Start the tasks that connect to other processes. Returns False without a layer."""
+        if get_channel_layer() is None:
+            return False
+        if not self._tasks:
+            loops = {"rings to others": self._send, "rings of others": self._receive}
+            self._tasks = [asyncio.create_task(loop(), name=name) for name, loop in loops.items()]
+        return True
+
+    async def _send(self) -> None:
+        while not _is_told_to_stop():
+            await self._has_unsent.wait()
+            names = [self._unsent.pop() for _ in range(min(len(self._unsent), RINGS_PER_MESSAGE))]
+            if not self._unsent:
+                self._has_unsent.clear()
+            message = {"type": "doorbell", "process": self._process, "names": names}
+            try:
+                await _sent(message)
+            except Exception as error:  # noqa: BLE001 - a layer may raise anything
+                metrics.DOORBELLS_FAILED.inc(len(names))
+                logger.warning("doorbells not rung: %s", type(error).__name__)
+
+    async def _receive(self) -> None:
+        while not _is_told_to_stop():
+            layer: Any = get_channel_layer()
+            try:
+                await self._hear_others(layer)
+            except Exception as error:  # noqa: BLE001
+                logger.warning(
+                    "doorbells of other processes are not heard: %s", type(error).__name__
+                )
+                await asyncio.sleep(RETRY_SECONDS)
+                await _forget(layer)
+
+    async def _hear_others(self, layer: Any) -> None:
+        channel = await layer.new_channel()
+        await layer.group_add(GROUP, channel)
+        # Rings from before the subscription are not heard, so every listener looks once more.
+        for name in self.listeners():
+            self.ring_here(name)
+        while not _is_told_to_stop():
+            self._hear(await layer.receive(channel))
+
+    def _hear(self, message: dict[str, Any]) -> None:
+        if message.get("process") != self._process:
+            for name in message.get("names", ()):
+                self.ring_here(name)
+
+
+def _is_told_to_stop() -> bool:
+    """True if this task was cancelled, even if the CancelledError never reached it.
+
+    ``asyncio.wait_for`` of Python 3.11, with which redis-py sends, swallows a cancellation that
+    comes at the moment when the wait ends. A task that then goes on keeps its loop from closing.
+    """
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0
+
+
+async def _sent(message: dict[str, Any]) -> None:
+    """Send, and try a second time: an idle connection fails once after a restart of Redis."""
+    try:
+        await get_channel_layer().group_send(GROUP, message)
+    except Exception:  # noqa: BLE001
+        await get_channel_layer().group_send(GROUP, message)
+
+
+async def _forget(layer: Any) -> None:
+    """Clear the layer after a failed attempt. This exchange is its only user."""
+    try:
+        await layer.flush()
+    except Exception as error:  # noqa: BLE001
+        logger.warning("the channel layer cannot be flushed: %s", type(error).__name__)
+
+
+_exchanges: "WeakKeyDictionary[asyncio.AbstractEventLoop, Exchange]" = WeakKeyDictionary()
+
+
+def exchange() -> Exchange:
+    """The exchange of the running event loop."""
+    loop = asyncio.get_running_loop()
+    found = _exchanges.get(loop)
+    if found is None:
+        found = _exchanges[loop] = Exchange()
+    return found

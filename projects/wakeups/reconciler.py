@@ -1,0 +1,115 @@
+"""The reconciler: it looks once a second for work whose doorbell was lost.
+
+One look serves all controllers of this process. It also finds connections that were fenced or
+revoked. If each connection looked for itself, every idle controller would cost a query a second.
+"""
+
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+from typing import Final, NamedTuple
+from uuid import UUID
+
+from projects import metrics
+from projects.conf import conf
+from projects.process.task import Rounds
+from projects.storage import clock
+from projects.storage.access import in_database
+from projects.storage.columns import as_parameter, time_as_parameter
+from projects.storage.rows import fetch_rows
+from projects.wakeups.bus import exchange
+from projects.wakeups.doorbells import controller_group, files_group
+
+logger = logging.getLogger(__name__)
+
+IN_FLIGHT: Final = timedelta(milliseconds=250)
+"""A command younger than this is not counted as lost: its doorbell may still be on its way."""
+
+# Few rows are unsettled at any time, and these have an index of their own.
+_COMMANDS: Final = """
+SELECT c.controller_id, MIN(c.created_at) < %s
+FROM projects_controllercommand c JOIN projects_controller k ON k.id = c.controller_id
+WHERE c.settled_at IS NULL AND (c.sent_epoch IS NULL OR c.sent_epoch < k.epoch)
+GROUP BY c.controller_id
+"""
+_QUESTIONS: Final = """
+SELECT DISTINCT f.controller_id
+FROM projects_filerequest f JOIN projects_controller k ON k.id = f.controller_id
+WHERE f.answer IS NULL AND f.expires_at > %s AND f.sent_epoch < k.epoch
+"""
+
+# Small enough for every database's limit of parameters.
+_IDS_AT_ONCE: Final = 500
+
+_served: set[tuple[UUID, int]] = set()
+
+
+class _Command(NamedTuple):
+    controller_id: UUID
+    is_lost: bool
+
+
+class _Question(NamedTuple):
+    controller_id: UUID
+
+
+class _Epoch(NamedTuple):
+    id: UUID
+    epoch: int
+
+
+@contextmanager
+def serving(controller_id: UUID, epoch: int) -> Iterator[None]:
+    """Inside this context the connection is also rung if ``epoch`` is no longer the controller's.
+
+    Then it was fenced or revoked.
+    """
+    _served.add((controller_id, epoch))
+    try:
+        yield
+    finally:
+        _served.discard((controller_id, epoch))
+
+
+async def look() -> None:
+    """Ring in this process for every controller that has work waiting.
+
+    Raises StorageUnavailable.
+    """
+    here = exchange()
+    if not here.listeners():
+        return
+    commands, questions = await in_database(_find)
+    for controller_id in await in_database(_outdated, list(_served)):
+        here.ring_here(controller_group(controller_id))
+    for command in commands:
+        if here.ring_here(controller_group(command.controller_id)) and command.is_lost:
+            metrics.LOST_COMMAND.inc()
+    for question in questions:
+        here.ring_here(files_group(question.controller_id))
+
+
+def _outdated(served: list[tuple[UUID, int]]) -> list[UUID]:
+    """The controllers that are served under an epoch which is no longer theirs."""
+    found: list[UUID] = []
+    for start in range(0, len(served), _IDS_AT_ONCE):
+        some = served[start : start + _IDS_AT_ONCE]
+        places = ", ".join(["%s"] * len(some))
+        query = f"SELECT id, epoch FROM projects_controller WHERE id IN ({places})"  # noqa: S608
+        keys = [as_parameter(controller_id) for controller_id, _ in some]
+        current = {row.id: row.epoch for row in fetch_rows(_Epoch, query, keys)}
+        found += [
+            controller_id for controller_id, epoch in some if current.get(controller_id) != epoch
+        ]
+    return found
+
+
+def _find() -> tuple[list[_Command], list[_Question]]:
+    clock.measure()
+    now = clock.now()
+    commands = fetch_rows(_Command, _COMMANDS, [time_as_parameter(now - IN_FLIGHT)])
+    return commands, fetch_rows(_Question, _QUESTIONS, [time_as_parameter(now)])
+
+
+ROUNDS: Final = Rounds("safety net", look, lambda: conf.safety_net_seconds, is_eager=False)

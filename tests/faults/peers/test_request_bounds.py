@@ -1,0 +1,253 @@
+"""Limits on the requests of peers without authentication, on each of the web servers."""
+
+import socket
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, suppress
+from itertools import repeat
+from pathlib import Path
+
+import pytest
+
+from tests.support.processes import resident_bytes, status_field
+from tests.support.proxies.raw_http import chunk, connect, drip, exchange, head, receive
+from tests.support.stack import RUNSERVER, SERVERS, Stack, running_stack
+from tests.support.waiting import wait_until
+
+pytestmark = pytest.mark.fault
+
+_MIB = 1024 * 1024
+_BLOCK = b"a" * 65536
+_PATHS = (
+    "/admin/login/",
+    "/mcp",
+    "/controllers/enrol",
+    "/static/admin/css/base.css",
+    "/nowhere",
+    "/healthz",
+    "/",
+)
+_FORM = "Content-Type: application/x-www-form-urlencoded"
+_UPGRADE = (
+    *("Upgrade: websocket", "Connection: Upgrade", "Sec-WebSocket-Version: 13"),
+    "Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==",
+)
+_IMPATIENT = {"HOLDLINE_REQUEST_SECONDS": "2", "HOLDLINE_IDLE_SECONDS": "4"}
+# Room for the bodies, and for the memory that the allocator and the requests' objects keep.
+_MEMORY_BYTES = 160 * _MIB
+
+
+@pytest.fixture(scope="module", params=[*SERVERS, RUNSERVER])
+def served(request: pytest.FixtureRequest) -> Iterator[Stack]:
+    """A stack behind each of the servers, which waits for nobody longer than a moment."""
+    usual, Stack.SERVER_KIND = Stack.SERVER_KIND, request.param
+    try:
+        with running_stack(server_environment=_IMPATIENT) as started:
+            yield started
+    finally:
+        Stack.SERVER_KIND = usual
+
+
+def _pid(stack: Stack) -> int:
+    assert stack.server is not None
+    return stack.server.pid
+
+
+def _written_bytes(pid: int) -> int:
+    lines = Path(f"/proc/{pid}/io").read_text().splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith("wchar"))
+
+
+@pytest.mark.parametrize("path", _PATHS)
+def test_a_body_that_is_too_long_is_refused_while_it_comes(served: Stack, path: str) -> None:
+    base, written = resident_bytes(_pid(served)), _written_bytes(_pid(served))
+    announced = exchange(
+        served.port, [head(path, _FORM, f"Content-Length: {900 * _MIB}"), *repeat(_BLOCK, 4000)]
+    )
+    in_chunks = exchange(
+        served.port, [head(path, _FORM, "Transfer-Encoding: chunked"), *repeat(chunk(_BLOCK), 4000)]
+    )
+    for reply in (announced, in_chunks):
+        assert reply.is_closed
+        assert reply.sent_bytes < 64 * _MIB
+    assert announced.statuses == [413]
+    # A path that reads no body may have answered before the body was too long.
+    assert in_chunks.statuses[0] >= 400
+    assert resident_bytes(_pid(served)) - base < 32 * _MIB
+    assert _written_bytes(_pid(served)) - written < 8 * _MIB
+
+
+def test_a_body_announced_as_too_long_gets_413_and_no_100_continue(served: Stack) -> None:
+    reply = exchange(
+        served.port, [head("/mcp", f"Content-Length: {_MIB + 1}", "Expect: 100-continue")]
+    )
+    assert (reply.statuses, reply.is_closed) == ([413], True)
+    assert b"the body of the request is larger than 1048576 bytes" in reply.data
+
+
+def test_the_limit_of_a_body_is_exact_and_holds_for_later_requests(served: Stack) -> None:
+    longest = head("/nowhere", _FORM, f"Content-Length: {_MIB}") + b"a" * _MIB
+    last = head("/healthz", "Connection: close", method="GET")
+    assert exchange(served.port, [longest, last]).statuses[1:] == [200]
+    too_long = head("/nowhere", f"Content-Length: {_MIB + 1}")
+    assert exchange(served.port, [head("/healthz", method="GET") + too_long + b"x"]).statuses == [
+        200,
+        413,
+    ]
+    in_chunks = (
+        head("/admin/login/", "Transfer-Encoding: chunked")
+        + chunk(b"a" * _MIB)
+        + chunk(b"a")
+        + chunk(b"")
+    )
+    assert exchange(served.port, [in_chunks + last]).statuses == [413]
+    # A length of so many digits is no number of bytes.
+    assert exchange(served.port, [head("/mcp", f"Content-Length: {'9' * 5000}")]).statuses == [400]
+
+
+def test_held_back_bodies_are_refused_and_memory_stays_flat(served: Stack) -> None:
+    base = resident_bytes(_pid(served))
+    held_back = head("/admin/login/", _FORM, f"Content-Length: {_MIB}") + b"a" * (_MIB - 1)
+    with ExitStack() as slow:
+        peers = []
+        for _ in range(600):
+            peers.append(slow.enter_context(connect(served.port)))
+            with suppress(OSError):
+                peers[-1].sendall(held_back)
+        assert receive(peers[0], 10).statuses == [503]
+        # Other requests are served meanwhile.
+        assert exchange(
+            served.port, [head("/healthz", "Connection: close", method="GET")]
+        ).statuses == [200]
+        peak = int((status_field(_pid(served), "VmHWM") or "0 kB").split()[0]) * 1024
+        assert peak - base < _MEMORY_BYTES
+
+
+def test_a_burst_of_connections_is_queued_and_answered(served: Stack) -> None:
+    """The server's backlog has to hold them all.
+
+    A client whose connection found no room in the backlog would try again seconds later, and this
+    test would time out.
+    """
+    with ExitStack() as burst:
+        served.pause_server()
+        try:
+            peers = [
+                burst.enter_context(
+                    socket.create_connection(("127.0.0.1", served.port), timeout=10)
+                )
+                for _ in range(600)
+            ]
+            for peer in peers:
+                peer.sendall(head("/healthz", "Connection: close", method="GET"))
+        finally:
+            served.resume_server()
+        assert {tuple(receive(peer, 30).statuses) for peer in peers} == {(200,)}
+
+
+def test_an_incomplete_request_or_idle_connection_is_closed(served: Stack) -> None:
+    longer = {"first": b"", "drop": b""}
+    slow = {
+        "half a header": {"first": b"POST /mcp HTTP/1.1\r\nHost: loc", "drop": b""},
+        "a header that grows": {"first": b"POST /mcp HTTP/1.1\r\nX: ", "drop": b"a"},
+        "half a handshake": {
+            "first": head("/ws/controller/", *_UPGRADE, method="GET")[:-4],
+            "drop": b"",
+        },
+        "half a body": {"first": head("/mcp", "Content-Length: 1000") + b"{", "drop": b""},
+        "a body that grows": {
+            "first": head("/admin/login/", _FORM, "Content-Length: 1000"),
+            "drop": b"a",
+        },
+        "chunks": {
+            "first": head("/controllers/enrol", "Transfer-Encoding: chunked"),
+            "drop": chunk(b"a"),
+        },
+        "behind an answer": {
+            "first": head("/healthz", method="GET") + head("/mcp", "Content-Length: 9"),
+            "drop": b"",
+        },
+        "an idle connection": {"first": head("/healthz", method="GET"), "drop": b""},
+        "silence": longer,
+    }
+    with ThreadPoolExecutor(len(slow)) as pool:
+        waits = {
+            name: pool.submit(drip, served.port, **parts, seconds=60)
+            for name, parts in slow.items()
+        }
+        replies = {name: wait.result() for name, wait in waits.items()}
+    assert [name for name, reply in replies.items() if not reply.is_closed] == []
+    assert replies["an idle connection"].statuses == [200]
+    for name in ("half a header", "a header that grows", "half a handshake"):
+        assert replies[name].statuses == [408], name
+
+
+async def test_a_caller_that_waits_for_its_answer_is_not_cut_off(served: Stack) -> None:
+    """A waiting call, its stream and the controller's socket outlive every one of these limits."""
+    async with served.caller() as caller, caller.terminal("sh -c 'sleep 7; echo over'") as session:
+        await session.until("exited", 30)
+        assert "over" in session.seen
+    assert served.database.controller_epoch(served.provisioned.controller) == 1
+
+
+@pytest.mark.parametrize("name", ["Host", "Origin", "Authorization", "Content-Type"])
+@pytest.mark.parametrize(
+    "path",
+    ["/mcp", "/controllers/enrol", "/controllers/rotate", "/admin/login/", "/healthz", "/nowhere"],
+)
+def test_a_repeated_header_that_matters_is_refused(served: Stack, path: str, name: str) -> None:
+    lines = [] if name == "Host" else [f"{name}: localhost"]
+    reply = exchange(
+        served.port,
+        [
+            head(path, *lines, f"{name}: evil.example", "Content-Length: 2", "Connection: close")
+            + b"{}"
+        ],
+    )
+    assert reply.statuses == [400]
+
+
+@pytest.mark.parametrize("name", ["Host", "Authorization"])
+def test_a_repeated_header_of_a_handshake_is_refused(served: Stack, name: str) -> None:
+    credential = f"Authorization: Bearer {served.provisioned.spare_credential}"
+    again = "Host: evil.example" if name == "Host" else "Authorization: Bearer x"
+    assert exchange(
+        served.port,
+        [head("/ws/controller/", *_UPGRADE, credential, again, method="GET")],
+        seconds=5,
+    ).statuses == [400]
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["/%6dcp", "/mcp%2f", "/mcp%00", "/%6detrics", "/%61dmin/login/", "/controllers%2fenrol"],
+)
+def test_an_encoded_path_is_not_found(served: Stack, path: str) -> None:
+    reply = exchange(served.port, [head(path, "Content-Length: 0", "Connection: close")])
+    assert reply.statuses == [404]
+
+
+def test_a_handshake_with_a_body_or_an_encoded_path_is_refused(served: Stack) -> None:
+    with_body = (
+        head("/ws/controller/", *_UPGRADE, "Content-Length: 4", method="GET") + b"\x81\x02{}"
+    )
+    assert 101 not in exchange(served.port, [with_body], seconds=5).statuses
+    assert (
+        exchange(
+            served.port, [head("/ws/controller%2f", *_UPGRADE, method="GET")], seconds=5
+        ).statuses[0]
+        >= 400
+    )
+
+
+def test_frames_before_the_answer_to_the_handshake_are_not_read(served: Stack) -> None:
+    base = resident_bytes(_pid(served))
+    credential = "Authorization: Bearer ctl_0000000000000000_" + "A" * 43
+    frames = [
+        head("/ws/controller/", *_UPGRADE, credential, method="GET"),
+        *repeat(b"\r\n\r\n" + _BLOCK, 2000),
+    ]
+    reply = exchange(served.port, frames)
+    assert reply.is_closed
+    assert 101 not in reply.statuses
+    wait_until(lambda: resident_bytes(_pid(served)) - base < 32 * _MIB, 20, "memory to be flat")

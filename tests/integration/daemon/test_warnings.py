@@ -1,0 +1,150 @@
+"""At its start a daemon warns of places it cannot use and of places that programs can write."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+
+from tests.support.accounts import Account, host_libraries, interpreter_for, ordinary_user
+from tests.support.hosts.daemon_process import ROOT
+from tests.support.hosts.scripted_server import CREDENTIAL
+from tests.support.waiting import wait_until
+
+SECONDS = 30
+NO_LOG = "no log in {} can be monitored: {}. --session-logs and --log-root open others."
+REPLACED = "programs of sessions can replace the policy file {}: keep it in a directory of root's"
+REACHED = "programs of sessions can reach every place of the kill switch"
+# The daemon's command line, with the policy file that its first argument names in the place of the
+# machine's own: a test must not depend on /etc/holdline of this machine.
+LAUNCHER = """
+import sys
+from pathlib import Path
+from controller_client.policy import file
+file.SYSTEM_FILE = Path(sys.argv.pop(1))
+from controller_client.cli import console
+console()
+"""
+
+
+@pytest.fixture(scope="module")
+def account() -> Iterator[Account]:
+    with ordinary_user("w") as made:
+        yield made
+
+
+@pytest.fixture
+def top() -> Iterator[Path]:
+    """A directory that every user can enter."""
+    with TemporaryDirectory() as made:
+        Path(made).chmod(0o755)
+        yield Path(made)
+
+
+def _warnings(top: Path, *options: str, account: Account | None = None) -> list[str]:
+    """Start a daemon and return the warnings that it logs before its first attempt to connect.
+
+    ``top/etc`` stands for /etc/holdline. The daemon runs as ``account``, or as the test's own user.
+    """
+    state, credential, log = top / "state", top / "credential", top / "daemon.log"
+    state.mkdir(mode=0o700, exist_ok=True)
+    credential.write_text(CREDENTIAL)
+    credential.chmod(0o600)
+    command, environment = [sys.executable], {"PYTHONPATH": str(ROOT)}
+    if account is not None:
+        for path in (state, credential):
+            os.chown(path, account.uid, account.gid)
+        command = [*account.as_user, interpreter_for(account)]
+        environment = {"PYTHONPATH": str(host_libraries())}
+    command += [
+        "-c",
+        LAUNCHER,
+        str(top / "etc/policy.toml"),
+        "run",
+        "--server",
+        "ws://127.0.0.1:1/ws/controller/",
+        "--allow-root",
+    ]
+    command += ["--credential-file", str(credential), "--state-dir", str(state), *options]
+    with log.open("wb") as stderr:
+        daemon = subprocess.Popen(
+            command, stderr=stderr, cwd="/", env={"PATH": os.defpath, "HOME": "/", **environment}
+        )
+    try:
+        wait_until(
+            lambda: "next attempt" in log.read_text() or daemon.poll() is not None,
+            SECONDS,
+            "the daemon to try to connect",
+        )
+    finally:
+        daemon.terminate()
+        daemon.wait()
+    assert "next attempt" in log.read_text(), log.read_text()
+    records = [json.loads(line) for line in log.read_text().splitlines()]
+    return [record["message"] for record in records if record["level"] == "warning"]
+
+
+def test_log_directories_that_cannot_be_used_are_named_with_the_reason(top: Path) -> None:
+    (top / "a file").touch()
+    (top / "logs").mkdir()
+    options = ["--session-logs", str(top / "managed")]
+    for name in ("logs", "gone", "a file"):
+        options += ["--log-root", str(top / name)]
+    said = [line for line in _warnings(top, *options) if "monitored" in line]
+    assert said[0] == NO_LOG.format(top / "gone", "it does not exist")
+    assert [line.split(":")[0] for line in said[1:]] == [
+        f"no log in {top / 'a file'} can be monitored"
+    ]
+
+
+def test_log_directories_that_are_closed_or_foreign_are_named(top: Path, account: Account) -> None:
+    (top / "closed").mkdir(mode=0o700)
+    (top / "foreign").mkdir(mode=0o777)
+    os.chown(top / "foreign", account.uid + 1, account.gid + 1)
+    said = _warnings(
+        top,
+        "--session-logs",
+        str(top / "foreign"),
+        "--log-root",
+        str(top / "closed"),
+        account=account,
+    )
+    assert NO_LOG.format(top / "closed", "the daemon's user cannot use this log directory") in said
+    assert any(line.startswith(f"no log in {top / 'foreign'} can be monitored: ") for line in said)
+
+
+def test_a_policy_file_that_programs_can_replace_is_named(top: Path) -> None:
+    (top / "state").mkdir(mode=0o700)
+    policy = top / "state/policy.toml"
+    policy.write_text("")
+    policy.chmod(0o600)
+    assert REPLACED.format(policy) in _warnings(top, "--session-logs", str(top / "managed"))
+
+
+def test_a_policy_file_in_a_directory_of_root_gets_no_warning(top: Path, account: Account) -> None:
+    policy = top / "policy.toml"
+    policy.write_text("")
+    policy.chmod(0o644)
+    said = _warnings(
+        top, "--policy", str(policy), "--session-logs", str(top / "managed"), account=account
+    )
+    assert [line for line in said if "policy file" in line] == []
+
+
+def test_a_kill_switch_that_programs_can_reach_gets_a_warning(top: Path, account: Account) -> None:
+    said = _warnings(top, "--session-logs", str(top / "managed"), account=account)
+    assert [line for line in said if line.startswith(REACHED)] == [
+        f"{REACHED}: make {top / 'etc'}, owned by root"
+    ]
+
+
+def test_a_kill_switch_in_a_directory_of_root_s_is_out_of_reach(
+    top: Path, account: Account
+) -> None:
+    (top / "etc").mkdir(mode=0o755)
+    said = _warnings(top, "--session-logs", str(top / "managed"), account=account)
+    assert [line for line in said if line.startswith(REACHED)] == []

@@ -1,0 +1,166 @@
+"""What cannot be started is refused with a typed reason, before anything runs."""
+
+import os
+import pwd
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from controller_client.protocol.messages import (
+    HolderHello,
+    InteractiveCmdDone,
+    Started,
+    StartInteractiveCmd,
+)
+from controller_client.system.start_failure import StartFailed
+from tests.support.hosts.holders import HolderHost, holder_host
+from tests.support.processes import children_of
+from tests.support.waiting import await_until
+
+
+@pytest.fixture
+async def host(tmp_path: Path) -> AsyncIterator[HolderHost]:
+    async with holder_host(tmp_path / "state") as host:
+        yield host
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> Path:
+    """A directory with things that cannot be run."""
+    (tmp_path / "plain").write_text("not a program")
+    (tmp_path / "garbage").write_bytes(b"\x00\x01\x02")
+    (tmp_path / "garbage").chmod(0o755)
+    (tmp_path / "orphan").write_text("#!/no/such/interpreter\n")
+    (tmp_path / "orphan").chmod(0o755)
+    (tmp_path / "with space").write_text('#!/bin/sh\necho ran "$0" $#\n')
+    (tmp_path / "with space").chmod(0o755)
+    return tmp_path
+
+
+async def _failure(host: HolderHost, **start: Any) -> tuple[str, str | None]:
+    talk = await host.run(**start)
+    failure = talk.all_of(Started)[0].failure
+    assert failure is not None
+    assert talk.all_of(Started)[0].pid is None
+    assert talk.all_of(HolderHello)[0].summary.pid is None
+    talk.forget()
+    await await_until(
+        lambda: not host.directory(talk.session_id).path.exists(), 30, "the session to be forgotten"
+    )
+    assert talk.all_of(InteractiveCmdDone) == []
+    return failure.code, failure.errno_name
+
+
+async def test_a_program_that_does_not_exist(host: HolderHost) -> None:
+    assert await _failure(host, command="no-such-program --flag") == ("PROGRAM_NOT_FOUND", "ENOENT")
+    assert await _failure(host, argv=["/no/such/program"]) == ("PROGRAM_NOT_FOUND", "ENOENT")
+
+
+async def test_a_file_that_is_not_executable(host: HolderHost, files: Path) -> None:
+    assert await _failure(host, argv=[str(files / "plain")]) == ("PROGRAM_NOT_EXECUTABLE", "EACCES")
+    assert await _failure(host, argv=[str(files / "garbage")]) == (
+        "PROGRAM_NOT_EXECUTABLE",
+        "ENOEXEC",
+    )
+    assert await _failure(host, argv=[str(files)]) == ("PROGRAM_NOT_EXECUTABLE", "EISDIR")
+
+
+async def test_a_script_whose_interpreter_is_missing(host: HolderHost, files: Path) -> None:
+    assert await _failure(host, argv=[str(files / "orphan")]) == ("PROGRAM_NOT_FOUND", "ENOENT")
+
+
+async def test_a_working_directory_that_is_not_there(host: HolderHost, files: Path) -> None:
+    assert await _failure(host, command="true", cwd=str(files / "missing")) == (
+        "CWD_NOT_FOUND",
+        "ENOENT",
+    )
+    assert await _failure(host, command="true", cwd=str(files / "plain")) == (
+        "CWD_NOT_FOUND",
+        "ENOTDIR",
+    )
+
+
+async def test_an_environment_variable_that_loads_code(host: HolderHost) -> None:
+    assert await _failure(host, command="true", env={"LD_PRELOAD": "/tmp/x.so"}) == (
+        "ENV_NOT_ALLOWED",
+        None,
+    )
+
+
+async def test_a_command_that_is_empty_or_has_a_nul(host: HolderHost) -> None:
+    assert (await _failure(host, command="   "))[0] == "START_FAILED"
+    assert (await _failure(host, command="echo \0"))[0] == "START_FAILED"
+    assert (await _failure(host, argv=["echo", "\0"]))[0] == "START_FAILED"
+
+
+async def test_a_path_with_a_space_and_arguments_are_run_as_they_are(
+    host: HolderHost, files: Path
+) -> None:
+    talk = await host.run(argv=["./with space", "a b", ""], cwd=str(files))
+    assert (await talk.done()).exit_code == 0
+    assert talk.output == f"ran {files}/with space 2\r\n".encode()
+
+
+async def test_the_program_keeps_the_name_it_was_called_by(host: HolderHost) -> None:
+    talk = await host.run("ls /no/such/file")
+    assert (await talk.done()).exit_code == 2
+    assert talk.output.startswith(b"ls: ")
+
+
+async def test_the_default_directory_is_home_and_a_relative_one_is_below_it(
+    host: HolderHost,
+) -> None:
+    talk = await host.run("pwd")
+    await talk.done()
+    assert talk.output.strip().decode() == pwd.getpwuid(os.geteuid()).pw_dir
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="limits the processes of another user")
+async def test_no_process_left_is_a_lack_of_resources_and_the_next_start_works(
+    host: HolderHost,
+) -> None:
+    import resource
+
+    process = host.spawner._process
+    assert process is not None
+    unlimited = resource.prlimit(process.pid, resource.RLIMIT_NOFILE)
+
+    async def limit(limits: tuple[int, int]) -> None:
+        """For the fork server, and for the holder that waits for the next start."""
+        resource.prlimit(process.pid, resource.RLIMIT_NOFILE, limits)
+        await await_until(lambda: children_of(process.pid), 20, "a spare")
+        for spare in children_of(process.pid):
+            resource.prlimit(spare, resource.RLIMIT_NOFILE, limits)
+
+    # Room for the holder's own files, not for a terminal and the pipe of its start.
+    await limit((10, unlimited[1]))
+    try:
+        assert await _failure(host, command="true") == ("RESOURCE_EXHAUSTED", "EMFILE")
+    finally:
+        await limit(unlimited)
+    talk = await host.run("echo recovered")
+    await talk.done()
+    assert talk.output == b"recovered\r\n"
+
+
+async def test_a_holder_without_a_directory_is_refused_at_once(host: HolderHost) -> None:
+    start = StartInteractiveCmd(
+        seq=1, session_id="00000000-0000-0000-0000-000000000000", command="true"
+    )
+    with pytest.raises(StartFailed) as refused:
+        await host.spawner.spawn(start)
+    assert refused.value.failure.errno_name == "ENOENT"
+    await (await host.run("true")).done()
+
+
+async def test_a_second_holder_for_a_session_is_refused(host: HolderHost) -> None:
+    talk = await host.run("cat")
+    start = host.directory(talk.session_id).read_start()
+    assert start is not None
+    with pytest.raises(StartFailed) as refused:
+        await host.spawner.spawn(start)
+    assert refused.value.failure.errno_name == "EEXIST"
+    await talk.type(b"unharmed\n")
+    await talk.shows(b"unharmed")

@@ -1,0 +1,80 @@
+"""The controller's distribution: the contents of its wheel, and a run without the project."""
+
+import re
+import subprocess
+import zipfile
+from email.parser import Parser
+from pathlib import Path
+
+import pytest
+
+from tests.support.installs.wheels import build_wheel, install
+
+ROOT = Path(__file__).resolve().parents[3]
+SOURCE = ROOT / "controller_client"
+DEPENDENCIES = {"msgspec", "pexpect", "tree-sitter", "tree-sitter-bash", "watchfiles", "websockets"}
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The wheel of the controller's distribution."""
+    return build_wheel(SOURCE, tmp_path_factory.mktemp("packaging"))
+
+
+def test_every_module_and_deployment_file_is_in_the_wheel(wheel: Path) -> None:
+    modules = {
+        path.relative_to(ROOT).as_posix()
+        for path in SOURCE.rglob("*.py")
+        if "build" not in path.parts
+    }
+    deployment = {path.relative_to(ROOT).as_posix() for path in (SOURCE / "deploy").iterdir()}
+    with zipfile.ZipFile(wheel) as archive:
+        assert {
+            name for name in archive.namelist() if ".dist-info/" not in name
+        } == modules | deployment
+
+
+def test_it_depends_on_six_libraries_in_the_ranges_the_server_is_locked_to(wheel: Path) -> None:
+    with zipfile.ZipFile(wheel) as archive:
+        (name,) = (name for name in archive.namelist() if name.endswith("/METADATA"))
+        metadata = Parser().parsestr(archive.read(name).decode())
+    required = set(metadata.get_all("Requires-Dist") or [])
+    assert {_range(entry)[0] for entry in required} == DEPENDENCIES
+    locked = {
+        line.split("#")[0].strip() for line in (ROOT / "requirements.in").read_text().splitlines()
+    }
+    assert {_range(entry) for entry in locked if _range(entry)[0] in DEPENDENCIES} == {
+        _range(entry) for entry in required
+    }
+
+
+def _range(requirement: str) -> tuple[str, frozenset[str]]:
+    name = re.split("[<>=]", requirement)[0].strip()
+    return name, frozenset(requirement.removeprefix(name).strip().split(","))
+
+
+def test_the_installed_command_runs_with_its_dependencies_alone(
+    wheel: Path, tmp_path: Path
+) -> None:
+    commands = install(wheel, tmp_path / "environment", (*DEPENDENCIES, "ptyprocess"))
+    shown = subprocess.run(
+        [commands / "holdline-controller", "--help"],
+        check=True,
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+    )
+    assert "run" in shown.stdout
+    modules = (
+        "controller_client.server_link.daemon, controller_client.holder.process, "
+        "controller_client.holder.fork_server"
+    )
+    everything = f"import sys, {modules}; print('django' in sys.modules)"
+    imported = subprocess.run(
+        [commands / "python", "-c", everything],
+        check=True,
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+    )
+    assert imported.stdout.strip() == "False"

@@ -1,0 +1,128 @@
+"""A claim with evidence ``kernel`` is proven: nothing but input can end such a wait.
+
+Programs that wait for the keyboard and for something that others set off print nothing here, so
+that no text can make up for a proof.
+"""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tests.programs.truth.test_table import fixture, home, python, user
+from tests.support.accounts import Account
+from tests.support.hosts.truth import Ends, Scenario, Waits, Works, as_user
+
+__all__ = ["home", "user"]
+
+ELSEWHERE = [
+    Scenario(way, fixture("waits_elsewhere.py", way), (Works(0.8), Ends(None)))
+    for way in (
+        "changed_file",
+        "named_pipe",
+        "serial_line",
+        "child_signal",
+        "inherited_event",
+        "inherited_pipe",
+        "inherited_sockets",
+        "two_readers",
+        "key thread and detached child",
+        "key thread and child in a group of its own",
+        "own pipe and detached child",
+        "own pipe and child in a group of its own",
+    )
+]
+
+_LOOP = """
+import os, select, socket
+{own}
+poll = select.poll()
+poll.register(0, select.POLLIN)
+poll.register(fd, select.POLLIN)
+poll.poll()
+"""
+OWN = [
+    Scenario(
+        f"keyboard and {what}", python(_LOOP.format(own=own)), (Waits("", "line", b"x\n"), Ends())
+    )
+    for what, own in (
+        ("a pipe of its own", "fd, other = os.pipe()"),
+        ("sockets of its own", "near, far = socket.socketpair(); fd = near.fileno()"),
+        ("an event of its own", "import ctypes; fd = ctypes.CDLL(None).eventfd(0, 0)"),
+    )
+]
+
+
+_NESTED = """
+import select
+inner = select.epoll()
+inner.register(0, select.EPOLLIN)
+outer = select.{outer}()
+outer.register(inner.fileno(), 1)
+outer.poll()
+"""
+_STOPPED = """
+import os, select, signal, time
+poll = select.poll()
+poll.register(0, select.POLLIN)
+print("name: ", end="", flush=True)
+if os.fork() == 0:
+    # The wait is not claimed while this child computes.
+    until = time.monotonic() + 0.15
+    while time.monotonic() < until:
+        pass
+    os.kill(os.getppid(), signal.SIGSTOP)
+    time.sleep(0.05)
+    os.kill(os.getppid(), signal.SIGCONT)
+    os._exit(0)
+poll.poll()
+"""
+MISSED_ONCE = [
+    *(
+        Scenario(
+            f"a set of descriptors in {what}",
+            python(_NESTED.format(outer=outer)),
+            (Waits("", "line", b"x\n"), Ends()),
+        )
+        for what, outer in (("another set", "epoll"), ("a poll", "poll"))
+    ),
+    Scenario(
+        "a poll that was stopped and continued",
+        python(_STOPPED),
+        (Waits("name: $", "line", b"x\n", "kernel|kernel+quiet"), Ends()),
+    ),
+]
+
+
+_GLANCE = """
+import select, sys, time
+if len(sys.argv) > 1:
+    print(sys.argv[1], end="", flush=True)
+select.select([0], [], [], 0.6)
+until = time.monotonic() + 0.5
+while time.monotonic() < until:
+    pass
+"""
+TIMED = [
+    Scenario("a glance at the keyboard, then work", python(_GLANCE), (Works(1.0), Ends())),
+    Scenario(
+        "a short wait at a prompt",
+        python(_GLANCE, "Quick: "),
+        (Waits("Quick: $", "line", b"x\n", "kernel+quiet"), Ends()),
+    ),
+]
+
+
+def named(scenarios: list[Scenario]) -> pytest.MarkDecorator:
+    return pytest.mark.parametrize("scenario", scenarios, ids=[each.name for each in scenarios])
+
+
+@named(ELSEWHERE + OWN + MISSED_ONCE + TIMED)
+def test_proof_as_whoever_runs_the_tests(scenario: Scenario, home: Path) -> None:
+    assert scenario.play(str(home)) is None
+
+
+@named(ELSEWHERE + OWN + MISSED_ONCE + TIMED)
+def test_proof_as_an_ordinary_user(scenario: Scenario, home: Path, user: Account) -> None:
+    shutil.chown(home, user.name)
+    assert as_user(user, lambda: scenario.play(str(home))) is None

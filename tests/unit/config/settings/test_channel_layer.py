@@ -1,0 +1,39 @@
+"""CHANNEL_LAYERS is empty without a REDIS_URL, and survives silence with one."""
+
+import asyncio
+import time
+
+from channels_redis.pubsub import RedisPubSubChannelLayer
+
+from config.settings.channel_layer import channel_layers
+from tests.support.databases.redis_server import Redis
+from tests.support.waiting import await_until
+
+
+def test_one_process_needs_no_layer() -> None:
+    assert channel_layers("") == {}
+
+
+async def test_a_subscriber_idle_beyond_the_client_timeouts_still_hears() -> None:
+    redis = Redis().start()
+    try:
+        configured = channel_layers(redis.url)["default"]
+        assert configured["BACKEND"] == "channels_redis.pubsub.RedisPubSubChannelLayer"
+        layer = RedisPubSubChannelLayer(**configured["CONFIG"])
+        channel = await layer.new_channel()
+        await layer.group_add("g", channel)
+        hearing = asyncio.create_task(layer.receive(channel))
+        began = time.monotonic()
+        await await_until(
+            lambda: time.monotonic() - began > 7,
+            30,
+            "more time than the client's own default to pass",
+        )
+        assert not hearing.done()
+        # Idle too: the connection that sends.
+        await layer.group_send("g", {"type": "doorbell"})
+        async with asyncio.timeout(30):
+            assert await hearing == {"type": "doorbell"}
+        await layer.flush()
+    finally:
+        redis.remove()

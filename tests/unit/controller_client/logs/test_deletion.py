@@ -1,0 +1,174 @@
+"""Deleting a session's log: what goes, and what stays."""
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from controller_client.logs.deletion import delete, finish_deletions
+from controller_client.logs.paths import LogPaths, identity_of
+from controller_client.protocol.messages import DeleteFile
+
+
+@pytest.fixture
+def managed(tmp_path: Path) -> Path:
+    directory = tmp_path / "sessions"
+    directory.mkdir(mode=0o700)
+    (directory / "a.log").write_text("a")
+    (tmp_path / "victim").mkdir()
+    (tmp_path / "victim" / "a.log").write_text("victim")
+    return directory
+
+
+def code_of(managed: Path, path: Path | str, identity: str | None = None) -> str | None:
+    """Why it stays; None: it is gone.
+
+    The file at ``path`` is the one that was monitored, unless another is named.
+    """
+    if identity is None:
+        identity = identity_of(Path(path).stat())
+    answer = delete(
+        LogPaths([str(managed.parent)], str(managed)), DeleteFile(path=str(path), identity=identity)
+    )
+    return answer.failure.code if answer.failure else None
+
+
+def test_a_log_of_the_directory_is_deleted(managed: Path) -> None:
+    assert code_of(managed, managed / "a.log") is None
+    assert list(managed.iterdir()) == []
+    assert code_of(managed, managed / "a.log", "1:1") == "FILE_NOT_FOUND"
+
+
+def test_a_log_of_elsewhere_stays_although_it_may_be_read(managed: Path) -> None:
+    assert code_of(managed, managed.parent / "victim" / "a.log") == "NOT_MANAGED"
+    assert code_of(managed, f"{managed}/../victim/a.log") == "NOT_MANAGED"
+    assert code_of(managed, managed) == "NOT_MANAGED"
+
+
+def _link(managed: Path) -> str:
+    (managed / "x").symlink_to("../victim/a.log")
+    return f"{managed}/x"
+
+
+def _directory_link(managed: Path) -> str:
+    (managed / "x").symlink_to("../victim")
+    return f"{managed}/x/a.log"
+
+
+def _hardlink(managed: Path) -> str:
+    os.link(managed.parent / "victim" / "a.log", managed / "x")
+    return f"{managed}/x"
+
+
+def _fifo(managed: Path) -> str:
+    os.mkfifo(managed / "x")
+    return f"{managed}/x"
+
+
+def _directory(managed: Path) -> str:
+    (managed / "x").mkdir()
+    return f"{managed}/x"
+
+
+@pytest.mark.parametrize(
+    ("make", "code"),
+    [
+        (_link, "OTHER_FILE"),
+        (_directory_link, "NOT_MANAGED"),
+        (_hardlink, "OTHER_FILE"),
+        (_fifo, "OTHER_FILE"),
+        (_directory, "OTHER_FILE"),
+    ],
+)
+def test_what_is_no_plain_file_of_the_directory_stays(
+    managed: Path, make: Callable[[Path], str], code: str
+) -> None:
+    path = make(managed)
+    names = sorted(managed.iterdir())
+    assert code_of(managed, path) == code
+    assert (managed.parent / "victim" / "a.log").read_text() == "victim"
+    assert sorted(managed.iterdir()) == names
+
+
+def test_another_file_of_the_name_stays(managed: Path) -> None:
+    monitored = identity_of((managed / "a.log").stat())
+    (managed / "a.log").rename(managed / "b.log")
+    (managed / "a.log").write_text("another")
+    assert code_of(managed, managed / "a.log", monitored) == "OTHER_FILE"
+    assert (managed / "a.log").read_text() == "another"
+
+
+def test_what_takes_its_place_between_the_looks_is_put_back(
+    managed: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rename, victim = os.rename, managed.parent / "victim" / "a.log"
+
+    def swap(source: str, target: str, **where: int) -> None:
+        monkeypatch.setattr(os, "rename", rename)
+        victim.replace(managed / "a.log")
+        rename(source, target, **where)
+
+    monkeypatch.setattr(os, "rename", swap)
+    assert code_of(managed, managed / "a.log") == "OTHER_FILE"
+    assert (managed / "a.log").read_text() == "victim"
+    assert list(managed.iterdir()) == [managed / "a.log"]
+
+
+def test_a_directory_that_anybody_can_write_to_is_not_managed(managed: Path) -> None:
+    managed.chmod(0o777)
+    assert code_of(managed, managed / "a.log") == "NOT_MANAGED"
+    assert (managed / "a.log").exists()
+
+
+def test_a_directory_whose_place_a_link_took_is_not_managed(managed: Path) -> None:
+    managed.rename(managed.parent / "moved")
+    managed.symlink_to("victim")
+    assert code_of(managed, managed / "a.log") == "NOT_MANAGED"
+    assert (managed.parent / "victim" / "a.log").exists()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
+def test_a_log_of_another_user_stays(managed: Path) -> None:
+    os.chown(managed / "a.log", 12345, 12345)
+    assert code_of(managed, managed / "a.log") == "NOT_OWNED"
+    os.chown(managed, 12345, 12345)
+    assert code_of(managed, managed / "a.log") == "NOT_MANAGED"
+
+
+def test_what_a_killed_daemon_had_begun_is_finished_and_nothing_else(managed: Path) -> None:
+    inner = managed / "inner"
+    inner.mkdir(mode=0o700)
+    (inner / "b.log").write_text("b")
+    begun = [managed / "a.log", inner / "b.log"]
+    names = [
+        f".deleting-{number:032x}-{identity_of(path.stat()).replace(':', '-')}"
+        for number, path in enumerate(begun)
+    ]
+    for path, name in zip(begun, names, strict=True):
+        path.rename(path.with_name(name))
+    others = [
+        managed / f".deleting-{9:032x}-1-2",
+        managed / f".deleting-{9:032x}",
+        managed / "c.log",
+    ]
+    for path in others:
+        path.write_text("other")
+    victim = managed.parent / "victim" / "a.log"
+    identity = identity_of(victim.stat()).replace(":", "-")
+    (managed / f".deleting-{8:032x}-{identity}").symlink_to(victim)
+    os.link(victim, managed / f".deleting-{7:032x}-{identity}")
+    finish_deletions(str(managed))
+    assert not any(path.with_name(name).exists() for path, name in zip(begun, names, strict=True))
+    assert all(path.exists() for path in [*others, victim])
+    managed.chmod(0o777)
+    begun_again = (
+        managed / f".deleting-{1:032x}-{identity_of((managed / 'c.log').stat()).replace(':', '-')}"
+    )
+    (managed / "c.log").rename(begun_again)
+    finish_deletions(str(managed))
+    assert begun_again.exists()
+    managed.chmod(0o700)
+    finish_deletions(str(managed))
+    assert not begun_again.exists()
+    finish_deletions(str(managed / "no such directory"))

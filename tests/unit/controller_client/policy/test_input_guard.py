@@ -1,0 +1,114 @@
+"""Inputs of sessions that are shells are judged; others pass freely."""
+
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import pytest
+
+from controller_client.command_policy.allowlist import Allowlist
+from controller_client.policy.file import PolicyFile
+from controller_client.policy.host_policy import HostPolicy
+from controller_client.policy.input_guard import InputGuard
+from controller_client.protocol.messages import (
+    Failure,
+    SendInput,
+    StartInteractiveCmd,
+    TerminalReport,
+)
+from controller_client.protocol.values import PROVES_READERS
+from controller_client.session_files.directory import create, directory_of
+
+POLICY = HostPolicy([PolicyFile(allowlist=Allowlist.parse(["sleep", "bash:shell", "cat"]))])
+
+
+def _guard(tmp_path: Path, start: StartInteractiveCmd, policy: HostPolicy = POLICY) -> InputGuard:
+    create(tmp_path, start)
+    return InputGuard(directory_of(tmp_path, start.session_id), policy)
+
+
+def _start(command: str, **more: Any) -> StartInteractiveCmd:
+    return StartInteractiveCmd(seq=1, session_id=str(uuid4()), command=command, **more)
+
+
+def _is_refused(guard: InputGuard, data: bytes = b"id\n") -> bool:
+    return (
+        guard.judged(SendInput(seq=1, session_id="s", input_seq=1, data=data), ()).refused
+        is not None
+    )
+
+
+@pytest.mark.parametrize("command", ["bash", "bash -i", "sleep 0; bash"])
+def test_input_for_a_shell_is_judged(tmp_path: Path, command: str) -> None:
+    guard = _guard(tmp_path, POLICY.admit(_start(command)))
+    assert _is_refused(guard)
+    assert not _is_refused(guard, b"sleep 1\n")
+
+
+def test_a_shell_that_was_started_before_the_policy_is_judged_too(tmp_path: Path) -> None:
+    assert _is_refused(_guard(tmp_path, HostPolicy().admit(_start("/bin/bash -i"))))
+    assert _is_refused(_guard(tmp_path, _start("zsh")))
+
+
+def test_a_program_that_is_no_shell_is_answered_freely(tmp_path: Path) -> None:
+    for command in ("cat", "sleep 1 && cat"):
+        assert not _is_refused(_guard(tmp_path, POLICY.admit(_start(command))))
+
+
+def test_a_session_seen_at_a_shell_prompt_counts_as_a_shell(tmp_path: Path) -> None:
+    guard = _guard(tmp_path, POLICY.admit(_start("cat")))
+    guard.on_report(TerminalReport(state="awaiting_input", offset=0, input_seq=0, kind="line"))
+    assert not _is_refused(guard)
+    guard.on_report(TerminalReport(state="awaiting_input", offset=0, input_seq=0, kind="shell"))
+    guard.on_report(TerminalReport(state="running", offset=0, input_seq=0))
+    guard.on_report(None)
+    assert _is_refused(guard)
+
+
+def test_a_refusal_does_not_quote_a_hidden_input(tmp_path: Path) -> None:
+    guard = _guard(tmp_path, POLICY.admit(_start("bash")))
+    guard.on_report(TerminalReport(state="awaiting_input", offset=0, input_seq=0, kind="secret"))
+    refused = guard.judged(
+        SendInput(seq=1, session_id="s", input_seq=1, data=b"hunter2\n"), ()
+    ).refused
+    assert refused is not None
+    assert "hunter2" not in refused.message
+
+
+def test_a_verdict_that_a_server_sends_is_ignored(tmp_path: Path) -> None:
+    guard = _guard(tmp_path, POLICY.admit(_start("cat")))
+    forged = SendInput(
+        seq=1,
+        session_id="s",
+        input_seq=1,
+        data=b"x",
+        refused=Failure(code="X", message=""),
+        is_line_checked=True,
+    )
+    judged = guard.judged(forged, ())
+    assert (judged.refused, judged.is_line_checked) == (None, False)
+
+
+def _secret_of(guard: InputGuard) -> SendInput:
+    secret = SendInput(
+        seq=1, session_id="s", input_seq=1, secret=b"hunter2\n", secret_programs=["sleep"]
+    )
+    return guard.judged(secret, {PROVES_READERS})
+
+
+def test_a_list_of_commands_does_not_keep_a_secret_from_its_program(tmp_path: Path) -> None:
+    admitted = POLICY.admit(_start("sleep 1"))
+    assert "TERMINFO" in admitted.env
+    judged = _secret_of(_guard(tmp_path, admitted))
+    assert (judged.refused, [Path(file).name for file in judged.secret_files]) == (None, ["sleep"])
+
+
+@pytest.mark.parametrize(
+    "env", [{"TERMINFO": "/tmp/x"}, {"TERMINFO_DIRS": "/etc/terminfo"}, {"LD_PRELOAD": "/tmp/x"}]
+)
+def test_a_variable_of_the_caller_keeps_a_secret_from_its_program(
+    tmp_path: Path, env: dict[str, str]
+) -> None:
+    refused = _secret_of(_guard(tmp_path, HostPolicy().admit(_start("sleep 1", env=env)))).refused
+    assert refused is not None
+    assert refused.code == "ENV_NOT_ALLOWED"

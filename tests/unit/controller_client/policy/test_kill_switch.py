@@ -1,0 +1,78 @@
+"""A stop of the operator: seen at once, kept where programs could remove it."""
+
+import asyncio
+import logging
+import os
+from pathlib import Path
+
+import pytest
+
+from controller_client.policy import kill_switch
+from controller_client.policy.kill_switch import KillSwitch, is_writable, kept_stop, warn_of_places
+from tests.support.waiting import await_until
+
+
+def _flash(path: Path) -> None:
+    """There for no longer than a program needs to remove it."""
+    path.touch()
+    path.unlink()
+
+
+@pytest.fixture
+def stop(tmp_path: Path) -> Path:
+    return tmp_path / "stop"
+
+
+def test_in_a_protected_place_the_file_alone_decides(
+    stop: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(kill_switch, "is_writable", lambda _: False)
+    switch = KillSwitch([stop], kept_stop(tmp_path))
+    stop.touch()
+    assert switch.is_on
+    stop.unlink()
+    assert not switch.is_on
+
+
+def test_a_stop_in_a_writable_place_survives_removal_and_restart(
+    stop: Path, tmp_path: Path
+) -> None:
+    switch = KillSwitch([stop], kept_stop(tmp_path))
+    assert not switch.is_on
+    stop.touch()
+    assert switch.is_on
+    stop.unlink()
+    assert switch.is_on
+    assert KillSwitch([stop], kept_stop(tmp_path)).is_on
+    kept_stop(tmp_path).unlink()
+    assert switch.is_on, "a removal alone does not tell the running daemon to go on"
+    assert not KillSwitch([stop], kept_stop(tmp_path)).is_on
+
+
+async def test_a_stop_that_a_program_removes_at_once_is_seen(stop: Path, tmp_path: Path) -> None:
+    switch = KillSwitch([stop], kept_stop(tmp_path))
+    close = switch.watch()
+    try:
+        _flash(stop)
+        await await_until(lambda: switch.is_on, 30, "the stop to be seen")
+        kept_stop(tmp_path).unlink()
+        await await_until(kept_stop(tmp_path).exists, 30, "what programs removed to be there again")
+    finally:
+        close()
+        await asyncio.sleep(0)
+
+
+def test_a_path_below_a_directory_of_the_user_counts_as_writable(tmp_path: Path) -> None:
+    assert is_writable(tmp_path / "stop")
+    assert is_writable(Path("/etc/holdline/stop")) == (os.geteuid() == 0)
+
+
+def test_the_start_warns_of_places_that_programs_can_write(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level(logging.WARNING):
+        warn_of_places([tmp_path / "policy.toml"], [tmp_path / "stop"])
+    assert [str(tmp_path / "policy.toml") in caplog.text, "kill switch" in caplog.text] == [
+        True,
+        True,
+    ]

@@ -1,0 +1,33 @@
+"""The daemon's identity survives restarts, and its state directory has one daemon."""
+
+import os
+from pathlib import Path
+from uuid import UUID
+
+import pytest
+
+from controller_client.errors import AlreadyRunning, ConfigurationError
+from controller_client.server_link.host_identity import instance_id, lock_state_dir
+
+
+def test_the_instance_id_of_a_state_directory_is_kept(tmp_path: Path) -> None:
+    first = instance_id(tmp_path)
+    assert UUID(first)
+    assert instance_id(tmp_path) == first
+    other = tmp_path / "other"
+    other.mkdir()
+    assert instance_id(other) != first
+
+
+def test_a_damaged_instance_id_is_refused_rather_than_replaced(tmp_path: Path) -> None:
+    (tmp_path / "instance_id").write_text("not a uuid")
+    with pytest.raises(ConfigurationError, match="instance_id"):
+        instance_id(tmp_path)
+
+
+def test_a_state_directory_has_one_daemon_at_a_time(tmp_path: Path) -> None:
+    held = lock_state_dir(tmp_path)
+    with pytest.raises(AlreadyRunning):
+        lock_state_dir(tmp_path)
+    os.close(held)
+    os.close(lock_state_dir(tmp_path))

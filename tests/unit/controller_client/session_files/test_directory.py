@@ -1,0 +1,111 @@
+"""The files of a session are made once, written whole, and locked by one process."""
+
+import os
+import stat
+from pathlib import Path
+
+import pytest
+
+from controller_client.protocol.messages import InteractiveCmdDone, StartInteractiveCmd, StreamFinal
+from controller_client.session_files.directory import all_sessions, create, directory_of
+
+START = StartInteractiveCmd(seq=1, session_id="0b0c", command="cat", env={"A": "b"})
+DONE = InteractiveCmdDone(
+    session_id="0b0c",
+    end_reason="exited",
+    exit_code=0,
+    streams=[StreamFinal(stream="stdout", next_offset=3, sha256="00")],
+)
+
+
+def test_the_directory_of_a_session_is_made_once(tmp_path: Path) -> None:
+    assert create(tmp_path, START) is True
+    assert create(tmp_path, START) is False
+    directory = directory_of(tmp_path, "0b0c")
+    assert (directory.session_id, directory.read_start()) == ("0b0c", START)
+    assert [
+        stat.S_IMODE(path.stat().st_mode)
+        for path in (directory.path, directory.path / "start.json")
+    ] == [0o700, 0o600]
+
+
+@pytest.mark.parametrize("session_id", ["", ".", "..", "../x", "a/b", "a b", "-x", "x" * 65, "a\n"])
+def test_an_id_that_is_no_plain_name_never_becomes_a_path(tmp_path: Path, session_id: str) -> None:
+    with pytest.raises(ValueError, match="session id"):
+        directory_of(tmp_path, session_id)
+
+
+def test_a_missing_or_torn_file_reads_as_none(tmp_path: Path) -> None:
+    directory = directory_of(tmp_path, "0b0c")
+    assert (directory.read_start(), directory.read_done(), directory.read_pid()) == (
+        None,
+        None,
+        None,
+    )
+    directory.path.mkdir(parents=True)
+    for name in ("start.json", "done.json", "pid"):
+        (directory.path / name).write_text('{"type": "DONE_ACK", ')
+    assert (directory.read_start(), directory.read_done(), directory.read_pid()) == (
+        None,
+        None,
+        None,
+    )
+
+
+def test_the_end_and_the_pid_come_back_as_they_were_written(tmp_path: Path) -> None:
+    create(tmp_path, START)
+    directory = directory_of(tmp_path, "0b0c")
+    directory.write_done(DONE)
+    directory.write_pid(4711)
+    assert (directory.read_done(), directory.read_pid()) == (DONE, 4711)
+    assert sorted(path.name for path in directory.path.iterdir()) == [
+        "done.json",
+        "pid",
+        "start.json",
+    ]
+
+
+def test_the_lock_tells_whether_a_holder_lives(tmp_path: Path) -> None:
+    create(tmp_path, START)
+    directory = directory_of(tmp_path, "0b0c")
+    assert not directory.is_holder_alive()
+    lock = directory.lock()
+    assert lock is not None
+    assert directory.is_holder_alive()
+    assert directory.lock() is None
+    os.close(lock)
+    assert not directory.is_holder_alive()
+
+
+def test_sessions_are_listed_and_forgotten(tmp_path: Path) -> None:
+    assert all_sessions(tmp_path) == []
+    create(tmp_path, START)
+    (tmp_path / "sessions" / "no session!").mkdir()
+    (listed,) = all_sessions(tmp_path)
+    assert listed.session_id == "0b0c"
+    listed.remove()
+    listed.remove()
+    assert all_sessions(tmp_path) == []
+    assert listed.lock() is None
+    assert not listed.is_holder_alive()
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a full device")
+def test_a_directory_that_cannot_be_completed_is_taken_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = os.open
+
+    def full(path: object, flags: int, *rest: object, **more: object) -> int:
+        return real(
+            "/dev/full" if str(path).endswith("start.json.new") else path,
+            flags & ~os.O_NOFOLLOW,
+            *rest,
+            **more,
+        )
+
+    monkeypatch.setattr(os, "open", full)
+    with pytest.raises(OSError, match="No space"):
+        create(tmp_path, START)
+    monkeypatch.undo()
+    assert create(tmp_path, START) is True

@@ -1,0 +1,117 @@
+"""A line of text looks like a prompt, like a question for a secret, or like neither."""
+
+import pytest
+
+from controller_client.terminal_state.prompt.text import (
+    Likeness,
+    asks_for_one_key,
+    asks_for_secret,
+    likeness,
+    mentions_secret,
+    reads_like_shell,
+)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "Name: ", "Continue? [y/N] ", "Proceed (Y/n)? ", ">>> ", "root@host:~# ", "$ ",
+        "Password:", "zsh% ", "mysql> ", "(END)",
+        "--More--(12%)", "press any key", "version: (1.0.0) ",
+        "Are you sure (yes/no/[fingerprint])? ", "Enter choice", "\u276f ",
+    ],
+)  # fmt: skip
+def test_prompts_look_like_prompts(line: str) -> None:
+    assert likeness(line) is Likeness.PROMPT
+
+
+@pytest.mark.parametrize("line", ["building", "Working...", "12.5 MB/s", "compiling main.c"])
+def test_other_text_is_only_text(line: str) -> None:
+    assert likeness(line) is Likeness.TEXT
+
+
+@pytest.mark.parametrize("line", ["", "   "])
+def test_an_empty_line_is_nothing(line: str) -> None:
+    assert likeness(line) is Likeness.NONE
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "Password: ",
+        "[sudo] password for ada: ",
+        "Enter passphrase for key: ",
+        "Oracle passwd: ",
+        "PIN: ",
+        "Verification code: ",
+        "ada@host's password: ",
+        "Password for 'https://x@y': ",
+        "Enter passphrase (empty for no passphrase): ",
+        "Enter same passphrase again: ",
+        "Retype new password: ",
+        "(ada@h) Password:",
+        "Enter PIN for 'YubiKey': ",
+        "? Password \u203a ***",
+        "Token: ",
+        "API key: ",
+        "AWS Secret Access Key [None]: ",
+        "password> ",
+        "Password > ",
+        "Enter password, or leave empty: ",
+        "New password",
+        "Pass: ",
+        "GitHub token? ",
+        "Enter your password to continue: ",
+        "? Password: [input is hidden] ",
+    ],
+)
+def test_a_question_that_ends_in_the_name_of_a_secret_asks_for_one(line: str) -> None:
+    assert asks_for_secret(line)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "Name: ",
+        "spinning",
+        "shopping: ",
+        "bypass: ",
+        "tokens> ",
+        "secrets> ",
+        "token> ",
+        "Path of the password file: ",
+        "Password file: ",
+        "Token name: ",
+        "MariaDB [secrets]> ",
+        "MariaDB [secret]> ",
+        "tokens=# ",
+        "secret=> ",
+        "ada@host ~/token> ",
+        "Store password unencrypted (yes/no)?",
+        "Save password? (Y/n)",
+        "Show password [y/N]: ",
+        "Is this your password? [yes/no/quit] ",
+        "Reset token (y|n)",
+        "Name of the token",
+        "Which token? ",
+        "Password expired. New name: ",
+    ],
+)
+def test_a_line_that_only_mentions_a_secret_asks_for_none(line: str) -> None:
+    assert not asks_for_secret(line)
+
+
+def test_a_form_has_no_end_of_its_question() -> None:
+    assert mentions_secret("lqqk x Enter your password x [    ] x <OK>")
+    assert not mentions_secret("Save the password? (y/n)")
+    assert not mentions_secret("Name")
+
+
+def test_one_key_questions_are_recognised() -> None:
+    assert asks_for_one_key("Press any key to continue")
+    assert not asks_for_one_key("Name: ")
+
+
+def test_shell_prompts_are_recognised() -> None:
+    assert reads_like_shell("ada@host:~$ ")
+    assert not reads_like_shell("Name: ")

@@ -1,0 +1,82 @@
+"""A setting is read typed from its declaration; everything wrong is reported in one error."""
+
+from pathlib import Path
+
+import pytest
+from django.core.exceptions import ImproperlyConfigured
+from django.test import override_settings
+
+from projects.conf import Conf
+from projects.conf.setting import (
+    Choice,
+    Directory,
+    Environment,
+    Flag,
+    Items,
+    Number,
+    Origin,
+    Seconds,
+    Setting,
+    Text,
+)
+
+
+@pytest.mark.parametrize(
+    ("setting", "text", "value"),
+    [
+        (Text("V", "", ""), " a b ", "a b"),
+        (Items("V", (), ""), "1, 2,,3", ("1", "2", "3")),
+        (Number("V", 0, ""), "12", 12),
+        (Seconds("V", 1.0, ""), "0.25", 0.25),
+        (Flag("V", False, ""), "Yes", True),
+        (Flag("V", True, ""), "off", False),
+        (Directory("V", Path(), ""), "/data", Path("/data")),
+        (Origin("V", "", ""), "https://tools.example/", "https://tools.example"),
+        (Choice("V", "a", "", choices=("a", "b")), "b", "b"),
+    ],
+    ids=lambda given: type(given).__name__,
+)
+def test_a_variable_becomes_a_typed_value(
+    setting: Setting[object], text: str, value: object
+) -> None:
+    environment = Environment({"V": text})
+    assert environment.read(setting) == value
+    environment.finish()
+
+
+def test_an_unset_or_empty_variable_means_the_default() -> None:
+    environment = Environment({"EMPTY": "  "})
+    assert environment.read(Text("EMPTY", "x", "")) == "x"
+    assert environment.read(Number("UNSET", 7, "", at_least=100)) == 7
+    environment.finish()
+
+
+def test_one_error_names_every_problem_and_no_value() -> None:
+    environment = Environment(
+        {"N": "s3cret", "S": "nan", "M": "-1", "F": "maybe", "C": "x", "O": "tools.example"}
+    )
+    environment.read(Number("N", 1, ""))
+    environment.read(Seconds("S", 1.0, ""))
+    environment.read(Number("M", 1, ""))
+    environment.read(Flag("F", False, ""))
+    environment.read(Choice("C", "a", "", choices=("a", "b", "c")))
+    environment.read(Origin("O", "", ""))
+    environment.problem("DATABASE_URL must be something")
+    with pytest.raises(ImproperlyConfigured) as error:
+        environment.finish()
+    assert str(error.value).removeprefix("the environment is not usable: ").split("; ") == [
+        "N must be a whole number",
+        "S must be at least 0",
+        "M must be at least 0",
+        "F must be true or false",
+        "C must be a, b or c",
+        "O must be an origin such as https://holdline.example.com",
+        "DATABASE_URL must be something",
+    ]
+
+
+def test_a_declared_attribute_is_the_django_setting_of_its_name() -> None:
+    assert Environment({"HOLDLINE_MAX_WAIT_SECONDS": "3"}).read_all(Conf)["MAX_WAIT_SECONDS"] == 3.0
+    with override_settings(MAX_WAIT_SECONDS=4.0, ALLOWED_HOSTS=["a"]):
+        assert Conf().max_wait_seconds == 4.0
+        assert Conf().allowed_hosts == ("a",)

@@ -1,0 +1,87 @@
+"""Connections renew their leases together, and one that may not does not stop the others."""
+
+import asyncio
+from collections.abc import Sequence
+from uuid import uuid4
+
+import pytest
+
+from projects.accounts.credentials import controller_credential_create
+from projects.errors.server import StorageUnavailable
+from projects.link import lease_keeper
+from projects.link.inbound import hello as greeting
+from projects.link.inbound import leases
+from projects.link.inbound.leases import Lease
+from projects.link.inbound.refusals import Fenced
+from projects.models import Controller
+from projects.storage.access import in_database
+from tests.support.rows import make_controller, make_hello
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def _connected(count: int) -> list[Lease]:
+    found = []
+    for _ in range(count):
+        controller = make_controller(f"host-{uuid4().hex[:8]}")
+        credential, _ = controller_credential_create(controller=controller)
+        found.append(
+            Lease(
+                controller.id,
+                greeting.hello(controller.id, make_hello(), credential.id)[0].epoch,
+                credential.id,
+            )
+        )
+    Controller.objects.update(lease_expires_at=None)
+    return found
+
+
+async def test_concurrent_renewals_share_a_statement_and_a_fenced_lease_is_told(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    together: list[int] = []
+
+    def renew(some: Sequence[Lease]) -> set[Lease]:
+        together.append(len(some))
+        return leases_renew(some)
+
+    leases_renew = leases.renew
+    monkeypatch.setattr(leases, "renew", renew)
+    standing = await in_database(_connected, 5)
+    fenced = standing[0]._replace(epoch=standing[0].epoch - 1)
+    results = await asyncio.gather(
+        *map(lease_keeper.renew, [*standing, fenced]), return_exceptions=True
+    )
+    assert results[:5] == [None] * 5
+    assert isinstance(results[5], Fenced)
+    assert together == [6]
+    assert await in_database(Controller.objects.filter(lease_expires_at__isnull=False).count) == 5
+
+
+async def test_one_that_leaves_takes_nobody_with_it() -> None:
+    first, second = await in_database(_connected, 2)
+    leaving, staying = (
+        asyncio.create_task(lease_keeper.renew(first)),
+        asyncio.create_task(lease_keeper.renew(second)),
+    )
+    await asyncio.sleep(0)
+    leaving.cancel()
+    await staying
+    assert await in_database(Controller.objects.filter(lease_expires_at__isnull=False).count) == 2
+
+
+async def test_a_database_outage_fails_each_renewal_and_later_ones_succeed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    (lease,) = await in_database(_connected, 1)
+
+    def away(_some: Sequence[Lease]) -> set[Lease]:
+        raise StorageUnavailable
+
+    with monkeypatch.context() as patched:
+        patched.setattr(leases, "renew", away)
+        results = await asyncio.gather(
+            *map(lease_keeper.renew, [lease, lease]), return_exceptions=True
+        )
+    assert [type(result) for result in results] == [StorageUnavailable] * 2
+    await lease_keeper.renew(lease)

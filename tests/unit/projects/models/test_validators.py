@@ -1,0 +1,43 @@
+"""Validators of the lists and objects of a project's policy."""
+
+from typing import Any
+
+import pytest
+from django.core.exceptions import ValidationError
+
+from projects.models.validators import validate_commands, validate_directories, validate_limits
+
+
+@pytest.mark.parametrize("value", [None, [], ["*"], ["sleep", "python3:shell", "/opt/x/run"]])
+def test_entries_are_accepted(value: Any) -> None:
+    validate_commands(value)
+
+
+@pytest.mark.parametrize("value", ["sleep", {"a": 1}, [1], ["a b"], ["./x"], ["echo", "*"], [""]])
+def test_anything_else_is_no_list_of_commands(value: Any) -> None:
+    with pytest.raises(ValidationError):
+        validate_commands(value)
+
+
+def test_directories_are_absolute() -> None:
+    validate_directories(None)
+    validate_directories(["/srv", "/"])
+    for value in ("/srv", ["srv"], ["/srv/../etc"], ["/a\0b"], [None]):
+        with pytest.raises(ValidationError):
+            validate_directories(value)
+
+
+def test_limits_go_by_their_names() -> None:
+    for value in (None, {}, {"processes": 1}, {"memory_bytes": None, "open_files": 2**62}):
+        validate_limits(value)
+    for value in (
+        [],
+        {"cpus": 1},
+        {"processes": 0},
+        {"processes": True},
+        {"processes": "5"},
+        {"open_files": 2**63},
+        {"open_files": 1.5},
+    ):
+        with pytest.raises(ValidationError):
+            validate_limits(value)

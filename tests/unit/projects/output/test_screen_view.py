@@ -1,0 +1,92 @@
+"""The rendered screen of full-screen programs."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from projects.output.screen_view import render_screen
+
+
+def _lines(data: bytes, rows: int = 4, cols: int = 20) -> list[str]:
+    return [line for line in render_screen(data, rows=rows, cols=cols).lines if line]
+
+
+def test_text_lands_where_the_cursor_is() -> None:
+    screen = render_screen(b"\x1b[2J\x1b[1;1HTop\x1b[3;5Hmid", rows=4, cols=20)
+    assert screen.lines == ("Top", "", "    mid", "")
+    assert (screen.cursor_row, screen.cursor_column, screen.is_alternate) == (2, 7, False)
+
+
+def test_leaving_the_alternate_screen_restores_the_lines_it_hid() -> None:
+    opened = b"$ vim\r\n\x1b[?1049h\x1b[2J\x1b[HEDITOR"
+    assert _lines(opened) == ["EDITOR"]
+    assert render_screen(opened, rows=4, cols=20).is_alternate
+    assert _lines(opened + b"\x1b[?1049l$ ls") == ["$ vim", "$ ls"]
+
+
+def test_long_output_shows_its_last_screenful() -> None:
+    data = b"".join(b"line %d\r\n" % number for number in range(5000))
+    assert _lines(data, rows=4) == ["line 4997", "line 4998", "line 4999"]
+
+
+@pytest.mark.parametrize(
+    "noise",
+    [
+        b"\x1b[>4;1m",
+        b"\x1b]0;title\x07",
+        b"\x1b]52;c;QUJD\x1b\\",
+        b"\x1bP+q544e\x1b\\",
+        b"\x1b[?1;2$p",
+        b"\x1b[2 q",
+        b"\x1b[?25l",
+        b"\x1b[=1c",
+    ],
+)
+def test_sequences_the_emulator_does_not_know_leave_no_trace(noise: bytes) -> None:
+    assert _lines(b"ab" + noise + b"cd") == ["abcd"]
+
+
+@given(st.binary(max_size=300), st.integers(1, 6), st.integers(1, 12))
+def test_any_bytes_make_a_screen_of_the_asked_size(data: bytes, rows: int, cols: int) -> None:
+    screen = render_screen(b"\x1b[" + data, rows=rows, cols=cols)
+    assert len(screen.lines) == rows
+    assert 0 <= screen.cursor_row < rows
+    assert 0 <= screen.cursor_column < cols
+
+
+escape_soup = st.lists(
+    st.sampled_from(
+        [
+            b"\x1b[",
+            b"\x1b",
+            b"?",
+            b"1",
+            b"2",
+            b";",
+            b"999",
+            b"H",
+            b"J",
+            b"K",
+            b"m",
+            b"r",
+            b"L",
+            b"M",
+            b"P",
+            b"@",
+            b"h",
+            b"l",
+            b"x",
+            b"\n",
+        ]
+    ),
+    max_size=40,
+).map(b"".join)
+
+
+@given(escape_soup)
+def test_no_mixture_of_sequences_breaks_it(data: bytes) -> None:
+    assert len(render_screen(data, rows=3, cols=10).lines) == 3
+
+
+def test_boxes_are_drawn_as_boxes_and_stray_shifts_change_nothing() -> None:
+    assert _lines(b"\x1b(0lqk\x1b(B\r\n\x0elqk \xe6\xbc\xa2\x0f") == ["┌─┐", "lqk 漢"]

@@ -1,0 +1,110 @@
+"""Secrets that a program draws are not shown by anything the server renders."""
+
+from uuid import UUID, uuid4
+
+import pytest
+
+from projects.admin.transcript import newest
+from projects.models import CommandSession, Controller
+from projects.output import log as output_log
+from projects.output.digest import Digester
+from projects.output.log import NewChunk
+from projects.output.stream_text import read_in_order, read_text
+from projects.output.view import view_page, view_screen, view_turn
+from projects.secrets.masks import MASK, secret_mask, secret_remember
+from projects.storage.sealing import open_sealed
+from tests.support.rows import make_session
+
+pytestmark = pytest.mark.django_db
+
+VALUE = b"correct-horse"
+
+
+@pytest.fixture
+def session(controller: Controller) -> CommandSession:
+    made = make_session(controller)
+    secret_remember(made.id, VALUE)
+    return made
+
+
+DRAWN = {
+    "plain": "say correct-horse.",
+    "zero width": "say corr\u200bect-ho\ufeffrse.",
+    "wrapped": "say correct-\nhorse.",
+}
+
+
+@pytest.mark.parametrize("name", DRAWN)
+def test_a_value_is_masked_in_text(session: CommandSession, name: str) -> None:
+    masked = secret_mask(session.id).masked(DRAWN[name])
+    assert MASK in masked
+    assert masked.startswith("say ")
+    assert masked.count("\n") == DRAWN[name].count("\n")
+    assert "horse" not in masked
+
+
+def test_what_was_typed_is_kept_sealed_in_its_own_row_and_once(
+    session: CommandSession, controller: Controller
+) -> None:
+    secret_remember(session.id, VALUE)
+    secret_remember(session.id, b"another-one")
+    session.refresh_from_db()
+    assert session.sealed_secrets is not None
+    assert VALUE not in bytes(session.sealed_secrets)
+    assert open_sealed(session.sealed_secrets)[:16] == session.id.bytes
+    assert secret_mask(session.id).masked("another-one, correct-horse") == f"{MASK}, {MASK}"
+    other = make_session(controller, sealed_secrets=session.sealed_secrets)
+    assert secret_mask(other.id).masked("correct-horse") == "correct-horse"
+
+
+def test_a_session_without_secrets_is_shown_as_it_is(controller: Controller) -> None:
+    for session_id in (make_session(controller).id, uuid4()):
+        assert secret_mask(session_id).masked("correct-horse") == "correct-horse"
+
+
+def test_short_values_are_not_looked_for(controller: Controller) -> None:
+    session = make_session(controller)
+    secret_remember(session.id, b"short")
+    assert secret_mask(session.id).masked("short") == "short"
+
+
+def test_a_mask_of_nobody_is_of_nobody() -> None:
+    assert secret_mask(UUID(int=0)).found is None
+
+
+SHOWN = {
+    "colours": b"say corr\x1b[31mect-ho\x1b[0mrse.\r\n",
+    "backspaces": b"say corX\brecX\bt-horse.\r\n",
+    "a redrawn line": b"say ect-horse.\rsay corX\rsay correct-horse.\r\n",
+    "columns": b"\x1b[14Gorse.\x1b[5Gcorrect-h\x1b[1Gsay\r\n",
+}
+
+
+@pytest.mark.parametrize("name", SHOWN)
+def test_no_view_shows_a_value_that_was_drawn(session: CommandSession, name: str) -> None:
+    data = SHOWN[name]
+    output_log.append([NewChunk(session.id, "stdout", 0, 0, data)])
+    views = [
+        view_turn(session.id, 0, len(data), 4096, is_final=True).text,
+        view_page(session.id, 0, len(data), 4096, is_final=True, view="text").text,
+        view_screen(session.id, len(data), 24, 80).text,
+        read_text(session.id, "stdout", 0, len(data), is_final=True).text,
+        read_in_order(session.id, {"stdout": len(data), "stderr": 0}, 4096)[0].text,
+    ]
+    digester = Digester(0, secret_mask(session.id).masked)
+    digester.feed(data)
+    views += digester.digest().last_lines
+    for view in views:
+        assert MASK in view
+        assert "horse" not in view
+
+
+def test_a_value_that_two_pieces_share_is_masked_on_the_page(
+    session: CommandSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(output_log, "PIECE_BYTES", 8)
+    drawn = b"say cor\x1b[mrect\x1b[m-horse."
+    output_log.append([NewChunk(session.id, "stdout", 0, 0, drawn)])
+    session.stdout_next_offset = len(drawn)
+    (part,) = newest(session, viewed_by="ada")
+    assert part.text == f"say {MASK}."
