@@ -12,6 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from controller_client.session_files.directory import SessionDirectory, all_sessions
+from controller_client.system.process_tree import DEAD_STATES, read_process
 from controller_client.system.termination import kill_leftovers
 from quickstart.previous import wait_until
 
@@ -45,11 +46,21 @@ def wait_until_reported(state_dir: Path) -> None:
     """Wait up to 3 s until the server has confirmed all ended sessions, so that holders end."""
 
     def is_reported() -> bool:
-        return not any(
-            one.is_holder_alive() and one.read_done() is not None for one in all_sessions(state_dir)
-        )
+        return not any(one.is_holder_alive() and _has_ended(one) for one in all_sessions(state_dir))
 
     wait_until(is_reported, _LAST_WORDS_SECONDS)
+
+
+def _has_ended(directory: SessionDirectory) -> bool:
+    """Tell whether the program has ended, also while its holder has not recorded the end yet.
+
+    A holder records an end only if the server does not confirm the end within a moment.
+    """
+    leader = directory.read_pid()
+    if directory.read_done() is not None or leader is None:
+        return True
+    program = read_process(leader)
+    return program is None or program.state in DEAD_STATES
 
 
 def _holder_pid(directory: SessionDirectory) -> int | None:

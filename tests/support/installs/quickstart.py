@@ -5,15 +5,16 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import AbstractAsyncContextManager, contextmanager
+from contextlib import AbstractAsyncContextManager, contextmanager, suppress
 from pathlib import Path
 
 from tests.support.mcp.client import Caller, connect
 from tests.support.processes import describe, pids_mentioning
-from tests.support.waiting import wait_until
+from tests.support.waiting import ConditionNotMetError, wait_until
 
 ROOT = Path(__file__).resolve().parents[3]
 SECONDS = 120
+ENDING_SECONDS = 5
 
 
 def environment(port: int | str, **extra: str) -> dict[str, str]:
@@ -78,6 +79,12 @@ def printed(data_dir: Path) -> str:
 
 
 def left_behind(data_dir: Path) -> list[str]:
+    """Processes that name ``data_dir`` and do not end within some seconds.
+
+    Holders end by themselves when the daemon has gone, so they may need a moment more.
+    """
+    with suppress(ConditionNotMetError):
+        wait_until(lambda: not pids_mentioning(str(data_dir)), ENDING_SECONDS, "them to end")
     return [describe(pid) for pid in pids_mentioning(str(data_dir))]
 
 
