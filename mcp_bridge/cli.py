@@ -27,8 +27,8 @@ def console() -> None:
     try:
         code = main(sys.argv[1:], os.environ)
     except SystemExit as ended:
-        # argparse exits by itself: 0 after --help, 2 for wrong usage.
-        code = ended.code if isinstance(ended.code, int) else USAGE
+        # argparse exits by itself: 0 after --help, else 2, for wrong usage.
+        code = USAGE if ended.code else 0
     # A client that is gone reads nothing any more.
     with contextlib.suppress(BrokenPipeError):
         sys.stdout.flush()

@@ -1,5 +1,7 @@
 """``holdline-mcp`` needs an address and a token, and says in one line what is wrong."""
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -31,6 +33,16 @@ def test_a_missing_or_wrong_setting_is_named(
 ) -> None:
     assert main(arguments, environment) == USAGE
     assert said in capsys.readouterr().err
+
+
+def test_an_unknown_option_is_wrong_usage_and_help_is_not() -> None:
+    codes = [
+        subprocess.run(
+            [sys.executable, "-m", "mcp_bridge", option], capture_output=True, check=False
+        ).returncode
+        for option in ("--no-such-option", "--help")
+    ]
+    assert codes == [USAGE, 0]
 
 
 def test_an_unreachable_server_is_reported_in_one_line(
