@@ -96,6 +96,8 @@ class ForkServer:
             if self._requests.fileno() in readable:
                 data = self._requests.recv(_RECEIVE_BYTES)
                 if not data:
+                    if self._spare is not None:
+                        _hand_over(self._spare, b"")
                     return
                 *lines, pending = (pending + data).split(b"\n")
                 for line in lines:
@@ -147,9 +149,9 @@ class ForkServer:
         spare, self._spare = self._spare, None
         try:
             path = bytes(directory_of(self._state_dir, session_id).path)
-            if spare is None or not _hand_over(spare[1], path):
+            if spare is None or not _hand_over(spare, path):
                 spare = self._fork()
-                _hand_over(spare[1], path)
+                _hand_over(spare, path)
             self._foster.raised(spare[0], session_id)
         except ValueError:
             return errno.EINVAL
@@ -183,11 +185,16 @@ class ForkServer:
                 os._exit(1)
 
 
-def _hand_over(spare: socket.socket, path: bytes) -> bool:
-    """Send a holder the path of its session; False if the holder is gone."""
-    with spare:
+def _hand_over(holder: tuple[int, socket.socket], path: bytes) -> bool:
+    """Send a holder the path of its session, or nothing to end it; False if it is gone.
+
+    A program of the same user may have stopped a holder that waits, so the holder is continued.
+    """
+    pid, handed = holder
+    with handed:
         try:
-            spare.sendall(path)
+            handed.sendall(path)
+            os.kill(pid, signal.SIGCONT)
         except OSError:
             return False
     return True

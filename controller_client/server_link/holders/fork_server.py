@@ -121,9 +121,16 @@ class Spawner:
         try:
             if self._writer is not None:
                 self._writer.write(f"{question}\n".encode())
+            self._continue()
             return await asyncio.wait_for(answer, seconds)
         finally:
             waiting.pop(question, None)
+
+    def _continue(self) -> None:
+        """Let a fork server go on that a program of the same user has stopped."""
+        if self._process is not None:
+            with suppress(ProcessLookupError):
+                self._process.send_signal(signal.SIGCONT)
 
     def _look(self, foster: Foster) -> None:
         try:
@@ -160,6 +167,7 @@ class Spawner:
         if self._writer is not None:
             self._writer.close()
             self._writer = None
+        self._continue()
         if self._process is not None:
             try:
                 await asyncio.wait_for(self._process.wait(), _STOP_SECONDS)

@@ -28,6 +28,7 @@ from tests.support.processes import (
     children_of,
     is_running,
     open_descriptors,
+    pause,
     pids_with_environment,
     proportional_bytes,
     status_field,
@@ -303,6 +304,26 @@ async def test_a_spare_that_was_killed_is_not_missed(host: HolderHost) -> None:
     talk = await host.run("echo without it")
     await talk.done()
     assert talk.output == b"without it\r\n"
+
+
+async def test_what_a_program_stopped_goes_on_at_the_next_start_and_at_the_end(
+    host: HolderHost,
+) -> None:
+    process = host.spawner._process
+    assert process is not None
+    await await_until(lambda: children_of(process.pid), 20, "a spare")
+    (spare,) = children_of(process.pid)
+    pause(spare)
+    pause(process.pid)
+    talk = await host.run("cat")
+    assert host.holder_pid(talk.session_id) == spare
+    await await_until(lambda: children_of(process.pid) - {spare}, 20, "the next spare")
+    (spare,) = children_of(process.pid) - {spare}
+    pause(spare)
+    pause(process.pid)
+    await host.spawner.close()
+    assert process.returncode == 0
+    await await_until(partial(_is_gone, spare), 20, "the spare to end")
 
 
 def _is_gone(pid: int) -> bool:
