@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from benchmarks.harness import machine, percentile
 from controller_client.terminal_state.decision import Requirement
+from controller_client.terminal_state.kernel.occupation import Company
 from controller_client.terminal_state.kernel.probe import Snapshot
 from controller_client.terminal_state.watcher import TerminalWatcher
 from tests.support.hosts.bare_terminal import BareTerminal
@@ -140,6 +141,8 @@ class AblatedWatcher(TerminalWatcher):
             snapshot.has_unread = False
         if self.omitted == "rest":
             snapshot.is_busy = snapshot.has_workers = False
+            for waiter in snapshot.waiters:
+                waiter.company = Company()
         return snapshot
 
     def _confirm(

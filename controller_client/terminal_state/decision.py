@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from controller_client.protocol.messages import Evidence, LiveState, PromptKind
+from controller_client.terminal_state.kernel.occupation import Occupation
 from controller_client.terminal_state.kernel.probe import Snapshot
 from controller_client.terminal_state.kernel.waiter import How, Waiter
 from controller_client.terminal_state.prompt.kind import SHELLS
@@ -104,18 +105,49 @@ def requirement(snapshot: Snapshot, context: Context) -> Requirement | None:
         return _guess(snapshot, context) if snapshot.is_unreachable else None
     if snapshot.inner_device and not snapshot.is_asleep:
         return None
-    if waiter.how >= How.WOKEN or _may_go_on(snapshot, waiter):
+    if _is_beside_work(waiter) and not _edits_in_shell(context, waiter):
+        return _beside_work(snapshot, context, waiter)
+    if waiter.how >= How.WOKEN or (waiter.is_loop and snapshot.has_workers):
         return _shared(snapshot, context, waiter)
     return _own(snapshot, context, waiter)
 
 
-def _may_go_on(snapshot: Snapshot, waiter: Waiter) -> bool:
-    """Return whether something that works elsewhere may end the wait without any input.
+def _is_beside_work(waiter: Waiter) -> bool:
+    """Return whether the program may work, of which the waiter is only a part.
 
+    A process that waits for the terminal alone goes on with input alone, whatever it has started.
     A shell does not wait for its jobs: it reports the end of one and goes on waiting.
     """
-    has_child = waiter.has_job_at_work and waiter.comm not in SHELLS
-    return waiter.has_detached_child or has_child or (waiter.is_loop and snapshot.has_workers)
+    company = waiter.company
+    if company.parents is Occupation.RUNNING:
+        return True
+    if not waiter.is_one_of_several:
+        return False
+    # A thread that pauses now and then keeps house, unless an event loop waits for it.
+    at_work = Occupation.PAUSING if waiter.listens_elsewhere else Occupation.WORKING
+    return (
+        company.threads >= at_work
+        or company.first_thread > Occupation.RESTING
+        or company.has_detached_child
+        or (company.children > Occupation.RESTING and waiter.comm not in SHELLS)
+    )
+
+
+def _edits_in_shell(context: Context, waiter: Waiter) -> bool:
+    """Return whether a shell edits a command line: after all else it goes back to that line."""
+    return context.is_editing and waiter.comm in SHELLS
+
+
+def _beside_work(snapshot: Snapshot, context: Context, waiter: Waiter) -> Requirement | None:
+    """Return the requirement for a claim beside work that the claim may interrupt.
+
+    A first thread in a plain read is mostly the program itself, and the work is an addition. In all
+    other cases the program asks a question, or it works.
+    """
+    is_main = waiter.how is How.READ and waiter.task is not None and waiter.task.is_first
+    if not is_main and _likeness(snapshot, context) is not Likeness.PROMPT:
+        return None
+    return Requirement(waiter, "heuristic", TEXT_SETTLE_SECONDS)
 
 
 def _own(snapshot: Snapshot, context: Context, waiter: Waiter) -> Requirement:
@@ -164,13 +196,15 @@ def _shared(snapshot: Snapshot, context: Context, waiter: Waiter) -> Requirement
         return None
     is_prompt = likeness is Likeness.PROMPT
     settle = SHARED_SETTLE_SECONDS if is_prompt else TEXT_SETTLE_SECONDS
-    if is_prompt and _is_left_alone(snapshot, context, waiter):
+    is_shell = _edits_in_shell(context, waiter)
+    if is_prompt and (is_shell or _is_left_alone(snapshot, context, waiter)):
         settle = PATIENT_SETTLE_SECONDS
     if context.is_after_escape:
         settle = max(settle, ESCAPE_SETTLE_SECONDS)
+    is_known = is_prompt and (is_shell or not waiter.is_foreign)
     return Requirement(
         waiter,
-        "kernel+quiet" if is_prompt else "heuristic",
+        "kernel+quiet" if is_known else "heuristic",
         settle,
         by_silence=waiter.how is How.WOKEN,
     )

@@ -32,6 +32,8 @@ _ANSWER_BYTES: Final = 16
 _ANY: Final = 0xFFFFFFFF
 _EVENT: Final = "anon_inode:[eventfd]"
 _TIMER: Final = "anon_inode:[timerfd]"
+_CHILDREN: Final = frozenset({"anon_inode:[signalfd]", "anon_inode:[pidfd]"})
+"""They speak for the children of a process, which belong to its tree."""
 _EVENT_ID: Final = re.compile(rb"eventfd-id:\s*(\d+)")
 
 
@@ -51,13 +53,38 @@ def speak_for_others(pid: int, fds: list[int], family: Iterable[int] = ()) -> bo
     return bool(ends) and any(_may_hold(other, ends) for other in family)
 
 
-def has_foreign_socket(pid: int) -> bool:
-    """Return whether a process has a socket whose other end belongs to another process."""
+def speak_for_strangers(pid: int, fds: list[int], family: Iterable[int] = ()) -> bool:
+    """Return whether input on one of ``fds`` may come from outside of the tree of ``pid``.
+
+    A pipe without a name and an event are held by the tree alone: they are inherited.
+    """
+    names = _names(pid) if fds else {}
+    peers = set()
+    for fd in fds:
+        name = names.get(fd, "")
+        if name.startswith("socket:["):
+            peers.add(_peer_name(name))
+        elif not (name.startswith(("pipe:[", _EVENT)) or name == _TIMER or name in _CHILDREN):
+            return True
+    peers -= set(names.values())
+    for other in family if peers else ():
+        peers -= _held_of(peers, other)
+    return bool(peers)
+
+
+def foreign_sockets(pid: int) -> list[int]:
+    """Return the sockets of a process whose other end belongs to another process."""
     names = _names(pid)
-    return any(
-        name.startswith("socket:") and _own_ends(pid, name, names) is None
-        for name in names.values()
-    )
+    return [
+        fd
+        for fd, name in names.items()
+        if name.startswith("socket:") and _own_ends(pid, name, names) is None
+    ]
+
+
+def has_timer(pid: int, fds: list[int]) -> bool:
+    """Return whether one of ``fds`` is a timer."""
+    return any(link_of(f"/proc/{pid}/fd/{fd}") == _TIMER for fd in fds)
 
 
 def _names(pid: int) -> dict[int, str]:
@@ -84,7 +111,7 @@ def _own_ends(pid: int, name: str, names: dict[int, str]) -> set[str] | None:
         ends = [fd for fd, other in names.items() if other == name]
         return {name} if any(_is_writable(pid, fd) for fd in ends) else None
     if name.startswith("socket:["):
-        peer = f"socket:[{_peer_of(int(name[8:-1]))}]"
+        peer = _peer_name(name)
         return {name, peer} if peer in names.values() else None
     return None
 
@@ -102,6 +129,18 @@ def _may_hold(pid: int, ends: set[str]) -> bool:
     except OSError as error:
         raise_shortage(error)
         return isinstance(error, PermissionError)
+
+
+def _held_of(ends: set[str], pid: int) -> set[str]:
+    try:
+        return ends.intersection(_names(pid).values())
+    except OSError as error:
+        raise_shortage(error)
+        return set()
+
+
+def _peer_name(name: str) -> str:
+    return f"socket:[{_peer_of(int(name[8:-1]))}]"
 
 
 def _peer_of(inode: int) -> int:

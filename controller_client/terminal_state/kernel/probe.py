@@ -10,6 +10,12 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from controller_client.system.absence import raise_shortage
+from controller_client.terminal_state.kernel.occupation import (
+    Occupation,
+    Work,
+    company_of,
+    occupation_of,
+)
 from controller_client.terminal_state.kernel.process_table import (
     Counters,
     ObservedProcess,
@@ -33,13 +39,7 @@ from controller_client.terminal_state.kernel.terminal_device import (
     read_flags,
     wake_sleepers,
 )
-from controller_client.terminal_state.kernel.waiter import (
-    How,
-    Occupation,
-    Waiter,
-    inspect,
-    occupation_of,
-)
+from controller_client.terminal_state.kernel.waiter import How, Waiter, inspect
 
 MAX_RELAYS: Final = 4
 
@@ -324,37 +324,29 @@ class TerminalProbe:
         snapshot.is_settled = snapshot.is_asleep
         if self.table.has_only(snapshot.concerned):
             return
-        concerned = {task.tid for task in snapshot.concerned}
-        apart: list[ObservedProcess] = []
+        work = self._work_of_others(snapshot)
         pgrps = {process.pgrp for process in group}
+        for process, _, occupation in work:
+            snapshot.has_workers = True
+            if occupation is Occupation.RUNNING:
+                snapshot.is_busy = True
+                snapshot.is_settled = False
+            snapshot.is_busy |= process.pgrp in pgrps
+        for waiter in snapshot.waiters:
+            waiter.company = company_of(waiter.pid, work, self.table)
+
+    def _work_of_others(self, snapshot: Snapshot) -> list[Work]:
+        concerned = {task.tid for task in snapshot.concerned}
+        work: list[Work] = []
         for process in self.table.processes:
             family = self.table.family_of(process.pid)
             for task in process.tasks:
                 if task.tid in concerned:
                     continue
                 occupation = occupation_of(task, family)
-                if occupation is Occupation.RUNNING or task.read_counter() != task.counter:
+                if task.read_counter() != task.counter:
                     # A task that ran since the walk may also have forked.
-                    snapshot.is_busy = snapshot.has_workers = True
-                    snapshot.is_settled = False
-                elif occupation is Occupation.WORKING:
-                    snapshot.has_workers = True
-                    snapshot.is_busy |= process.pgrp in pgrps
-                if occupation is not Occupation.RESTING and process.pgrp not in pgrps:
-                    apart.append(process)
-        for waiter in snapshot.waiters:
-            self._mark_children(waiter, apart)
-
-    def _mark_children(self, waiter: Waiter, at_work: list[ObservedProcess]) -> None:
-        """Mark a waiter that may go on without input when a process below it ends.
-
-        A process that waits for the terminal alone cannot, whatever its children do.
-        """
-        if waiter.is_one_of_several and at_work:
-            below = self.table.descendants_of(waiter.pid)
-            sessions = {
-                process.session for process in self.table.processes if process.pid == waiter.pid
-            }
-            children = [process for process in at_work if process.pid in below]
-            waiter.has_job_at_work = bool(children)
-            waiter.has_detached_child = any(child.session not in sessions for child in children)
+                    occupation = Occupation.RUNNING
+                if occupation is not Occupation.RESTING:
+                    work.append(Work(process, task, occupation))
+        return work

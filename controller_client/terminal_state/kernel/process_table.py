@@ -85,6 +85,11 @@ class Task:
         self._syscall = ProcFile(base + "syscall")
         self._stat = ProcFile(base + "stat")
 
+    @property
+    def is_first(self) -> bool:
+        """True for the first thread of a process, which is mostly its main thread."""
+        return self.tid == self.pid
+
     def read_counter(self) -> bytes:
         """Return the run counter now, ``b""`` when the task is gone.
 
@@ -196,6 +201,20 @@ class ProcessTable:
             found |= new
             todo += new
         return found
+
+    def ancestors_of(self, pid: int) -> set[int]:
+        """Return the pids above a process, as of the last refresh."""
+        parents = {child: pid for pid, process in self._known.items() for child in process.children}
+        found: set[int] = set()
+        while pid in parents and parents[pid] not in found:
+            pid = parents[pid]
+            found.add(pid)
+        return found
+
+    def session_of(self, pid: int) -> int:
+        """Return the session of a process, 0 if it is not in the tree."""
+        process = self._known.get(pid)
+        return process.session if process else 0
 
     def has_only(self, tasks: list[Task]) -> bool:
         """Return whether the tree is one process whose threads are ``tasks``."""

@@ -32,6 +32,8 @@ class SyscallNumbers(NamedTuple):
     """
     passive: dict[int, int | None]
     """Each call that waits for another task, a child or a signal, with the index of its timeout."""
+    pause: frozenset[int]
+    """The calls that do nothing but sleep for a time."""
     restart: int
     """The call in which a task sleeps on after it was stopped and continued in another one."""
     names: dict[int, str]
@@ -44,6 +46,7 @@ X86_64: Final = SyscallNumbers(
     epoll=frozenset({232, 281, 441}),
     timeout_divisors={23: 10**6, 270: 10**9, 271: 10**9, 441: 10**9},
     passive={34: None, 61: None, 128: 2, 130: None, 202: 3, 247: None},
+    pause=frozenset({35, 230}),
     restart=219,
     names={
         0: "read", 1: "write", 7: "poll", 16: "ioctl", 19: "readv", 20: "writev", 23: "select",
@@ -64,6 +67,7 @@ AARCH64: Final = SyscallNumbers(
     epoll=frozenset({22, 441}),
     timeout_divisors={72: 10**9, 73: 10**9, 441: 10**9},
     passive={95: None, 98: 3, 133: None, 137: 2, 260: None},
+    pause=frozenset({101, 115}),
     restart=128,
     names={
         22: "epoll_pwait", 25: "fcntl", 29: "ioctl", 32: "flock", 56: "openat", 63: "read",
@@ -109,6 +113,14 @@ def is_passive(number: int, arguments: list[int]) -> bool:
         return False
     timeout = SYSCALLS.passive[number]
     return timeout is None or arguments[timeout] == 0
+
+
+def is_pause(number: int, arguments: list[int]) -> bool:
+    """Return whether a call ends by itself, or by another task of the process, and by no input."""
+    calls = SYSCALLS
+    if number in calls.select | calls.poll:
+        return (arguments[1] if number in calls.poll else arguments[0]) & 0xFFFFFFFF == 0
+    return number in calls.pause or number in calls.passive
 
 
 def wait_set(pid: int, number: int, arguments: list[int]) -> WaitSet:

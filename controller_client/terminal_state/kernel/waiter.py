@@ -8,8 +8,14 @@ from enum import IntEnum
 from typing import Final
 
 from controller_client.system.absence import raise_shortage
-from controller_client.terminal_state.kernel.descriptors import has_foreign_socket, speak_for_others
-from controller_client.terminal_state.kernel.proc_file import link_of, read_once, status_of
+from controller_client.terminal_state.kernel.descriptors import (
+    foreign_sockets,
+    has_timer,
+    speak_for_others,
+    speak_for_strangers,
+)
+from controller_client.terminal_state.kernel.occupation import Company
+from controller_client.terminal_state.kernel.proc_file import read_once, status_of
 from controller_client.terminal_state.kernel.process_table import ObservedProcess, Task, TaskStatus
 from controller_client.terminal_state.kernel.relayed_terminal import InnerMaster
 from controller_client.terminal_state.kernel.terminal_device import (
@@ -20,9 +26,7 @@ from controller_client.terminal_state.kernel.terminal_device import (
 from controller_client.terminal_state.kernel.wait_set import (
     SYSCALLS,
     WaitSet,
-    is_passive,
     parse_call,
-    syscall_name,
     wait_set,
     with_opened_sets,
 )
@@ -64,12 +68,14 @@ class Waiter:
     """An event loop: its other work continues while it sleeps here."""
     is_shared: bool = False
     """The task also sleeps on a descriptor that another process may make readable."""
+    is_foreign: bool = False
+    """One of these processes may be outside of the tree, on another host even."""
+    listens_elsewhere: bool = False
+    """The task also sleeps on other descriptors than the terminal."""
     is_one_of_several: bool = False
     """The process also waits for something else, in this task or in another thread."""
-    has_job_at_work: bool = False
-    """A process below works in another process group; its end may end the wait of such a task."""
-    has_detached_child: bool = False
-    """A process below works in another session, where no shell puts its jobs."""
+    company: Company = field(default_factory=Company)
+    """The tasks around it that work."""
 
     @property
     def is_timed(self) -> bool:
@@ -85,16 +91,6 @@ class Waiter:
         """Return a text for people, such as ``cat[12] read``."""
         name = f"{self.comm}[{self.pid}]" if self.pid else self.comm
         return f"{name} {self.how.name.lower()}{' with a timeout' if self.is_timed else ''}"
-
-
-class Occupation(IntEnum):
-    """The occupation of a task that waits for no terminal."""
-
-    RESTING = 0
-    """Waits for another task, a child or a signal, or is stopped or dead."""
-    WORKING = 1
-    """Asleep, but only for a time: in a timer, the network, a disk."""
-    RUNNING = 2
 
 
 @dataclass(slots=True)
@@ -127,68 +123,6 @@ def inspect(
         except OSError as error:
             raise_shortage(error)
     return found
-
-
-def occupation_of(task: Task, family: Sequence[int] = ()) -> Occupation:
-    """Return the occupation of a task that is not one of the terminal's waiters."""
-    try:
-        call = parse_call(task.syscall())
-    except PermissionError:
-        return Occupation.RESTING if _is_asleep(task) else Occupation.RUNNING
-    except OSError as error:
-        raise_shortage(error)
-        return Occupation.RESTING
-    if call is None or call[0] < 0:
-        return Occupation.RESTING if call and _is_asleep(task) else Occupation.RUNNING
-    number, arguments = call
-    if is_passive(number, arguments) or (
-        number in SYSCALLS.read and _link(task.pid, arguments[0]).startswith("pipe:")
-    ):
-        return Occupation.RESTING
-    return (
-        Occupation.RESTING
-        if _waits_for_its_own(task.pid, number, arguments, family)
-        else Occupation.WORKING
-    )
-
-
-def _waits_for_its_own(pid: int, number: int, arguments: list[int], family: Sequence[int]) -> bool:
-    # True if the task sleeps without a timeout until another thread of its process wakes it.
-    try:
-        waiting = wait_set(pid, number, arguments)
-        is_endless = (
-            not waiting.is_read and bool(waiting.descriptors) and waiting.timeout_seconds is None
-        )
-        return (
-            is_endless
-            and not speak_for_others(pid, waiting.descriptors, family)
-            and not _has_timer(pid, waiting.descriptors)
-        )
-    except OSError:
-        return False
-
-
-def activity_of(process: ObservedProcess) -> str:
-    """Return a text for people about a process, such as ``sleep[12] clock_nanosleep``."""
-    status = process.status()
-    if status.is_stopped:
-        doing = "stopped"
-    else:
-        try:
-            call = parse_call(process.tasks[0].syscall())
-        except OSError:
-            doing = "asleep" if status.is_asleep else "running"
-        else:
-            doing = syscall_name(call[0]) if call else "running"
-    return f"{status.comm}[{process.pid}] {doing}"
-
-
-def _is_asleep(task: Task) -> bool:
-    try:
-        return task.status().is_asleep
-    except OSError as error:
-        raise_shortage(error)
-        return True
 
 
 def _inspect_task(
@@ -237,16 +171,16 @@ def _waiter(
     family: Sequence[int],
 ) -> Waiter:
     others = [fd for fd in waiting.descriptors if fd not in mine]
-    if waiting.is_read:
+    speaking = others
+    if waiting.is_read and len(process.tasks) > 1:
         # A reader thread beside a thread on a socket: the process waits for both.
-        is_shared = len(process.tasks) > 1 and has_foreign_socket(process.pid)
-    else:
-        is_shared = bool(others) and speak_for_others(process.pid, others, family)
+        speaking = foreign_sockets(process.pid)
+    is_shared = bool(speaking) and speak_for_others(process.pid, speaking, family)
     is_loop = waiting.is_epoll
     how = How.READ if waiting.is_read else How.POLL
     if is_shared or (is_loop and waiting.timeout_seconds is not None):
         how = How.MIXED
-    timeout_seconds = 0.0 if _has_timer(process.pid, others) else waiting.timeout_seconds
+    timeout_seconds = 0.0 if has_timer(process.pid, others) else waiting.timeout_seconds
     return Waiter(
         how,
         status.comm,
@@ -255,13 +189,7 @@ def _waiter(
         timeout_seconds=timeout_seconds,
         is_loop=is_loop,
         is_shared=is_shared,
+        is_foreign=is_shared and speak_for_strangers(process.pid, speaking, family),
+        listens_elsewhere=bool(others),
         is_one_of_several=bool(others) or len(process.tasks) > 1,
     )
-
-
-def _has_timer(pid: int, fds: list[int]) -> bool:
-    return any("timerfd" in _link(pid, fd) for fd in fds)
-
-
-def _link(pid: int, fd: int) -> str:
-    return link_of(f"/proc/{pid}/fd/{fd}")

@@ -248,8 +248,8 @@ SCREENS = [
         "screen",
         ("screen", "-c", "/dev/null", "sh", "-c", "read -p 'Name: ' x; echo $x; read y"),
         (
-            Waits("Name: ", "screen", b"q\n", QUIET),
-            Waits("", "screen", b"\n", QUIET),
+            Waits("Name: ", "screen", b"q\n", "heuristic"),
+            Waits("", "screen", b"\n", "heuristic"),
             Ends(None),
         ),
         needs=("screen",),
@@ -335,7 +335,7 @@ EVENT_LOOPS = [
     Scenario(
         "asyncio",
         fixture("event_loop.py"),
-        (Waits("name> $", "line", b"joe\n", "kernel+quiet"), Ends()),
+        (Waits("name> $", "line", b"joe\n", "heuristic"), Ends()),
     ),
     Scenario(
         "a thread that answers for the reader",
@@ -345,7 +345,7 @@ EVENT_LOOPS = [
     Scenario(
         "a busy thread",
         fixture("worker_thread.py"),
-        (Waits("line> $", "line", b"x\n", "kernel+quiet"), Ends()),
+        (Waits("line> $", "line", b"x\n", "heuristic"), Ends()),
     ),
 ]
 

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from controller_client.terminal_state.decision import Context, requirement
+from controller_client.terminal_state.kernel.occupation import Company, Occupation
 from controller_client.terminal_state.kernel.probe import Snapshot
 from controller_client.terminal_state.kernel.process_table import ObservedProcess, Task
 from controller_client.terminal_state.kernel.terminal_device import Flags
@@ -15,6 +16,7 @@ from controller_client.terminal_state.prompt.text import Likeness
 
 LINES = Flags(is_echoing=True, is_canonical=True, is_polling=False)
 TASK = Task(os.getpid(), os.getpid())
+THREAD = Task(os.getpid(), 0)
 READER = Waiter(How.READ, "cat", 12, TASK)
 POLLER = Waiter(How.POLL, "vim", 12, TASK)
 MIXED = Waiter(How.MIXED, "ssh", 12, TASK)
@@ -95,6 +97,60 @@ def test_a_shared_wait_is_decided_by_the_text(
 ) -> None:
     assert needed(found(MIXED), likeness) == expected
     assert needed(found(Waiter(How.WOKEN, "bash", 12, TASK)), likeness) == expected
+
+
+def test_a_prompt_of_a_task_that_listens_to_strangers_is_a_guess() -> None:
+    foreign = dataclasses.replace(MIXED, is_foreign=True)
+    assert needed(found(foreign), Likeness.PROMPT) == ("heuristic", 0.25)
+    shell = dataclasses.replace(foreign, comm="fish")
+    assert needed(found(shell), Likeness.PROMPT, editing=True) == ("kernel+quiet", 0.02)
+
+
+@pytest.mark.parametrize(
+    "company",
+    [
+        Company(threads=Occupation.WORKING),
+        Company(first_thread=Occupation.PAUSING),
+        Company(children=Occupation.PAUSING),
+    ],
+)
+def test_beside_work_only_a_question_counts_and_after_a_long_silence(company: Company) -> None:
+    waiter = dataclasses.replace(READER, task=THREAD, is_one_of_several=True, company=company)
+    assert needed(found(waiter, is_busy=True)) is None
+    assert needed(found(waiter, is_busy=True), Likeness.TEXT) is None
+    assert needed(found(waiter, is_busy=True), Likeness.PROMPT) == ("heuristic", 1.5)
+
+
+def test_a_first_thread_that_reads_is_a_guess_beside_work() -> None:
+    company = Company(threads=Occupation.RUNNING)
+    waiter = dataclasses.replace(READER, is_one_of_several=True, company=company)
+    assert needed(found(waiter, is_busy=True)) == ("heuristic", 1.5)
+
+
+def test_a_parent_that_computes_is_work() -> None:
+    waiter = dataclasses.replace(POLLER, company=Company(parents=Occupation.RUNNING))
+    assert needed(found(waiter, is_busy=True)) is None
+
+
+def test_a_lone_reader_waits_whatever_it_has_started() -> None:
+    waiter = dataclasses.replace(READER, company=Company(children=Occupation.RUNNING))
+    assert needed(found(waiter, is_busy=True)) == ("kernel+quiet", 0.25)
+
+
+def test_housekeeping_is_work_only_for_a_task_that_listens_to_it() -> None:
+    waiter = dataclasses.replace(
+        POLLER, is_one_of_several=True, company=Company(threads=Occupation.PAUSING)
+    )
+    assert needed(found(waiter, is_busy=True)) == ("kernel+quiet", 0.25)
+    listening = dataclasses.replace(waiter, listens_elsewhere=True)
+    assert needed(found(listening, is_busy=True)) is None
+
+
+def test_a_shell_at_its_line_waits_for_no_job() -> None:
+    company = Company(children=Occupation.RUNNING, has_detached_child=True)
+    shell = dataclasses.replace(POLLER, comm="fish", is_one_of_several=True, company=company)
+    assert needed(found(shell)) is None
+    assert needed(found(shell), Likeness.PROMPT, editing=True) == ("kernel", 0.0)
 
 
 def test_an_event_loop_on_its_own_descriptors_waits_at_once() -> None:

@@ -12,7 +12,12 @@ from pathlib import Path
 
 import pytest
 
-from controller_client.terminal_state.kernel.descriptors import has_foreign_socket, speak_for_others
+from controller_client.terminal_state.kernel.descriptors import (
+    foreign_sockets,
+    has_timer,
+    speak_for_others,
+    speak_for_strangers,
+)
 from tests.support.waiting import wait_until
 
 ME = os.getpid()
@@ -46,7 +51,9 @@ def test_a_socket_to_another_process_speaks_for_others(closing: ExitStack) -> No
         os._exit(0)
     theirs.close()
     assert speak_for_others(ME, [ours.fileno()])
-    assert has_foreign_socket(ME)
+    assert ours.fileno() in foreign_sockets(ME)
+    assert speak_for_strangers(ME, [ours.fileno()])
+    assert not speak_for_strangers(ME, [ours.fileno()], [pid])
     ours.send(b"x")
     os.waitpid(pid, 0)
 
@@ -86,7 +93,10 @@ def test_what_another_process_of_the_tree_holds_speaks_for_others(closing: ExitS
     for fd in (reader, event, ours.fileno()):
         assert not speak_for_others(ME, [fd])
         assert speak_for_others(ME, [fd], [pid])
+        assert not speak_for_strangers(ME, [fd], [pid])
     assert not speak_for_others(ME, [timer], [pid])
+    assert has_timer(ME, [timer])
+    assert not has_timer(ME, [reader, event])
     ours.send(b"x")
     os.waitpid(pid, 0)
     assert not speak_for_others(ME, [reader, event, ours.fileno()], [pid])

@@ -2,15 +2,9 @@
 
 import os
 
-from controller_client.terminal_state.kernel.process_table import ObservedProcess, Task
-from controller_client.terminal_state.kernel.waiter import (
-    How,
-    Occupation,
-    Waiter,
-    activity_of,
-    inspect,
-    occupation_of,
-)
+from controller_client.terminal_state.kernel.occupation import activity_of
+from controller_client.terminal_state.kernel.process_table import ObservedProcess
+from controller_client.terminal_state.kernel.waiter import How, Waiter, inspect
 
 
 def test_a_running_process_waits_for_nothing() -> None:
@@ -21,10 +15,6 @@ def test_a_running_process_waits_for_nothing() -> None:
     assert found.masters == []
     assert activity_of(process).endswith(f"[{os.getpid()}] running") or "[" in activity_of(process)
     process.close()
-
-
-def test_a_task_that_is_gone_rests() -> None:
-    assert occupation_of(Task(2**22 + 1, 2**22 + 1)) is Occupation.RESTING
 
 
 def test_waiters_are_described_for_people() -> None:

@@ -1,0 +1,149 @@
+"""The tasks that wait for no terminal: which of them work, and where they stand to a waiter."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import NamedTuple
+
+from controller_client.system.absence import raise_shortage
+from controller_client.terminal_state.kernel.descriptors import (
+    has_timer,
+    speak_for_strangers,
+)
+from controller_client.terminal_state.kernel.proc_file import link_of
+from controller_client.terminal_state.kernel.process_table import (
+    ObservedProcess,
+    ProcessTable,
+    Task,
+)
+from controller_client.terminal_state.kernel.wait_set import (
+    SYSCALLS,
+    is_passive,
+    is_pause,
+    parse_call,
+    syscall_name,
+    wait_set,
+)
+
+
+class Occupation(IntEnum):
+    """The occupation of a task that waits for no terminal, the idlest first."""
+
+    RESTING = 0
+    """Waits for another task, a child or a signal, or is stopped or dead."""
+    PAUSING = 1
+    """Sleeps for a time and waits for nothing else, as threads do that keep house."""
+    WORKING = 2
+    """Asleep, but only until the network, a disk or a timer of an event loop continues it."""
+    RUNNING = 3
+
+
+def occupation_of(task: Task, family: Sequence[int] = ()) -> Occupation:
+    """Return the occupation of a task that is not one of the terminal's waiters.
+
+    ``family`` are the pids of the other processes of its tree.
+    """
+    try:
+        call = parse_call(task.syscall())
+    except PermissionError:
+        return Occupation.RESTING if is_asleep(task) else Occupation.RUNNING
+    except OSError as error:
+        raise_shortage(error)
+        return Occupation.RESTING
+    if call is None or call[0] < 0:
+        return Occupation.RESTING if call and is_asleep(task) else Occupation.RUNNING
+    number, arguments = call
+    if is_passive(number, arguments) or (
+        number in SYSCALLS.read
+        and link_of(f"/proc/{task.pid}/fd/{arguments[0]}").startswith("pipe:")
+    ):
+        return Occupation.RESTING
+    if is_pause(number, arguments):
+        return Occupation.PAUSING
+    return (
+        Occupation.RESTING
+        if _waits_for_its_tree(task.pid, number, arguments, family)
+        else Occupation.WORKING
+    )
+
+
+def _waits_for_its_tree(pid: int, number: int, arguments: list[int], family: Sequence[int]) -> bool:
+    # True if the task sleeps without a timeout until another task of its tree wakes it.
+    try:
+        waiting = wait_set(pid, number, arguments)
+        fds = waiting.descriptors
+        is_endless = not waiting.is_read and bool(fds) and waiting.timeout_seconds is None
+        return is_endless and not has_timer(pid, fds) and not speak_for_strangers(pid, fds, family)
+    except OSError:
+        return False
+
+
+def is_asleep(task: Task) -> bool:
+    """Return whether a task is not runnable; a task that is gone is not."""
+    try:
+        return task.status().is_asleep
+    except OSError as error:
+        raise_shortage(error)
+        return True
+
+
+def activity_of(process: ObservedProcess) -> str:
+    """Return a text for people about a process, such as ``sleep[12] clock_nanosleep``."""
+    status = process.status()
+    if status.is_stopped:
+        doing = "stopped"
+    else:
+        try:
+            call = parse_call(process.tasks[0].syscall())
+        except OSError:
+            doing = "asleep" if status.is_asleep else "running"
+        else:
+            doing = syscall_name(call[0]) if call else "running"
+    return f"{status.comm}[{process.pid}] {doing}"
+
+
+class Work(NamedTuple):
+    """A task that does not rest."""
+
+    process: ObservedProcess
+    task: Task
+    occupation: Occupation
+
+
+@dataclass(slots=True)
+class Company:
+    """The busiest tasks around a waiter, by their place in the tree."""
+
+    first_thread: Occupation = Occupation.RESTING
+    """The first thread of its process, if the waiter is another one."""
+    threads: Occupation = Occupation.RESTING
+    """The other threads of its process."""
+    children: Occupation = Occupation.RESTING
+    """The processes below, in the tree."""
+    parents: Occupation = Occupation.RESTING
+    has_detached_child: bool = False
+    """A process below works in another session, where no shell puts its jobs."""
+
+
+def company_of(pid: int, work: list[Work], table: ProcessTable) -> Company:
+    """Return the company of a waiter of process ``pid``; ``work`` has no waiters in it."""
+    company = Company()
+    if not work:
+        return company
+    below, above = table.descendants_of(pid), table.ancestors_of(pid)
+    session = table.session_of(pid)
+    for each in work:
+        process, occupation = each.process, each.occupation
+        if process.pid == pid and each.task.is_first:
+            company.first_thread = occupation
+        elif process.pid == pid:
+            company.threads = max(company.threads, occupation)
+        elif occupation is Occupation.PAUSING and not each.task.is_first:
+            # The housekeeping of another process.
+            continue
+        elif process.pid in below:
+            company.children = max(company.children, occupation)
+            company.has_detached_child |= process.session != session
+        elif process.pid in above:
+            company.parents = max(company.parents, occupation)
+    return company

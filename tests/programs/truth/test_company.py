@@ -1,0 +1,94 @@
+"""A program that reads with one part of itself, and works with another, is at work.
+
+Only a question can make up for that, and only as a guess after a longer silence.
+"""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tests.programs.truth.test_table import fixture, home, python, user
+from tests.support.accounts import Account
+from tests.support.hosts.truth import Ends, Scenario, Waits, Works, as_user
+
+__all__ = ["home", "user"]
+
+WAYS = (
+    *(
+        f"{way} while it does: {work}"
+        for way in ("beside_reader", "third_thread", "beside_loop")
+        for work in ("pause", "compute", "connection", "child")
+        # A thread that only pauses may keep house.
+        if (way, work) != ("third_thread", "pause")
+    ),
+    "below_parent while it does: compute",
+    "child_signal while it does: nothing",
+    "own_pipe while it does: nothing",
+)
+AT_WORK = [
+    Scenario(
+        f"{text or 'nothing'}: {way}",
+        fixture("works_beside.py", way, text),
+        (Works(0.8, after=text.replace("?", r"\?")), Ends(None)),
+    )
+    for text in ("", "Loading cache", "Continue? ")
+    for way in WAYS
+]
+
+_ASKS_BESIDE = """
+import threading
+done = threading.Event()
+def {work}
+thread = threading.Thread(target=work)
+thread.start()
+input("line> ")
+done.set()
+"""
+_WAITS_FOR_STRANGERS = """
+import select, socket, sys
+server = socket.create_server(("127.0.0.1", 0))
+near = socket.create_connection(server.getsockname())
+print(end="name> ", flush=True)
+poll = select.poll()
+poll.register(0, select.POLLIN)
+poll.register(near, select.POLLIN)
+poll.poll()
+"""
+ASKS = [
+    Scenario(
+        "a question beside a thread that computes",
+        python(_ASKS_BESIDE.format(work="work():\n while not done.is_set(): sum(range(1000))")),
+        (Waits("line> $", "line", b"x\n", "heuristic"), Ends()),
+    ),
+    Scenario(
+        "a question beside a thread that keeps house",
+        python(_ASKS_BESIDE.format(work="work():\n while not done.wait(0.05): pass")),
+        (Waits("line> $", "line", b"x\n", "kernel+quiet"), Ends()),
+    ),
+    Scenario(
+        "a question beside a child that waits for its parent",
+        fixture("works_beside.py", "idle_child while it does: nothing", "name> "),
+        (Waits("name> $", "line", b"x\n", "kernel+quiet"), Ends()),
+    ),
+    Scenario(
+        "a question of a program that also listens to another",
+        python(_WAITS_FOR_STRANGERS),
+        (Waits("name> $", "line", b"x\n", "heuristic"), Ends()),
+    ),
+]
+
+
+def named(scenarios: list[Scenario]) -> pytest.MarkDecorator:
+    return pytest.mark.parametrize("scenario", scenarios, ids=[each.name for each in scenarios])
+
+
+@named(AT_WORK + ASKS)
+def test_company_as_whoever_runs_the_tests(scenario: Scenario, home: Path) -> None:
+    assert scenario.play(str(home)) is None
+
+
+@named(AT_WORK + ASKS)
+def test_company_as_an_ordinary_user(scenario: Scenario, home: Path, user: Account) -> None:
+    shutil.chown(home, user.name)
+    assert as_user(user, lambda: scenario.play(str(home))) is None
