@@ -338,7 +338,8 @@ class TerminalWatcher:
 
     def _awaiting(self, snapshot: Snapshot, needed: Requirement) -> Verdict:
         waiter = needed.waiter
-        asked = self._modes.line
+        # A full screen has no prompt, and drawing all of it takes a while.
+        asked = "" if self._modes.is_alternate_screen else self._modes.line
         flags = snapshot.flags
         if flags is not None and snapshot.inner_device and not self._has_question():
             flags = flags._replace(is_echoing=True)

@@ -12,7 +12,6 @@ from controller_client.terminal_state.prompt.text import (
     asks_for_one_key,
     asks_for_secret,
     likeness,
-    mentions_secret,
     reads_like_shell,
 )
 
@@ -71,14 +70,14 @@ def _shell_kind(flags: Flags, modes: OutputModes) -> PromptKind:
 def _raw_kind(flags: Flags, modes: OutputModes, *, is_echoed: bool = False) -> PromptKind:
     line = modes.line
     is_form = modes.is_drawn and not modes.is_bracketed_paste
-    names_secret = mentions_secret(line) if is_form else asks_for_secret(line)
-    if names_secret and not (is_echoed or flags.is_echoing):
+    is_shown = is_echoed or flags.is_echoing
+    if not is_shown and asks_for_secret(modes.question if is_form else line):
         return "secret"
     if is_form and not asks_for_one_key(line):
         return "screen"
     is_line = modes.is_bracketed_paste or likeness(line) is Likeness.PROMPT
     # ":" is the prompt of less, also behind a relay that hides its name.
-    return "line" if is_line and not asks_for_one_key(line) and line != ":" else "key"
+    return "line" if is_line and not asks_for_one_key(line) and line.strip() != ":" else "key"
 
 
 def _runs_script(pid: int) -> bool:

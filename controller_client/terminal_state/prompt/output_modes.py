@@ -6,6 +6,8 @@ This is no emulator: it reads only what the verdict needs, wherever the output i
 import re
 from typing import Final
 
+from controller_client.terminal_state.prompt.drawn_text import left_of_cursor, question
+
 TAIL_BYTES: Final = 4096
 CARRY_BYTES: Final = 64
 MAX_ANSWERS: Final = 16
@@ -24,15 +26,6 @@ _ESCAPES: Final = re.compile(
     rb"-/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[PX^_][^\x1b]*\x1b\\|[()*+#%][0-9A-Za-z@]|[ "
     rb"-/]*[0-~])"
 )
-_MARGIN: Final = re.compile(rb"\r|\x1b\[1?G")
-_MOVES_IN_LINE: Final = re.compile(rb"\x1b\[\d*[CG]")
-_GOES_UP: Final = re.compile(rb"\x1b\[\d*A")
-_DRAWN: Final = re.compile(
-    rb"\x1b\[(?P<count>\d{0,3})(?P<move>[ABCDGJK])|(?P<control>[\n\r\x08])|(?P<text>[^\x00-\x1f\x7f]+)|"
-    + _ESCAPES.pattern
-)
-_MAX_COLUMNS: Final = 1000
-_ERASED: Final = re.compile(r"[^\x08]?\x08")
 _ALTERNATE: Final = frozenset({b"47", b"1047", b"1049"})
 
 _HOME: Final = frozenset({b"", b"1", b"1;1", b";"})
@@ -105,8 +98,13 @@ class OutputModes:
     def line(self) -> str:
         """The text left of the cursor, on its line; empty when the cursor is at the start."""
         if self._line is None:
-            self._line = _text_left_of_cursor(self._tail)
+            self._line = left_of_cursor(self._tail)
         return self._line
+
+    @property
+    def question(self) -> str:
+        """The text of a form above its entry field, or beside it."""
+        return question(self._tail)
 
     def _take(self, match: re.Match[bytes]) -> bytes | None:
         if match["final"]:
@@ -144,53 +142,6 @@ class OutputModes:
     def _reset(self) -> None:
         self.is_alternate_screen = self.is_bracketed_paste = self.is_cursor_hidden = False
         self.is_application_cursor = self.is_at_shell_mark = self.is_drawn = False
-
-
-def _text_left_of_cursor(tail: bytes) -> str:
-    if _GOES_UP.search(tail):
-        return _text_where_it_was_drawn(tail)
-    stretches = _MARGIN.split(tail.rsplit(b"\n", 1)[-1])
-    text = plain_text(stretches[-1])
-    if not text.strip() and _MOVES_IN_LINE.search(stretches[-1]):
-        # Line editors go back to the margin, redraw, and step right again over the earlier text.
-        text = next((line for line in map(plain_text, reversed(stretches)) if line.strip()), "")
-    while "\b" in text:
-        text = _ERASED.sub("", text, count=1)
-    return text
-
-
-def _text_where_it_was_drawn(tail: bytes) -> str:
-    # Some line editors print a menu, or room for one, below their line, and go up to it again.
-    rows: dict[int, str] = {}
-    row = column = 0
-    for token in _DRAWN.finditer(tail):
-        count = int(token["count"] or 1) if token["move"] else 1
-        match token["move"] or token["control"]:
-            case b"A":
-                row -= count
-            case b"B" | b"\n":
-                row += count
-            case b"C":
-                column = min(column + count, _MAX_COLUMNS)
-            case b"D" | b"\b":
-                column = max(0, column - count)
-            case b"G":
-                column = count - 1
-            case b"\r":
-                column = 0
-            case b"J" | b"K" as erased:
-                if erased == b"J":
-                    rows = {other: text for other, text in rows.items() if other <= row}
-                rows[row] = "" if token["count"] in {b"1", b"2"} else rows.get(row, "")[:column]
-            case _ if token["text"]:
-                text, line = (
-                    token["text"].decode("utf-8", "replace"),
-                    rows.get(row, "").ljust(column),
-                )
-                rows[row] = line[:column] + text + line[column + len(text) :]
-                column += len(text)
-    line = rows.get(row, "")[:column]
-    return line.ljust(column) if line else ""
 
 
 def plain_text(raw: bytes) -> str:

@@ -36,7 +36,6 @@ _QUESTION_END: Final = (
 )
 _MASK: Final = r"\s*[*\u2022\u25cf]*\s*$"
 _SECRET: Final = re.compile(_WORD + _ADDITION + _QUESTION_END + _MASK, re.IGNORECASE)
-_MENTIONED: Final = re.compile(_WORD, re.IGNORECASE)
 _YES_OR_NO: Final = re.compile(
     r"[(\[]\s*y(?:es)?\s*[/|,]\s*n(?:o)?\b[^()\[\]]*[)\]]\W*$|\by(?:es)?/no?\W*$", re.IGNORECASE
 )
@@ -69,16 +68,6 @@ def asks_for_secret(line: str) -> bool:
     """Return whether the line is a question that ends in the name of a secret."""
     return bool(_SECRET.search(line)) and not (
         _YES_OR_NO.search(line) or _ABOUT_A_SECRET.search(line)
-    )
-
-
-def mentions_secret(text: str) -> bool:
-    """Return whether the text of a drawn screen has the name of a secret.
-
-    On such a screen a question does not end its line.
-    """
-    return bool(_MENTIONED.search(text)) and not (
-        _YES_OR_NO.search(text) or _ABOUT_A_SECRET.search(text)
     )
 
 

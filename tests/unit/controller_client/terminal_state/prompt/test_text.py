@@ -7,7 +7,6 @@ from controller_client.terminal_state.prompt.text import (
     asks_for_one_key,
     asks_for_secret,
     likeness,
-    mentions_secret,
     reads_like_shell,
 )
 
@@ -99,12 +98,6 @@ def test_a_question_that_ends_in_the_name_of_a_secret_asks_for_one(line: str) ->
 )
 def test_a_line_that_only_mentions_a_secret_asks_for_none(line: str) -> None:
     assert not asks_for_secret(line)
-
-
-def test_a_form_has_no_end_of_its_question() -> None:
-    assert mentions_secret("lqqk x Enter your password x [    ] x <OK>")
-    assert not mentions_secret("Save the password? (y/n)")
-    assert not mentions_secret("Name")
 
 
 def test_one_key_questions_are_recognised() -> None:
