@@ -78,6 +78,12 @@ def render_screen(data: bytes, *, rows: int, cols: int) -> Screen:
     return Screen(lines, screen.cursor.y, min(screen.cursor.x, cols - 1), is_alternate)
 
 
+def draws_whole_screen(data: bytes, *, rows: int) -> bool:
+    """True if nothing drawn before ``data`` can be on the screen after it."""
+    is_new = _ALTERNATE.search(data) or _ERASE.search(data)
+    return bool(is_new) or data.count(b"\n") >= rows
+
+
 def _current_buffer(data: bytes) -> tuple[bytes, bool]:
     """The bytes drawn on the buffer that is shown now, and whether it is the alternate screen.
 

@@ -5,12 +5,19 @@ range.
 """
 
 import base64
+import re
+from dataclasses import replace
 from typing import Final, Literal
 from uuid import UUID
 
 from controller_client.protocol.messages import Stream
 from projects.output import log as output_log
-from projects.output.screen_view import SCREEN_BYTES, render_screen
+from projects.output.screen_view import (
+    SCREEN_BYTES,
+    Screen,
+    draws_whole_screen,
+    render_screen,
+)
 from projects.output.stream_text import Cursor, StreamText, read_ends, read_text
 from projects.output.window_start import TURN_LOOK_BACK_BYTES
 from projects.secrets.masks import SecretMask, secret_mask
@@ -18,6 +25,9 @@ from projects.secrets.masks import SecretMask, secret_mask
 View = Literal["text", "raw", "screen"]
 
 STDOUT: Final[Stream] = "stdout"
+_ABOVE_BYTES: Final = 4096
+_GLANCE_BYTES: Final = 8 * 1024
+_GLANCE_FOR_BYTES: Final = 4096
 
 
 def view_turn(
@@ -82,3 +92,33 @@ def view_screen(session_id: UUID, end: int, rows: int, cols: int) -> StreamText:
     cursor = Cursor(row=screen.cursor_row, column=screen.cursor_column)
     text = secret_mask(session_id).masked("\n".join(screen.lines))
     return StreamText(text, end, end, gaps, cursor=cursor)
+
+
+def lines_above(session_id: UUID, end: int, mask: SecretMask) -> list[str]:
+    """The last lines of the output before ``end``, without the line that ends there."""
+    start = max(0, end - _ABOVE_BYTES)
+    text = read_text(session_id, STDOUT, start, end, is_final=True, mask=mask).text
+    return text.split("\n")[:-1]
+
+
+def glance_at_screen(
+    session_id: UUID,
+    end: int,
+    *,
+    rows: int,
+    cols: int,
+    signs: re.Pattern[str],
+    mask: SecretMask,
+) -> Screen | None:
+    """The screen after ``end`` bytes, if ``signs`` were drawn lately; None if that costs much.
+
+    It costs much if the newest output alone does not make up the whole screen.
+    """
+    start = max(0, end - _GLANCE_BYTES)
+    data, gaps = output_log.read_range(session_id, STDOUT, start, end)
+    if not signs.search(data[-_GLANCE_FOR_BYTES:].decode("utf-8", "replace")):
+        return None
+    if gaps or (start and not draws_whole_screen(data, rows=rows)):
+        return None
+    screen = render_screen(data, rows=rows, cols=cols)
+    return replace(screen, lines=tuple(mask.masked("\n".join(screen.lines)).split("\n")))

@@ -22,9 +22,9 @@ from projects.output.text_view import TextView
 from projects.output.view import STDOUT, View, view_screen, view_turn
 from projects.secrets.masks import mask_of, secret_mask
 from projects.sessions.answers.hints import hint_for, omitted_hint, refused_hint, takeover_hint
+from projects.sessions.answers.prompt import prompt_of
 from projects.sessions.answers.results import (
     InteractiveOutputResult,
-    Prompt,
     TerminalResult,
     TerminalState,
 )
@@ -221,12 +221,7 @@ def terminal_result(
     shown: StreamText,
 ) -> R:
     """The session's terminal at this moment, as ``model`` declares it."""
-    prompt = None
-    if state == "awaiting_input":
-        # The prompt of a full screen is a piece of a drawn line, with the blanks in it.
-        asked = mask_of(session_id, now.sealed_secrets).masked(now.terminal_prompt)
-        text = " ".join(asked.split()) if now.terminal_kind == "screen" else asked
-        prompt = Prompt(kind=now.terminal_kind, text=text, evidence=now.terminal_evidence)  # type: ignore[arg-type]  # written from the protocol's own literals
+    prompt = prompt_of(session_id, now) if state == "awaiting_input" else None
     hint = hint_for(
         state,
         prompt=prompt,

@@ -42,7 +42,8 @@ READING: Final = (
 )
 PROMPTS: Final = (
     "Give one answer per prompt: read output and prompt before the next answer, and do not "
-    "send answers ahead of their questions."
+    "send answers ahead of their questions. prompt.expects, choices and on_enter are given only "
+    "where they are certain."
 )
 WAITING: Final = (
     "Never run sleep and never poll in a tight loop: the call returns the moment "

@@ -16,6 +16,7 @@ from controller_client.protocol.messages import Evidence, PromptKind
 from projects.output.log import GapRange
 from projects.output.result import Result
 from projects.output.stream_text import Cursor
+from projects.sessions.asked.expectation import Expects
 
 TerminalState = Literal["running", "awaiting_input", "exited"]
 
@@ -49,6 +50,21 @@ class Prompt(Result):
             "kernel: the program was seen to read; kernel+quiet: it was seen to read and "
             "was quiet for a moment; heuristic: a guess from text and silence."
         )
+    )
+    expects: Expects | None = Field(
+        default=None,
+        exclude_if=lambda expects: expects is None,
+        description="The answer it asks for, only where that is certain.",
+    )
+    choices: tuple[str, ...] = Field(
+        default=(),
+        exclude_if=lambda choices: not choices,
+        description="The answers as the prompt spells them, the word to type, or a menu's rows.",
+    )
+    on_enter: str | None = Field(
+        default=None,
+        exclude_if=lambda on_enter: on_enter is None,
+        description="The answer that Enter alone gives, if the prompt says it.",
     )
 
 

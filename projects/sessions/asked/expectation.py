@@ -1,0 +1,170 @@
+"""The judgement: what a prompt asks for, where that is certain."""
+
+from collections.abc import Callable, Sequence
+from typing import Final, Literal, NamedTuple
+
+from projects.output.visible_text import without_controls
+from projects.sessions.asked.confirmation import leaves_it_to_lines_above, word_above, word_in
+from projects.sessions.asked.drawn import drawn_menu
+from projects.sessions.asked.menus import asks_to_choose, may_choose, menu_above
+from projects.sessions.asked.options import Group, Options, default_in, groups_at_end, options_in
+from projects.sessions.asked.questions import (
+    allows_other_than_numbers,
+    asks_for_free_text,
+    asks_for_number,
+    asks_for_path,
+    asks_yes_or_no,
+    is_value,
+    top_of_range,
+)
+from projects.sessions.asked.words import means_yes_or_no
+
+Expects = Literal["yes_no", "choice", "path", "number", "secret", "confirmation_word", "text"]
+
+MAX_LINE_CHARS: Final = 512
+MAX_LINES: Final = 40
+_MAX_CHOICES: Final = 40
+_MAX_CHOICE_CHARS: Final = 80
+_MAX_DEFAULT_CHARS: Final = 200
+
+
+class Expectation(NamedTuple):
+    """The answer that a prompt asks for; empty where that is not certain."""
+
+    expects: Expects | None = None
+    choices: tuple[str, ...] = ()
+    on_enter: str | None = None
+
+
+class DrawnScreen(NamedTuple):
+    """The rows of a rendered screen, and the place of its cursor, from 0."""
+
+    lines: Sequence[str]
+    cursor_row: int
+    cursor_column: int
+
+
+class Surroundings(NamedTuple):
+    """The ways to look at what stands around a prompt; called only where that decides."""
+
+    lines_above: Callable[[], Sequence[str]]
+    screen: Callable[[], DrawnScreen | None]
+
+
+def expectation(kind: str, text: str, around: Surroundings) -> Expectation:
+    """Return what a prompt of this kind, with this text left of the cursor, asks for."""
+    if kind == "secret":
+        return Expectation("secret")
+    if kind == "shell":
+        return Expectation()
+    line = text[-MAX_LINE_CHARS:]
+    found = Expectation() if kind == "screen" else _of_line(line, around)
+    if found == Expectation() and kind in {"key", "screen"}:
+        found = _of_screen(around.screen())
+    return _bounded(found)
+
+
+def _of_line(line: str, around: Surroundings) -> Expectation:
+    if not line.strip():
+        return Expectation()
+    groups = groups_at_end(line)
+    if (options := options_in(line, groups)) is not None:
+        return _of_options(line, options, around)
+    if (word := word_in(line)) is not None:
+        return Expectation("confirmation_word", (word,))
+    default, top = _default(line, groups), _range(line, groups)
+    if may_choose(line) or leaves_it_to_lines_above(line) or default or top:
+        found = _with_lines_above(line, default, top, _lines_above(around))
+        if found is not None:
+            return found
+    return Expectation(_by_question(line, groups, default, top), (), default)
+
+
+def _lines_above(around: Surroundings) -> list[str]:
+    return [line[:MAX_LINE_CHARS] for line in around.lines_above()[-MAX_LINES:]]
+
+
+def _with_lines_above(
+    line: str, default: str | None, top: int | None, above: list[str]
+) -> Expectation | None:
+    if leaves_it_to_lines_above(line) and (word := word_above(above)) is not None:
+        return Expectation("confirmation_word", (word,))
+    menu = menu_above(above)
+    if menu is None or not asks_to_choose(line, menu, default, top):
+        return None
+    return Expectation("choice", menu.labels, default or menu.default)
+
+
+def _of_options(line: str, options: Options, around: Surroundings) -> Expectation:
+    default = options.default
+    if default is None and line.rstrip().endswith(">"):
+        menu = menu_above(_lines_above(around))
+        default = menu.default if menu and menu.default in options.answers else None
+    expects: Expects = "yes_no" if options.are_yes_and_no else "choice"
+    return Expectation(expects, options.answers if options.are_all else (), default)
+
+
+def _of_screen(screen: DrawnScreen | None) -> Expectation:
+    if screen is None:
+        return Expectation()
+    lines = [line[:MAX_LINE_CHARS] for line in screen.lines]
+    menu = drawn_menu(lines, screen.cursor_row, screen.cursor_column)
+    if menu is None:
+        return Expectation()
+    return Expectation("yes_no" if menu.are_yes_and_no else "choice", menu.labels, menu.taken)
+
+
+def _default(line: str, groups: list[Group]) -> str | None:
+    """Return the default that the end of the line names."""
+    for group in reversed(groups):
+        if (named := default_in(group.text)) is not None:
+            return named
+        if _is_default(line, group):
+            return group.text
+    return None
+
+
+def _is_default(line: str, group: Group) -> bool:
+    before = line[: group.start].rstrip()
+    if not is_value(group.text) or not any(char.isalpha() for char in before):
+        return False
+    if top_of_range(group.text) is not None:
+        return False
+    if group.opener == "[":
+        return True
+    if group.opener == "<":
+        return means_yes_or_no(group.text)
+    is_asked = before.endswith((":", "?", "？", "："))
+    return group.opener == "(" and (is_asked or asks_for_path("", group.text))
+
+
+def _range(line: str, groups: list[Group]) -> int | None:
+    parts = [group.text for group in groups] or [line]
+    return next((top for part in parts if (top := top_of_range(part)) is not None), None)
+
+
+def _by_question(
+    line: str, groups: list[Group], default: str | None, top: int | None
+) -> Expects | None:
+    question = line[: groups[0].start] if groups else line
+    if top is not None:
+        return None if allows_other_than_numbers(question) else "number"
+    if default is not None and means_yes_or_no(default):
+        return "yes_no" if "?" in line else None
+    if asks_for_number(question, default):
+        return "number"
+    if asks_for_path(question, default):
+        return "path"
+    if default is None and asks_yes_or_no(line):
+        return "yes_no"
+    has_default = default is not None or any(not group.text for group in groups)
+    return "text" if asks_for_free_text(question, has_default=has_default) else None
+
+
+def _bounded(found: Expectation) -> Expectation:
+    """Return the same with nothing that is long, or that acts on a terminal."""
+    choices = tuple(without_controls(choice[:_MAX_CHOICE_CHARS]) for choice in found.choices)
+    on_enter = found.on_enter and without_controls(found.on_enter[:_MAX_DEFAULT_CHARS])
+    return Expectation(
+        found.expects, choices if len(choices) <= _MAX_CHOICES else (), on_enter or None
+    )

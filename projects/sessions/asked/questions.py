@@ -1,0 +1,91 @@
+"""Questions that do not spell their answers out: yes or no by their form, numbers, paths, texts."""
+
+import re
+from typing import Final
+
+from projects.sessions.asked.words import CLOSED, COUNTS, FREE, NO_VALUES, PLACES
+
+_NAME_OF_PROGRAM: Final = r"(?:[\w./+-]{1,40}: ){0,2}"
+_ASKS_YES_OR_NO: Final = re.compile(
+    rf"^\W*{_NAME_OF_PROGRAM}(?:"
+    r"(?:do|does|did|are|is|was|would|will|shall|should|can|could|may|has|have) \S"
+    r"|(?:really |ok(?:ay)? to )?(?:remove|overwrite|replace|delete|continue|proceed|install|create"
+    r"|upgrade|update|enable|disable|restart|reboot|save|quit|abort|retry|accept|destroy|erase)\b"
+    r"|(?:möchten|wollen|sollen|sind|soll|haben) (?:sie|die|der|das)\b"
+    r"|(?:voulez|souhaitez)-vous\b|êtes-vous sûr|faut-il\b|est-ce que\b"
+    r"|¿?(?:desea|quiere|está seguro)\b|deseja\b|tem certeza"
+    r"|você quer\b|vuoi\b|sei sicuro|wilt u\b|weet u zeker|czy \w|вы уверены|вы хотите|хотите"
+    r"|ви впевнені|бажаєте|vill du\b|är du säker|vil du\b|er du sikker|chcete\b"
+    r"|opravdu\b|haluatko\b"
+    r"|هل |האם |क्या आप )",
+    re.IGNORECASE,
+)
+_ENDS_YES_OR_NO: Final = re.compile(
+    r"(?:吗|嗎|ますか|ですか|(?:할|될|하시겠습니)까요?|\bm[ıiuü](?:sunuz|sınız)?)\s*[?？]\s*\Z",
+    re.IGNORECASE,
+)
+_ABOUT_A_FILE: Final = re.compile(
+    r"^[a-z][\w.+-]{0,30}\s?[:：] ?[^\n]*['\"‘’“”„«»]\S[^\n]*[?？;؟]\s*\Z"
+)
+_OPEN_QUESTION: Final = re.compile(
+    r"\b(?:or|what|which|who|where|when|why|how|oder|ou|wie|was|wer|welche\w*|quel\w*|qué|cuál)\b"
+    r"|何|どう|どれ|どの|誰|いつ|どこ|什么|哪|多少|무엇|어떻게|어디|언제|몇",
+    re.IGNORECASE,
+)
+_IS_QUESTION: Final = re.compile(r"[?？؟]\s*\Z")
+_RANGE: Final = re.compile(
+    r"(?:\A|[ \[(])(?P<low>\d{1,12})\s?(?:-|–|\.\.\.?|to|and)\s?(?P<top>\d{1,12})"
+    r"(?=\Z|[\])]|[,;] ?default|\s*[:?>])",
+    re.IGNORECASE,
+)
+_PLACE: Final = re.compile(r"(?:/|~/|\.{1,2}/|[A-Za-z]:\\)[^\n]{0,200}\Z")
+_MANY: Final = re.compile(r" or |\+/-")
+
+
+def asks_yes_or_no(question: str) -> bool:
+    """Return whether the form of the question allows no other answers than yes and no."""
+    if not _IS_QUESTION.search(question) or _OPEN_QUESTION.search(question):
+        return False
+    found = _ASKS_YES_OR_NO.search(question) or _ENDS_YES_OR_NO.search(question)
+    return bool(found or _ABOUT_A_FILE.search(question))
+
+
+def top_of_range(text: str) -> int | None:
+    """Return the end of the range of numbers that the text ends with, such as ``1-5``."""
+    found = _RANGE.search(text)
+    return int(found["top"]) if found and int(found["low"]) < int(found["top"]) else None
+
+
+def asks_for_number(question: str, default: str | None) -> bool:
+    """Return whether the question is about a count, and its default, if any, is a number."""
+    return bool(COUNTS.search(question)) and default is not None and default.isdecimal()
+
+
+def allows_other_than_numbers(question: str) -> bool:
+    """Return whether the question names several ways to answer it."""
+    return bool(_MANY.search(question))
+
+
+def asks_for_path(question: str, default: str | None) -> bool:
+    """Return whether the default is a path, or the question ends in a word for one."""
+    if default:
+        return bool(_PLACE.match(default))
+    words = [found.end() for found in PLACES.finditer(question)]
+    return (
+        bool(words) and not question[words[-1] :].strip(" :") and not _IS_QUESTION.search(question)
+    )
+
+
+def asks_for_free_text(question: str, *, has_default: bool) -> bool:
+    """Return whether the question is for something that a person makes up, such as a title."""
+    words = question.strip(" \t:?>›").split()
+    return (
+        (has_default or len(words) > 1)
+        and bool(FREE.search(question))
+        and not CLOSED.search(question)
+    )
+
+
+def is_value(text: str) -> bool:
+    """Return whether the text can be a default: one word or path, and no word for nothing."""
+    return 0 < len(text) <= 200 and " " not in text and text.casefold() not in NO_VALUES
