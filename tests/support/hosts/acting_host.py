@@ -6,7 +6,7 @@ Commands of other kinds are acknowledged or ignored.
 """
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from types import TracebackType
 from typing import Any, Self
 
@@ -29,11 +29,13 @@ from controller_client.protocol.messages import (
     TerminalReport,
     TerminateCmd,
 )
+from controller_client.protocol.session_state import SessionState
 from projects.link.inbound.batch import SessionMessage, commit_batch
 from projects.link.inbound.commands import take_commands
-from projects.models import Controller
+from projects.models import CommandSession, Controller
 from projects.storage.access import in_database
 from projects.wakeups import doorbells
+from tests.support.waiting import await_until
 
 Reply = bytes | Failure | None
 """The effect of a start or an input.
@@ -41,6 +43,14 @@ Reply = bytes | Failure | None
 The program prints these bytes and waits again, or the host refuses with this failure. None: the
 program goes on in silence.
 """
+
+
+_START_SECONDS = 60.0
+
+
+def _are_begun(session_ids: set[str]) -> bool:
+    before = (SessionState.PENDING.value, SessionState.SENT.value)
+    return not CommandSession.objects.filter(id__in=session_ids, state__in=before).exists()
 
 
 def _stand_still(message: PauseLifetime) -> LifetimeReport:
@@ -97,10 +107,21 @@ class ActingHost:
                 )
                 for message in messages:
                     self.commands.append(message)
-                    await self.say(*self._reaction(message))
+                    await self._commit(self._reaction(message))
                 await bell.wait(1.0)
 
     async def say(self, *messages: SessionMessage) -> None:
+        """Commit what a test makes the programs say, once their starts have been answered.
+
+        A call that waits for a moment only may return before this host has taken its start.
+        """
+        named = {message.session_id for message in messages}
+        await await_until(
+            lambda: in_database(_are_begun, named), _START_SECONDS, "the host to take the starts"
+        )
+        await self._commit(messages)
+
+    async def _commit(self, messages: Sequence[SessionMessage]) -> None:
         """Commit messages as the consumer would, and ring the doorbells of their sessions."""
         result = await in_database(
             commit_batch, self.controller.id, self.controller.epoch, messages
