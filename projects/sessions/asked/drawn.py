@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
-from projects.sessions.asked.words import means_yes_and_no
+from projects.sessions.asked.words import CHOOSING, means_yes_and_no
 
 _BORDERS: Final = " \t│┃║▌|"
 _POINTERS: Final = "❯›➤▸▶»→>"
@@ -126,7 +126,7 @@ def _is_item(row: _Row, column: int) -> bool:
 
 def _is_below_a_question(rows: list[_Row]) -> bool:
     above = [row.text for row in rows[-2:] if row.text]
-    return bool(above) and bool(_QUESTION.search(above[-1]))
+    return bool(above) and bool(_QUESTION.search(above[-1]) or CHOOSING.search(above[-1]))
 
 
 def _boxed(

@@ -15,7 +15,7 @@ from projects.sessions.asked.questions import (
     asks_for_path,
     asks_yes_or_no,
     is_value,
-    top_of_range,
+    range_in,
 )
 from projects.sessions.asked.words import means_yes_or_no
 
@@ -23,7 +23,7 @@ Expects = Literal["yes_no", "choice", "path", "number", "secret", "confirmation_
 
 MAX_LINE_CHARS: Final = 512
 MAX_LINES: Final = 40
-_MAX_CHOICES: Final = 40
+MAX_CHOICES: Final = 40
 _MAX_CHOICE_CHARS: Final = 80
 _MAX_DEFAULT_CHARS: Final = 200
 
@@ -72,12 +72,14 @@ def _of_line(line: str, around: Surroundings) -> Expectation:
         return _of_options(line, options, around)
     if (word := word_in(line)) is not None:
         return Expectation("confirmation_word", (word,))
-    default, top = _default(line, groups), _range(line, groups)
-    if may_choose(line) or leaves_it_to_lines_above(line) or default or top:
-        found = _with_lines_above(line, default, top, _lines_above(around))
+    default, numbers = _default(line, groups), _range(line, groups)
+    if may_choose(line) or leaves_it_to_lines_above(line) or default or numbers:
+        found = _with_lines_above(line, default, numbers, _lines_above(around))
         if found is not None:
             return found
-    return Expectation(_by_question(line, groups, default, top), (), default)
+    if numbers and len(numbers) <= MAX_CHOICES and may_choose(line):
+        return Expectation("choice", tuple(map(str, numbers)), default)
+    return Expectation(_by_question(line, groups, default, numbers), (), default)
 
 
 def _lines_above(around: Surroundings) -> list[str]:
@@ -85,12 +87,12 @@ def _lines_above(around: Surroundings) -> list[str]:
 
 
 def _with_lines_above(
-    line: str, default: str | None, top: int | None, above: list[str]
+    line: str, default: str | None, numbers: range | None, above: list[str]
 ) -> Expectation | None:
     if leaves_it_to_lines_above(line) and (word := word_above(above)) is not None:
         return Expectation("confirmation_word", (word,))
     menu = menu_above(above)
-    if menu is None or not asks_to_choose(line, menu, default, top):
+    if menu is None or not asks_to_choose(line, menu, default, numbers):
         return None
     return Expectation("choice", menu.labels, default or menu.default)
 
@@ -128,7 +130,7 @@ def _is_default(line: str, group: Group) -> bool:
     before = line[: group.start].rstrip()
     if not is_value(group.text) or not any(char.isalpha() for char in before):
         return False
-    if top_of_range(group.text) is not None:
+    if range_in(group.text) is not None:
         return False
     if group.opener == "[":
         return True
@@ -138,16 +140,16 @@ def _is_default(line: str, group: Group) -> bool:
     return group.opener == "(" and (is_asked or asks_for_path("", group.text))
 
 
-def _range(line: str, groups: list[Group]) -> int | None:
+def _range(line: str, groups: list[Group]) -> range | None:
     parts = [group.text for group in groups] or [line]
-    return next((top for part in parts if (top := top_of_range(part)) is not None), None)
+    return next(filter(None, map(range_in, parts)), None)
 
 
 def _by_question(
-    line: str, groups: list[Group], default: str | None, top: int | None
+    line: str, groups: list[Group], default: str | None, numbers: range | None
 ) -> Expects | None:
     question = line[: groups[0].start] if groups else line
-    if top is not None:
+    if numbers is not None:
         return None if allows_other_than_numbers(question) else "number"
     if default is not None and means_yes_or_no(default):
         return "yes_no" if "?" in line else None
@@ -166,5 +168,5 @@ def _bounded(found: Expectation) -> Expectation:
     choices = tuple(without_controls(choice[:_MAX_CHOICE_CHARS]) for choice in found.choices)
     on_enter = found.on_enter and without_controls(found.on_enter[:_MAX_DEFAULT_CHARS])
     return Expectation(
-        found.expects, choices if len(choices) <= _MAX_CHOICES else (), on_enter or None
+        found.expects, choices if len(choices) <= MAX_CHOICES else (), on_enter or None
     )

@@ -8,9 +8,9 @@ from projects.sessions.asked.words import CHOOSING
 
 _LABEL: Final = r"[0-9]{1,3}|[a-zA-Z]"
 _ITEM: Final = re.compile(
-    rf"(?:^|(?<=  )|(?<=\t))\s*(?:[\[(]({_LABEL})[\])][.:]?|({_LABEL})(?:[).:]| =))(?=\s+\S)"
+    rf"(?:^|(?<=  )|(?<=\t))\s*(?:[\[(]({_LABEL})[\])][.:]?|({_LABEL})(?:[).:]| [=-]))(?=\s+\S)"
 )
-_COLUMN_ITEM: Final = re.compile(r"^\s+([0-9]{1,3}|[a-zA-Z])\s{2,}\S")
+_COLUMN_ITEM: Final = re.compile(rf"^(?:[*>]\s|\s)\s*({_LABEL})\s{{2,}}\S")
 _IS_DEFAULT: Final = re.compile(r"\((?:the )?default\b[^()]*\)\s*\Z", re.IGNORECASE)
 _BARE: Final = re.compile(r"\s*[^\w\s]{1,3}\s*\Z")
 _MOST_LINES_BETWEEN: Final = 2
@@ -37,14 +37,15 @@ def may_choose(line: str) -> bool:
     return bool(CHOOSING.search(line) or _BARE.match(line))
 
 
-def asks_to_choose(line: str, menu: Menu, named: str | None, top: int | None) -> bool:
+def asks_to_choose(line: str, menu: Menu, named: str | None, numbers: range | None) -> bool:
     """Return whether the prompt asks for an item of the list above it.
 
-    ``named`` is the default that the prompt names, ``top`` the end of the range that it names.
+    ``named`` is the default that the prompt names, ``numbers`` the range that it names.
     """
     if named is not None and named not in menu.labels:
         return False
-    return named is not None or str(top) in menu.labels or may_choose(line)
+    is_own = named is not None or (numbers and str(numbers[-1]) in menu.labels)
+    return bool(is_own) or may_choose(line)
 
 
 def _items(line: str) -> list[str]:

@@ -27,7 +27,8 @@ _ITS_LETTER: Final = re.compile(
 _STROKES: Final = re.compile(
     rf"(?:^|(?<=\s))([^\s/]{{1,24}}(?: ?/ ?[^\s/]{{1,24}}){{1,12}}?){_ENDING}\Z"
 )
-_LETTERS: Final = re.compile(r"(?:yn|Yn|yN)[a-z]{1,10}\Z")
+_LETTERS: Final = re.compile(r"(?:yn|Yn|yN)[a-z]{1,10}\??\Z")
+_FEW: Final = 3
 
 
 class Group(NamedTuple):
@@ -109,6 +110,8 @@ def _by_their_letters(line: str, groups: list[Group]) -> Options | None:
     if len(letters) < 2 or len(set(letters)) != len(letters):
         return None
     default = default_in(groups[-1].text) if groups else None
+    if default is None and len(letters) > _FEW:
+        default = _in_capitals(tuple(letters))
     return Options(tuple(letters), default if default in letters else None)
 
 
@@ -168,8 +171,11 @@ def _in_capitals(answers: tuple[str, ...]) -> str | None:
     """Return the one answer in capitals among answers in small letters."""
     cased = [answer for answer in answers if answer[0].lower() != answer[0].upper()]
     large = [answer for answer in cased if answer[0].isupper()]
-    is_default = len(large) == 1 < len(cased) and large[0].lower() not in answers
-    return large[0] if is_default else None
+    if len(large) != 1 or len(cased) < 2 or large[0].lower() in answers:
+        return None
+    # Among many letters a capital can be an answer of its own, unless it is the yes or the no.
+    is_first = large[0] in cased[:2] and means_yes_and_no(set(cased[:2]))
+    return large[0] if is_first or len(answers) <= _FEW else None
 
 
 def _named(text: str, answers: tuple[str, ...]) -> str | None:

@@ -39,6 +39,7 @@ _RANGE: Final = re.compile(
     re.IGNORECASE,
 )
 _PLACE: Final = re.compile(r"(?:/|~/|\.{1,2}/|[A-Za-z]:\\)[^\n]{0,200}\Z")
+_FRACTION: Final = re.compile(r"\d{1,9}/\d{1,9}\Z")
 _MANY: Final = re.compile(r" or |\+/-")
 
 
@@ -50,10 +51,11 @@ def asks_yes_or_no(question: str) -> bool:
     return bool(found or _ABOUT_A_FILE.search(question))
 
 
-def top_of_range(text: str) -> int | None:
-    """Return the end of the range of numbers that the text ends with, such as ``1-5``."""
+def range_in(text: str) -> range | None:
+    """Return the numbers of the range that the text ends with, such as ``1-5``."""
     found = _RANGE.search(text)
-    return int(found["top"]) if found and int(found["low"]) < int(found["top"]) else None
+    numbers = range(int(found["low"]), int(found["top"]) + 1) if found else range(0)
+    return numbers if len(numbers) > 1 else None
 
 
 def asks_for_number(question: str, default: str | None) -> bool:
@@ -88,4 +90,5 @@ def asks_for_free_text(question: str, *, has_default: bool) -> bool:
 
 def is_value(text: str) -> bool:
     """Return whether the text can be a default: one word or path, and no word for nothing."""
-    return 0 < len(text) <= 200 and " " not in text and text.casefold() not in NO_VALUES
+    is_word = 0 < len(text) <= 200 and " " not in text and not _FRACTION.match(text)
+    return is_word and text.casefold() not in NO_VALUES

@@ -38,7 +38,7 @@ NO_VALUES: Final = frozenset(f"{_NOTHING} {_KEYS} {_STATES}".split())
 
 CHOOSING: Final = re.compile(
     r"\b(?:select\w*|choice|choose|option|pick|your decision|numeric"
-    r"|(?:enter|type) (?:a|the) number|(?:aus)?wahl|wähle\w*|choix|choisi\w+"
+    r"|(?:enter|type) (?:a|the) number|(?:aus)?wahl\w*|wähle\w*|choix|choisi\w+"
     r"|opci[oó]n|elij\w+|elecci[oó]n|seleccion\w+|op[cç][aã]o"
     r"|escolh\w+|scelta|scegli\w*|keuze|kies|wyb[oó]r|wybierz|выбор|выберите|вибір|виберіть|seçi\w+"
     r"|val|välj\w*|valg|vælg|velg|volba|výběr|zvolte|vyberte|valinta\w*|választ\w*|επιλογή|alegeți"

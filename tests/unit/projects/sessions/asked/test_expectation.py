@@ -125,6 +125,38 @@ def test_a_list_above_counts_only_if_the_prompt_asks_for_it() -> None:
     assert _asked("Step [9]: ", *steps).expects is None
 
 
+@pytest.mark.parametrize(
+    ("text", "answers", "on_enter"),
+    [
+        (
+            "Discard [y,n,q,a,d,K,g,/,e,?]? ",
+            ("y", "n", "q", "a", "d", "K", "g", "/", "e", "?"),
+            None,
+        ),
+        ("Shelve? ([y]es, [N]o, [f]inish, [q]uit): ", ("y", "N", "f", "q"), "N"),
+        ("Record this? [Ynesq?] ", ("Y", "n", "e", "s", "q", "?"), "Y"),
+        ("(R)eject or accept (t)emporarily? ", ("R", "t"), None),
+        ("Colour (red, green, blue) [green]: ", ("red", "green", "blue"), "green"),
+        ("Escolha uma opção [1-3]: ", ("1", "2", "3"), None),
+    ],
+)
+def test_choices_are_read_from_what_marks_them(
+    text: str, answers: tuple[str, ...], on_enter: str | None
+) -> None:
+    assert _asked(text) == Expectation("choice", answers, on_enter)
+
+
+@pytest.mark.parametrize(
+    "items",
+    [
+        ["1) a", "2) b"], ["[1] a", "[2] b"], [" 1. a   2. b"], ["1 - a", "2 - b"],
+        ["* 1    a", "  2    b"], ["1: a\t2: b"], ["(1) a", "(2) b", ""],
+    ],
+)  # fmt: skip
+def test_a_list_is_read_however_its_items_are_numbered(items: list[str]) -> None:
+    assert _asked("Auswahlnummer: ", *items) == Expectation("choice", ("1", "2"))
+
+
 def test_a_word_to_type_is_told_with_its_capitals() -> None:
     asked = "To confirm, type 'delete prod' in capital letters: "
     assert _asked(asked) == Expectation("confirmation_word", ("DELETE PROD",))
