@@ -23,7 +23,7 @@ _AIM: Final = re.compile(
 )
 _CAPITALS: Final = re.compile(r"in capital letters|upper ?case", re.IGNORECASE)
 _BARE: Final = re.compile(
-    r"\btype (?:(?:the word |uppercase )?(?P<first>[^\s,;:'\"`]{1,60}) to "
+    r"\btype (?:(?:the word |uppercase )?(?P<first>[^\s,;:'\"`]{1,60})(?: \([^()]{1,40}\))? to "
     r"(?:confirm|continue|proceed|approve|delete|destroy)"
     r"|uppercase (?P<upper>\w{1,20}))"
     r"|\bto (?:confirm|continue|proceed|delete|destroy)\b[^,.;:]{0,60}, (?:please )?type "

@@ -17,7 +17,7 @@ from projects.sessions.asked.questions import (
     is_value,
     range_in,
 )
-from projects.sessions.asked.words import means_yes_or_no
+from projects.sessions.asked.words import COUNTS, means_yes_or_no
 
 Expects = Literal["yes_no", "choice", "path", "number", "secret", "confirmation_word", "text"]
 
@@ -77,7 +77,7 @@ def _of_line(line: str, around: Surroundings) -> Expectation:
         found = _with_lines_above(line, default, numbers, _lines_above(around))
         if found is not None:
             return found
-    if numbers and len(numbers) <= MAX_CHOICES and may_choose(line):
+    if numbers and len(numbers) <= MAX_CHOICES and may_choose(line) and not COUNTS.search(line):
         return Expectation("choice", tuple(map(str, numbers)), default)
     return Expectation(_by_question(line, groups, default, numbers), (), default)
 

@@ -109,10 +109,17 @@ def _by_their_letters(line: str, groups: list[Group]) -> Options | None:
     ]
     if len(letters) < 2 or len(set(letters)) != len(letters):
         return None
-    default = default_in(groups[-1].text) if groups else None
-    if default is None and len(letters) > _FEW:
-        default = _in_capitals(tuple(letters))
-    return Options(tuple(letters), default if default in letters else None)
+    answers = tuple(letters)
+    return Options(answers, _default_letter(answers, groups[-1].text) if groups else None)
+
+
+def _default_letter(answers: tuple[str, ...], last_group: str) -> str | None:
+    """Return the letter that the last group calls the default, or begins as a word."""
+    if (named := default_in(last_group)) is not None:
+        return named if named in answers else None
+    if len(last_group) > 1 and last_group.isalpha():
+        return last_group[0] if last_group[0] in answers else None
+    return _in_capitals(answers) if len(answers) > _FEW else None
 
 
 def _is_typed(letter: str) -> bool:
@@ -174,8 +181,9 @@ def _in_capitals(answers: tuple[str, ...]) -> str | None:
     if len(large) != 1 or len(cased) < 2 or large[0].lower() in answers:
         return None
     # Among many letters a capital can be an answer of its own, unless it is the yes or the no.
-    is_first = large[0] in cased[:2] and means_yes_and_no(set(cased[:2]))
-    return large[0] if is_first or len(answers) <= _FEW else None
+    first = cased[:2] if means_yes_and_no(set(cased[:2])) else ["Y", "N"]
+    is_one = {large[0].casefold()} < {answer.casefold() for answer in first}
+    return large[0] if is_one or len(answers) <= _FEW else None
 
 
 def _named(text: str, answers: tuple[str, ...]) -> str | None:

@@ -3,7 +3,15 @@
 import re
 from typing import Final
 
-from projects.sessions.asked.words import CLOSED, COUNTS, FREE, NO_VALUES, PLACES
+from projects.sessions.asked.words import (
+    CLOSED,
+    COUNTS,
+    FREE,
+    HOW_MANY,
+    NO_VALUES,
+    PATHS,
+    PLACES,
+)
 
 _NAME_OF_PROGRAM: Final = r"(?:[\w./+-]{1,40}: ){0,2}"
 _ASKS_YES_OR_NO: Final = re.compile(
@@ -34,8 +42,8 @@ _OPEN_QUESTION: Final = re.compile(
 )
 _IS_QUESTION: Final = re.compile(r"[?？؟]\s*\Z")
 _RANGE: Final = re.compile(
-    r"(?:\A|[ \[(])(?P<low>\d{1,12})\s?(?:-|–|\.\.\.?|to|and)\s?(?P<top>\d{1,12})"
-    r"(?=\Z|[\])]|[,;] ?default|\s*[:?>])",
+    r"(?:\A|[ \[(])(?P<low>\d{1,12})\s?(?:-|–|\.\.\.?|to|and|und|bis|et|à|y|e|en|и|до)\s?"
+    r"(?P<top>\d{1,12})(?: \w{1,8})?(?=\Z|[\])]|[,;] ?default|\s*[:?>])",
     re.IGNORECASE,
 )
 _PLACE: Final = re.compile(r"(?:/|~/|\.{1,2}/|[A-Za-z]:\\)[^\n]{0,200}\Z")
@@ -60,7 +68,9 @@ def range_in(text: str) -> range | None:
 
 def asks_for_number(question: str, default: str | None) -> bool:
     """Return whether the question is about a count, and its default, if any, is a number."""
-    return bool(COUNTS.search(question)) and default is not None and default.isdecimal()
+    if default is None:
+        return bool(HOW_MANY.search(question))
+    return bool(COUNTS.search(question) or HOW_MANY.search(question)) and default.isdecimal()
 
 
 def allows_other_than_numbers(question: str) -> bool:
@@ -72,6 +82,8 @@ def asks_for_path(question: str, default: str | None) -> bool:
     """Return whether the default is a path, or the question ends in a word for one."""
     if default:
         return bool(_PLACE.match(default))
+    if PATHS.match(question):
+        return True
     words = [found.end() for found in PLACES.finditer(question)]
     return (
         bool(words) and not question[words[-1] :].strip(" :") and not _IS_QUESTION.search(question)

@@ -37,7 +37,7 @@ NO_VALUES: Final = frozenset(f"{_NOTHING} {_KEYS} {_STATES}".split())
 """Words that stand where a default would, and are none: for nothing, of keys, and of a state."""
 
 CHOOSING: Final = re.compile(
-    r"\b(?:select\w*|choice|choose|option|pick|your decision|numeric"
+    r"\b(?:select\w*|choice|choose|option|pick|your decision|numeric|answer"
     r"|(?:enter|type) (?:a|the) number|(?:aus)?wahl\w*|wähle\w*|choix|choisi\w+"
     r"|opci[oó]n|elij\w+|elecci[oó]n|seleccion\w+|op[cç][aã]o"
     r"|escolh\w+|scelta|scegli\w*|keuze|kies|wyb[oó]r|wybierz|выбор|выберите|вибір|виберіть|seçi\w+"
@@ -47,6 +47,13 @@ CHOOSING: Final = re.compile(
 )
 """Words with which a prompt asks for one of the things listed above it."""
 
+HOW_MANY: Final = re.compile(
+    r"\b(?:how many|wie viele?|combien|cuánt[oa]s|quant[oiae]s?|hoeveel|ile|сколько|скільки|kaç)\b"
+    r"|いくつ|何個|几个|多少|몇",
+    re.IGNORECASE,
+)
+"""Words that only a number answers."""
+
 COUNTS: Final = re.compile(
     r"\b(?:number|how many|count|port|age|days|seconds|minutes|hours|bits|percent|anzahl|nombre de"
     r"|cuántos|quantos|quante|aantal|liczba|количество|кількість|sayısı|antal|počet)\b|size\b"
@@ -54,6 +61,13 @@ COUNTS: Final = re.compile(
     re.IGNORECASE,
 )
 """Words for what is counted."""
+
+PATHS: Final = re.compile(
+    r"\s*(?:\w+ ){0,3}(?:path|pfad|chemin|ruta|caminho|percorso|ścieżka|путь|шлях)\b[^?]*[:：]\s*\Z"
+    r"|.{0,40}(?:路径|パス|경로)[^?]{0,40}[:：]\s*\Z",
+    re.IGNORECASE,
+)
+"""A demand for a path, with what the path is for."""
 
 PLACES: Final = re.compile(
     r"\b(?:file in which|path|directory|folder|file ?name|verzeichnis|pfad|répertoire|chemin"

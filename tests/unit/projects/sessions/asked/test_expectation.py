@@ -97,6 +97,7 @@ def test_no_word_of_a_language_opens_a_secret(text: str) -> None:
         ("Silinsin mi? (e/H ya da y/N) ", ("e", "H"), "H"),
         ("Poistetaanko kaikki? (y tai n) ", ("y", "n"), None),
         ("Kas te soovite seda? (j/E) ", ("j", "E"), "E"),
+        ("Continue? (Y)es/(N)o [Yes]: ", ("Y", "N"), "Y"),
     ],
 )
 def test_yes_and_no_are_known_however_they_are_written(
@@ -123,6 +124,7 @@ def test_a_list_above_counts_only_if_the_prompt_asks_for_it() -> None:
     assert _asked("Your choice: ", *steps) == Expectation("choice", ("1", "2", "3"))
     assert _asked("Step [2]: ", *steps) == Expectation("choice", ("1", "2", "3"), "2")
     assert _asked("Step [9]: ", *steps).expects is None
+    assert _asked("Port (1-9): ", *steps) == Expectation("number")
 
 
 @pytest.mark.parametrize(
@@ -155,6 +157,19 @@ def test_choices_are_read_from_what_marks_them(
 )  # fmt: skip
 def test_a_list_is_read_however_its_items_are_numbered(items: list[str]) -> None:
     assert _asked("Auswahlnummer: ", *items) == Expectation("choice", ("1", "2"))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Wie viele? ",
+        "Enter a number from 1 to 10: ",
+        "Size (3072) [1-9]: ",
+        "Zahl von 1 bis 9 ein: ",
+    ],
+)
+def test_numbers_are_asked_for_by_ranges_and_counts(text: str) -> None:
+    assert _asked(text).expects == "number"
 
 
 def test_a_word_to_type_is_told_with_its_capitals() -> None:
