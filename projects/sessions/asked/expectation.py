@@ -14,6 +14,7 @@ from projects.sessions.asked.questions import (
     asks_for_number,
     asks_for_path,
     asks_yes_or_no,
+    is_a_demand,
     is_value,
     range_in,
 )
@@ -133,7 +134,7 @@ def _is_default(line: str, group: Group) -> bool:
     if range_in(group.text) is not None:
         return False
     if group.opener == "[":
-        return True
+        return is_a_demand(line[: group.start], line[group.end :])
     if group.opener == "<":
         return means_yes_or_no(group.text)
     is_asked = before.endswith((":", "?", "？", "："))

@@ -197,8 +197,8 @@ def _is_certain(found: Options, *, asks: bool) -> bool:
         return not _is_not_available(found.answers)
     if len(found.answers) == 2 and all(answer.isdecimal() for answer in found.answers):
         return False
-    is_spelled = all(len(answer) == 1 for answer in found.answers) or len(found.answers) > 2
-    return found.default is not None or (asks and is_spelled)
+    # Two letters or words are often a unit or a form, as in (m/s) and (name/ip).
+    return found.default is not None or (asks and len(found.answers) > 2)
 
 
 def _is_not_available(answers: tuple[str, ...]) -> bool:

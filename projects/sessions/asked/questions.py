@@ -36,17 +36,21 @@ _ABOUT_A_FILE: Final = re.compile(
     r"^[a-z][\w.+-]{0,30}\s?[:：] ?[^\n]*['\"‘’“”„«»]\S[^\n]*[?？;؟]\s*\Z"
 )
 _OPEN_QUESTION: Final = re.compile(
-    r"\b(?:or|what|which|who|where|when|why|how|oder|ou|wie|was|wer|welche\w*|quel\w*|qué|cuál)\b"
-    r"|何|どう|どれ|どの|誰|いつ|どこ|什么|哪|多少|무엇|어떻게|어디|언제|몇",
+    r"\b(?:or|what|which|who|where|when|why|how|oder|ou|yoksa|oppure|eller|или|або|nebo|lub|wie|was|wer|welche\w*|quel\w*|qué|cuál)\b"
+    r"|それとも|还是|還是|아니면|何|どう|どれ|どの|誰|いつ|どこ|什么|哪|多少|무엇|어떻게|어디|언제|몇",
     re.IGNORECASE,
 )
 _IS_QUESTION: Final = re.compile(r"[?？؟]\s*\Z")
+_IS_OPEN: Final = re.compile(r"[?？؟:：]\s*\Z")
 _RANGE: Final = re.compile(
     r"(?:\A|[ \[(])(?P<low>\d{1,12})\s?(?:-|–|\.\.\.?|to|and|und|bis|et|à|y|e|en|и|до)\s?"
     r"(?P<top>\d{1,12})(?: \w{1,8})?(?=\Z|[\])]|[,;] ?default|\s*[:?>])",
     re.IGNORECASE,
 )
 _PLACE: Final = re.compile(r"(?:/|~/|\.{1,2}/|[A-Za-z]:\\)[^\n]{0,200}\Z")
+_DEMAND: Final = re.compile(
+    r"[?:？：؟]\s*\Z|\b(?:enter|type|specify|select|choose|which|what)\b", re.IGNORECASE
+)
 _FRACTION: Final = re.compile(r"\d{1,9}/\d{1,9}\Z")
 _MANY: Final = re.compile(r" or |\+/-")
 
@@ -69,7 +73,7 @@ def range_in(text: str) -> range | None:
 def asks_for_number(question: str, default: str | None) -> bool:
     """Return whether the question is about a count, and its default, if any, is a number."""
     if default is None:
-        return bool(HOW_MANY.search(question))
+        return bool(HOW_MANY.search(question) and _IS_OPEN.search(question))
     return bool(COUNTS.search(question) or HOW_MANY.search(question)) and default.isdecimal()
 
 
@@ -100,7 +104,13 @@ def asks_for_free_text(question: str, *, has_default: bool) -> bool:
     )
 
 
+def is_a_demand(before: str, after: str) -> bool:
+    """Return whether the text around a bracketed value asks for one, and does not report it."""
+    return bool(_DEMAND.search(before) or after.strip()) and before.rfind("[") <= 0
+
+
 def is_value(text: str) -> bool:
     """Return whether the text can be a default: one word or path, and no word for nothing."""
     is_word = 0 < len(text) <= 200 and " " not in text and not _FRACTION.match(text)
+    is_word = is_word and any(map(str.isalnum, text))
     return is_word and text.casefold() not in NO_VALUES

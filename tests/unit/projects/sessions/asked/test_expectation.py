@@ -111,6 +111,8 @@ def test_yes_and_no_are_known_however_they_are_written(
     [
         "ready (3/7)", "usage: n/a", "12 MB/s", "Owner (user/group): ", "Modell (GTX, RTX, Arc)",
         "see printf(3) and exec(2) ", "mysql> ", "[ 42%] Building CXX object a.o", "Name: ", "",
+        "Speed (m/s): ", "ETA 00:10 [2.1MB/s] ", "Keep [a] or discard [d]? ", "Command [?]: ",
+        "Devam edilsin mi yoksa durdurulsun mu? ", "Que faire ou quoi ? ", "Ratio [16/9]: ",
         "I/O", "Is A or B better? ", "What is wrong? ", "Copied file(s) to dir(s) ",
     ],
 )  # fmt: skip
