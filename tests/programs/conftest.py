@@ -22,7 +22,12 @@ PasswordAuthentication yes
 KbdInteractiveAuthentication no
 UsePAM no
 StrictModes no
+Subsystem sftp internal-sftp
 """
+FORGETFUL = (
+    "-o UserKnownHostsFile=/dev/null -o GlobalKnownHostsFile=/dev/null -o PubkeyAuthentication=no"
+)
+"""Options of ssh with which it remembers no host, and asks for a password."""
 
 
 @dataclass(frozen=True)
@@ -35,11 +40,7 @@ class FarHost:
     @property
     def command(self) -> str:
         """Return the command line that logs in with no host key remembered."""
-        options = (
-            f"-p {self.port} -o UserKnownHostsFile=/dev/null -o "
-            "GlobalKnownHostsFile=/dev/null -o PubkeyAuthentication=no"
-        )
-        return f"ssh {options} {self.account.name}@127.0.0.1"
+        return f"ssh -p {self.port} {FORGETFUL} {self.account.name}@127.0.0.1"
 
 
 def _listens(port: int) -> bool:

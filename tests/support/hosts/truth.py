@@ -7,14 +7,47 @@ import re
 import sys
 import time
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import closing
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
+from controller_client.protocol.messages import Evidence
 from tests.support.accounts import Account
 from tests.support.hosts.bare_terminal import BareTerminal
 
 PATIENCE_SECONDS = 20.0
+CLAIM_SECONDS = 3.0
+"""The time in which a claim is made, even if the program came to its prompt very late."""
+Fault = Literal["", "early", "missed", "wrong kind", "wrong text", "wrong evidence", "wrong end"]
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """The watcher's answer to one step: right without a fault, else ``said`` tells what is wrong.
+
+    ``evidence`` is that of the claim, or of the early claim.
+    """
+
+    fault: Fault = ""
+    said: str = ""
+    evidence: Evidence | None = None
+
+
+def _shown(terminal: BareTerminal) -> str:
+    return terminal.output.decode("utf-8", "replace")
+
+
+def _early(terminal: BareTerminal, said: str) -> Judgement:
+    said = f"{said}: {terminal.verdict}, output {_shown(terminal)[-200:]!r}"
+    return Judgement("early", said, terminal.verdict.evidence)
+
+
+def _leave_the_claim(terminal: BareTerminal, deadline: float) -> None:
+    # A claim that was too early stands until the program goes on.
+    while terminal.step(0.05).is_waiting and time.monotonic() < deadline:
+        if terminal.is_closed:
+            break
 
 
 @dataclass(frozen=True)
@@ -22,32 +55,49 @@ class Waits:
     """The step in which the program waits for input, and the test then types ``send``.
 
     The wait begins once ``text`` (a regular expression) has appeared. Its kind is one of ``kinds``,
-    and its evidence one of ``evidence``, each separated by ``|``.
+    and its evidence one of ``evidence``, each separated by ``|``. The text that is told ends in
+    ``prompt`` unless that is None.
     """
 
     text: str
     kinds: str
     send: bytes | None = None
     evidence: str = "kernel"
+    prompt: str | None = None
 
-    def check(self, terminal: BareTerminal) -> str | None:
-        """Say what the watcher got wrong; None if it was right."""
-        verdict = terminal.wait(PATIENCE_SECONDS)
-        shown = terminal.output[-300:].decode("utf-8", "replace")
-        if not verdict.is_waiting:
-            return f"never seen waiting after {self.text!r}: {verdict}, output {shown!r}"
-        if not re.search(self.text, terminal.output.decode("utf-8", "replace"), re.DOTALL):
-            return f"claimed before {self.text!r}: {verdict}, output {shown!r}"
-        if verdict.kind not in self.kinds.split("|"):
-            return f"kind {verdict.kind} instead of {self.kinds} at {self.text!r}: {verdict}"
-        if verdict.evidence not in self.evidence.split("|"):
-            return (
-                f"evidence {verdict.evidence} instead of {self.evidence} at {self.text!r}: "
-                f"{verdict}"
-            )
-        if self.send is not None:
+    def judge(self, terminal: BareTerminal) -> Judgement:
+        """Compare the watcher with the truth, and then type the input."""
+        early, deadline = None, time.monotonic() + PATIENCE_SECONDS
+        while not self._has_begun(terminal) and not terminal.is_closed:
+            left = deadline - time.monotonic()
+            if not terminal.wait(max(left, 0.0)).is_waiting or self._has_begun(terminal):
+                break
+            early = early or _early(terminal, f"claimed before {self.text!r}")
+            _leave_the_claim(terminal, deadline)
+        judgement = early or self._judge_claim(terminal, deadline)
+        if self.send is not None and not terminal.is_closed:
             terminal.send(self.send)
-        return None
+        return judgement
+
+    def _has_begun(self, terminal: BareTerminal) -> bool:
+        return re.search(self.text, _shown(terminal), re.DOTALL) is not None
+
+    def _judge_claim(self, terminal: BareTerminal, deadline: float) -> Judgement:
+        verdict = terminal.wait(max(CLAIM_SECONDS, deadline - time.monotonic()))
+        at = f"at {self.text!r}: {verdict}"
+        if not verdict.is_waiting:
+            return Judgement("missed", f"not seen waiting {at}, output {_shown(terminal)[-300:]!r}")
+        if verdict.kind not in self.kinds.split("|"):
+            fault: Fault = "wrong kind"
+            said = f"kind {verdict.kind} instead of {self.kinds} {at}"
+        elif not verdict.prompt.rstrip().endswith((self.prompt or "").rstrip()):
+            fault, said = "wrong text", f"{verdict.prompt!r} instead of {self.prompt!r} {at}"
+        elif verdict.evidence not in self.evidence.split("|"):
+            fault = "wrong evidence"
+            said = f"evidence {verdict.evidence} instead of {self.evidence} {at}"
+        else:
+            fault, said = "", ""
+        return Judgement(fault, said, verdict.evidence)
 
 
 @dataclass(frozen=True)
@@ -60,20 +110,19 @@ class Works:
     seconds: float
     after: str = ""
 
-    def check(self, terminal: BareTerminal) -> str | None:
-        """Say what the watcher got wrong; None if it was right."""
+    def judge(self, terminal: BareTerminal) -> Judgement:
+        """Compare the watcher with the truth."""
         deadline = time.monotonic() + PATIENCE_SECONDS
-        while not re.search(self.after, terminal.output.decode("utf-8", "replace")):
-            if terminal.step(0.05).is_waiting or time.monotonic() > deadline:
-                return f"waiting for {self.after!r}: {terminal.verdict}"
+        while not re.search(self.after, _shown(terminal)):
+            if terminal.step(0.05).is_waiting:
+                return _early(terminal, f"claimed before {self.after!r}")
+            if terminal.is_closed or time.monotonic() > deadline:
+                return Judgement("wrong end", f"never printed {self.after!r}: {_shown(terminal)!r}")
         until = time.monotonic() + self.seconds
         while (left := until - time.monotonic()) > 0 and not terminal.is_closed:
             if terminal.step(left).is_waiting:
-                return (
-                    f"claimed while it worked: {terminal.verdict}, output "
-                    f"{bytes(terminal.output[-200:])!r}"
-                )
-        return None
+                return _early(terminal, "claimed while it worked")
+        return Judgement()
 
 
 @dataclass(frozen=True)
@@ -82,19 +131,20 @@ class Ends:
 
     status: int | None = 0
 
-    def check(self, terminal: BareTerminal) -> str | None:
-        """Say what the watcher got wrong; None if it was right."""
-        deadline = time.monotonic() + PATIENCE_SECONDS
+    def judge(self, terminal: BareTerminal) -> Judgement:
+        """Compare the watcher with the truth."""
+        early, deadline = None, time.monotonic() + PATIENCE_SECONDS
         while not terminal.is_closed and time.monotonic() < deadline:
-            if terminal.step(0.05).is_waiting:
-                return (
-                    f"claimed instead of ending: {terminal.verdict}, output "
-                    f"{bytes(terminal.output[-200:])!r}"
-                )
+            if terminal.step(0.05).is_waiting and early is None:
+                early = _early(terminal, "claimed instead of ending")
+        if early is not None:
+            return early
         if not terminal.is_closed:
-            return f"did not end: {terminal.verdict}"
+            shown = _shown(terminal)[-300:]
+            return Judgement("wrong end", f"did not end: {terminal.verdict}, output {shown!r}")
         status = terminal.exit_status()
-        return f"ended with {status}" if self.status is not None and status != self.status else None
+        is_right = self.status is None or status == self.status
+        return Judgement() if is_right else Judgement("wrong end", f"ended with {status}")
 
 
 @dataclass(frozen=True)
@@ -110,15 +160,17 @@ class Scenario:
     needs: tuple[str, ...] = ()
     env: dict[str, str] = field(default_factory=dict)
 
-    def play(self, home: str) -> str | None:
-        """Run the program in this process; return what was wrong, or None."""
+    def judgements(self, home: str) -> Iterator[Judgement]:
+        """Run the program in this process, and judge step after step."""
         argv = [argument.replace("{home}", home) for argument in self.argv]
         with BareTerminal(argv, env={**self.env, "HOME": home}, cwd=home) as terminal:
             for step in self.steps:
-                problem = step.check(terminal)
-                if problem:
-                    return problem
-        return None
+                yield step.judge(terminal)
+
+    def play(self, home: str) -> str | None:
+        """Run the program up to the first fault; return what was wrong, or None."""
+        with closing(self.judgements(home)) as judgements:
+            return next((judgement.said for judgement in judgements if judgement.fault), None)
 
 
 def as_user(account: Account, play: Callable[[], Any]) -> Any:

@@ -1,0 +1,59 @@
+"""Command lines of coding agents before their first login, in a network of their own."""
+
+from tests.programs.catalogue.program import ends, runs, shows
+
+_ALONE = "unshare -rn env HOME={home}"
+_TERMINAL = {"COLORTERM": "truecolor", "DISABLE_AUTOUPDATER": "1"}
+EVERYDAY = ()
+ALL = (
+    runs(
+        "claude",
+        _ALONE + " {node}/claude",
+        shows("theme|style|Dark", "\x03", "key|screen"),
+        shows("", None, "key|screen|line"),
+        env=_TERMINAL,
+        whom="user",
+    ),
+    runs(
+        "codex",
+        _ALONE + " {node}/codex",
+        shows("Sign in|ChatGPT", "\x03", "key|screen"),
+        ends(None),
+        env=_TERMINAL,
+    ),
+    runs(
+        "gemini",
+        _ALONE + " {node}/gemini",
+        shows("trust|auth|Auth", "\x03", "key|screen"),
+        shows("", None, "key|screen|line"),
+        env=_TERMINAL,
+    ),
+    runs(
+        "qwen",
+        _ALONE + " {node}/qwen",
+        shows("auth|Auth|trust", "\x03", "key|screen"),
+        shows("", None, "key|screen|line"),
+        env=_TERMINAL,
+    ),
+    runs(
+        "opencode",
+        _ALONE + " {node}/opencode",
+        shows("commands|agent", "\x03", "screen"),
+        ends(None),
+        env=_TERMINAL,
+    ),
+    runs(
+        "crush",
+        _ALONE + " {node}/crush",
+        shows("provider|Provider|model|Model", "\x03", "screen|key"),
+        ends(None),
+        env=_TERMINAL,
+    ),
+    runs(
+        "copilot",
+        _ALONE + " {node}/copilot",
+        shows("trust|login|Copilot", "\x03", "key|screen"),
+        shows("", None, "key|screen|line"),
+        env=_TERMINAL,
+    ),
+)
