@@ -1,6 +1,6 @@
 """Options and checks for all tests.
 
-A test must leave no process and no terminal behind. ``--long`` selects long forms of fault tests.
+A test must leave no process and no terminal behind. ``--long`` selects long forms of tests.
 """
 
 import os
@@ -32,9 +32,9 @@ settings.load_profile("any machine")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add ``--long`` for long forms of the fault tests, and ``--server`` for the ASGI server."""
+    """Add ``--long`` for long forms of tests, and ``--server`` for the ASGI server."""
     parser.addoption(
-        "--long", action="store_true", default=False, help="long forms of the fault tests"
+        "--long", action="store_true", default=False, help="long forms of tests"
     )
     parser.addoption(
         "--server", choices=SERVERS, default=SERVERS[0], help="the ASGI server of the stacks"

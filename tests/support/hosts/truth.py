@@ -70,7 +70,7 @@ class Waits:
         early, deadline = None, time.monotonic() + PATIENCE_SECONDS
         while not self._has_begun(terminal) and not terminal.is_closed:
             left = deadline - time.monotonic()
-            if not terminal.wait(max(left, 0.0)).is_waiting or self._has_begun(terminal):
+            if left <= 0 or not terminal.wait(left).is_waiting or self._has_begun(terminal):
                 break
             early = early or _early(terminal, f"claimed before {self.text!r}")
             _leave_the_claim(terminal, deadline)
