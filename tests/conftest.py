@@ -33,9 +33,7 @@ settings.load_profile("any machine")
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add ``--long`` for long forms of tests, and ``--server`` for the ASGI server."""
-    parser.addoption(
-        "--long", action="store_true", default=False, help="long forms of tests"
-    )
+    parser.addoption("--long", action="store_true", default=False, help="long forms of tests")
     parser.addoption(
         "--server", choices=SERVERS, default=SERVERS[0], help="the ASGI server of the stacks"
     )

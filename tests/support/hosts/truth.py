@@ -72,7 +72,7 @@ class Waits:
             left = deadline - time.monotonic()
             if left <= 0 or not terminal.wait(left).is_waiting or self._has_begun(terminal):
                 break
-            early = early or _early(terminal, f"claimed before {self.text!r}")
+            early = early or _early(terminal, f"claimed before {self.prompt or self.text!r}")
             _leave_the_claim(terminal, deadline)
         judgement = early or self._judge_claim(terminal, deadline)
         if self.send is not None and not terminal.is_closed:
@@ -84,7 +84,7 @@ class Waits:
 
     def _judge_claim(self, terminal: BareTerminal, deadline: float) -> Judgement:
         verdict = terminal.wait(max(CLAIM_SECONDS, deadline - time.monotonic()))
-        at = f"at {self.text!r}: {verdict}"
+        at = f"at {self.prompt or self.text!r}: {verdict}"
         if not verdict.is_waiting:
             return Judgement("missed", f"not seen waiting {at}, output {_shown(terminal)[-300:]!r}")
         if verdict.kind not in self.kinds.split("|"):

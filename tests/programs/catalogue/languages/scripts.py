@@ -34,7 +34,7 @@ EVERYDAY = (
         "read up to a mark",
         'read -rd . -p "Text: " x; sleep 0.2',
         asks("Text: ", "one\n"),
-        shows("one", "two.", "line"),
+        shows("one", "two.", "line|key"),
         ends(),
     ),
     scripted(

@@ -18,13 +18,25 @@ def session(prompt: str, *, leave: str = "exit\n") -> tuple[Waits | Works | Ends
     )
 
 
+_ARGUMENT = "the argument of an option counts as a script, and the kind is line"
 _RC = {"rc": "PS1='there$ '\n"}
 EVERYDAY = (
     runs("bash -i", "bash --norc -i", *session("sh$ "), env={"PS1": "sh$ "}),
-    runs("bash with a file of its own", "bash --rcfile rc -i", *session("there$ "), files=_RC),
-    runs("bash -o vi", "bash --rcfile rc -o vi", *session("there$ "), files=_RC),
-    runs("bash without a line editor", "bash --norc --noediting", *session("$ ")),
-    runs("bash -r", "bash --norc -r", *session("$ ")),
+    runs(
+        "bash with a file of its own",
+        "bash --rcfile rc -i",
+        *session("there$ "),
+        files=_RC,
+        fault=_ARGUMENT,
+    ),
+    runs("bash -o vi", "bash --rcfile rc -o vi", *session("there$ "), files=_RC, fault=_ARGUMENT),
+    runs(
+        "bash without a line editor",
+        "bash --norc --noediting",
+        *session("$ "),
+        env={"PS1": "$ "},
+    ),
+    runs("bash -r", "bash --norc -r", *session("$ "), env={"PS1": "$ "}),
     runs(
         "bash with a prompt of two lines",
         "bash --rcfile rc",
