@@ -36,7 +36,8 @@ _ONLY: Final = re.compile(
 _OTHERS: Final = "a an any anything something enter return the it one your y n"
 _NO_WORDS: Final = frozenset(_OTHERS.split())
 _GENERAL: Final = re.compile(
-    r"\s*(?:enter a value|confirm(?:ation)?|response|answer|your answer)?[\s:>?]*\Z", re.IGNORECASE
+    r"\s*(?:enter a value|confirm(?:ation)?|response|answer|your answer)?\s?[:>?]?\s*\Z",
+    re.IGNORECASE,
 )
 
 

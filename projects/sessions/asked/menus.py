@@ -12,7 +12,7 @@ _ITEM: Final = re.compile(
 )
 _COLUMN_ITEM: Final = re.compile(rf"^(?:[*>]\s|\s)\s*({_LABEL})\s{{2,}}\S")
 _IS_DEFAULT: Final = re.compile(r"\((?:the )?default\b[^()]*\)\s*\Z", re.IGNORECASE)
-_BARE: Final = re.compile(r"\s*[^\w\s]{1,3}\s*\Z")
+_BARE: Final = re.compile(r"\s*#?[>?:]\s*\Z")
 _MOST_LINES_BETWEEN: Final = 2
 _MOST_BLANK_LINES: Final = 3
 

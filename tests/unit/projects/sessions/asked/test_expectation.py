@@ -188,6 +188,18 @@ def test_the_marked_row_of_a_drawn_menu_is_what_enter_takes() -> None:
     assert _drawn("Some text", "> quoted", "  more of it") == _NOTHING
 
 
+def test_what_is_around_is_looked_at_only_where_it_decides() -> None:
+    looks: list[str] = []
+    around = Surroundings(lambda: looks.append("above") or [], lambda: looks.append("screen"))
+    for text in (">>> ", "mysql> ", "Name: ", "Go on? [Y/n] ", "root@h:~# "):
+        expectation("line", text, around)
+    expectation("key", "Go on? [Y/n] ", around)
+    assert looks == []
+    expectation("line", "Your choice: ", around)
+    expectation("screen", "", around)
+    assert looks == ["above", "screen"]
+
+
 def test_a_list_with_many_items_is_told_without_them() -> None:
     items = [f"{number}) item" for number in range(1, 100)]
     assert _asked("Your choice: ", *items[:40]).choices == tuple(map(str, range(1, 41)))
