@@ -30,6 +30,8 @@ OUTLAST_SECONDS: Final = 0.1
 SHARED_SETTLE_SECONDS: Final = 0.25
 GUESS_SETTLE_SECONDS: Final = 0.3
 TEXT_SETTLE_SECONDS: Final = 1.5
+MARGIN_SETTLE_SECONDS: Final = 10.0
+"""For a program that takes lines for a peer and shows no text at all: the peer may as well work."""
 ESCAPE_SETTLE_SECONDS: Final = 1.2
 """Programs hold a lone ESC for up to a second, as it may be the start of a key's sequence."""
 
@@ -193,7 +195,7 @@ def _timeout_to_outlast(snapshot: Snapshot, context: Context, waiter: Waiter) ->
 def _shared(snapshot: Snapshot, context: Context, waiter: Waiter) -> Requirement | None:
     likeness = _likeness(snapshot, context)
     if likeness is Likeness.NONE:
-        return None
+        return _at_margin(snapshot, waiter)
     is_prompt = likeness is Likeness.PROMPT
     settle = SHARED_SETTLE_SECONDS if is_prompt else TEXT_SETTLE_SECONDS
     is_shell = _edits_in_shell(context, waiter)
@@ -208,6 +210,14 @@ def _shared(snapshot: Snapshot, context: Context, waiter: Waiter) -> Requirement
         settle,
         by_silence=waiter.how is How.WOKEN,
     )
+
+
+def _at_margin(snapshot: Snapshot, waiter: Waiter) -> Requirement | None:
+    # A client such as telnet passes lines on to a peer that may say nothing until it gets one.
+    takes_lines = snapshot.flags is not None and snapshot.flags.is_canonical
+    if not (takes_lines and waiter.is_foreign and waiter.how is How.MIXED):
+        return None
+    return Requirement(waiter, "heuristic", MARGIN_SETTLE_SECONDS)
 
 
 def _is_left_alone(snapshot: Snapshot, context: Context, waiter: Waiter) -> bool:

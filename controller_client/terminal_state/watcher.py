@@ -30,8 +30,8 @@ Looks are cheap when nothing has moved. A snapshot is used again while no task o
 (``_current_snapshot``), and the delays between looks grow with the silence (``BackOff``). Two
 kinds of look are expensive and therefore rare:
 
-* Readers outside the process tree are searched for among all processes, at most once a second and
-  less often as the silence grows (``_search``).
+* Readers outside the process tree, and readers in it that wait for a signal, are searched for among
+  all processes, at most once a second and less often as the silence grows (``_search``).
 * Some tasks may not be inspected, such as those of another user. To find out whether they wait,
   every task that is blocked on the terminal is woken. A task that has run by the next look was
   blocked on it (``_wake_if_due``).
@@ -60,7 +60,7 @@ from controller_client.terminal_state.decision import (
 )
 from controller_client.terminal_state.input_reach import InputReach
 from controller_client.terminal_state.kernel.occupation import activity_of
-from controller_client.terminal_state.kernel.outsiders import holders_of
+from controller_client.terminal_state.kernel.outsiders import holders_of, signalled_of
 from controller_client.terminal_state.kernel.probe import Options, Snapshot, TerminalProbe
 from controller_client.terminal_state.kernel.proc_file import VANISHED
 from controller_client.terminal_state.kernel.process_table import Counters
@@ -109,8 +109,9 @@ class TerminalWatcher:
         # The last verdict, and the claim behind it with the run counter of its waiter.
         self._standing = RUNNING
         self._claimed: tuple[ClaimKey, bytes] | None = None
-        # Readers outside the tree, by the last search.
+        # Readers outside the tree, and readers that wait for a signal, by the last search.
         self._outsiders: list[int] = []
+        self._signalled: list[int] = []
         # Counters from right before the sleepers were woken, until a look has used them.
         self._woken: Counters | None = None
         self._next_wake = self._next_search = 0.0
@@ -274,7 +275,7 @@ class TerminalWatcher:
             has_outsiders = not last.waiters and self._search(now, quiet)
             if last.is_settled and is_unmoved and not has_outsiders and self._woken is None:
                 return self._wake_if_due(last, now, quiet)
-        options = Options(self._outsiders, self._woken)
+        options = Options(self._outsiders, self._signalled, self._woken)
         self._woken = None
         self._snapshot = self._probe.look(options, is_hasty=quiet < DETAIL_AFTER_SECONDS)
         return self._snapshot
@@ -287,9 +288,10 @@ class TerminalWatcher:
         if quiet <= SEARCH_AFTER_SECONDS or now < self._next_search or self._probe.identity is None:
             return False
         self._next_search = now + max(1.0, quiet)
-        skip = {process.pid for process in self._probe.table.processes} | {os.getpid()}
-        self._outsiders = holders_of(self._probe.identity, skip)
-        return bool(self._outsiders)
+        pids = [process.pid for process in self._probe.table.processes]
+        self._outsiders = holders_of(self._probe.identity, {*pids, os.getpid()})
+        self._signalled = signalled_of(self._probe.identity, pids)
+        return bool(self._outsiders or self._signalled)
 
     def _wake_if_due(self, last: Snapshot, now: float, quiet: float) -> Snapshot:
         """Wake every task blocked on the terminal, if that is due; return the last snapshot.

@@ -27,6 +27,7 @@ from controller_client.terminal_state.kernel.process_table import (
 from controller_client.terminal_state.kernel.relayed_terminal import (
     InnerMaster,
     has_output_under_way,
+    inner_session,
 )
 from controller_client.terminal_state.kernel.terminal_device import (
     Flags,
@@ -39,7 +40,12 @@ from controller_client.terminal_state.kernel.terminal_device import (
     read_flags,
     wake_sleepers,
 )
-from controller_client.terminal_state.kernel.waiter import How, Waiter, inspect
+from controller_client.terminal_state.kernel.waiter import (
+    How,
+    Waiter,
+    inspect,
+    signalled_waiter,
+)
 
 MAX_RELAYS: Final = 4
 
@@ -80,10 +86,12 @@ class Snapshot:
 class Options:
     """The findings of earlier looks that a look needs.
 
-    ``outsiders`` are pids of readers outside the tree.
+    ``outsiders`` are pids of readers outside the tree, ``signalled`` those of processes to which
+    the terminal sends a signal when it has input.
     """
 
     outsiders: list[int] = field(default_factory=list)
+    signalled: list[int] = field(default_factory=list)
     woken: Counters | None = None
     """Counters of blind tasks right before their terminal's sleepers were woken."""
 
@@ -147,15 +155,19 @@ class TerminalProbe:
         snapshot.has_unread = has_unread_input(slave)
         is_locked = not snapshot.has_unread and is_read_pending(slave)
         masters = self._inspect_group(snapshot, group, identity)
-        inner = self._inner_session(snapshot, group, masters) if depth < MAX_RELAYS else []
+        inner = []
+        if group and (masters or snapshot.blind) and depth < MAX_RELAYS:
+            inner = inner_session(self.table.processes, group, masters)
         if inner:
-            return self._look_behind_relay(
+            behind = self._look_behind_relay(
                 snapshot, group, inner, masters=masters, options=options, depth=depth
             )
+            is_read = not behind.waiters and self._is_read_from_behind(
+                snapshot, group, inner, identity
+            )
+            return snapshot if is_read else behind
         if not snapshot.waiters and group:
-            self._inspect_detached(snapshot, group, identity)
-        if not snapshot.waiters and group:
-            self._inspect_outsiders(snapshot, group, identity, options)
+            self._inspect_elsewhere(snapshot, group, identity, options)
         # The read lock proves that some task reads, but not which one. Tasks that may not be
         # inspected can also wait in a poll, which only waking them shows.
         if is_locked and (snapshot.blind or not snapshot.waiters):
@@ -165,18 +177,27 @@ class TerminalProbe:
         return snapshot
 
     def _inspect_group(
-        self, snapshot: Snapshot, group: list[ObservedProcess], identity: Identity
+        self,
+        snapshot: Snapshot,
+        group: list[ObservedProcess],
+        identity: Identity,
+        *,
+        is_own_session: bool = True,
     ) -> list[InnerMaster]:
-        """Note the waiters of a group, and return the masters of the terminals that it relays."""
+        """Note the waiters of a group, and return the masters of the terminals that it relays.
+
+        In a session of its own, ``/dev/tty`` is another terminal.
+        """
         masters: list[InnerMaster] = []
         for process in group:
             try:
                 family = self.table.family_of(process.pid)
-                found = inspect(process, identity, process.session, family)
+                session = process.session if is_own_session else 0
+                found = inspect(process, identity, session, family)
             except PermissionError:
                 self._note_blind(snapshot, process)
                 continue
-            if found.is_restarted and not found.waiters:
+            if found.is_opaque and not found.waiters:
                 self._note_blind(snapshot, process)
             snapshot.waiters += found.waiters
             masters += found.masters
@@ -209,6 +230,16 @@ class TerminalProbe:
                         Waiter(How.WOKEN, status.comm if status else "a process", process.pid, task)
                     )
                     return
+
+    def _inspect_elsewhere(
+        self, snapshot: Snapshot, group: list[ObservedProcess], identity: Identity, options: Options
+    ) -> None:
+        """Look for a waiter that does not sleep on the terminal in its foreground."""
+        self._inspect_detached(snapshot, group, identity)
+        if not snapshot.waiters:
+            self._inspect_outsiders(snapshot, group, identity, options)
+        if not snapshot.waiters and snapshot.is_asleep:
+            self._note_signalled(snapshot, group, options)
 
     def _inspect_detached(
         self, snapshot: Snapshot, group: list[ObservedProcess], identity: Identity
@@ -245,29 +276,17 @@ class TerminalProbe:
             finally:
                 outsider.close()
 
+    def _note_signalled(
+        self, snapshot: Snapshot, group: list[ObservedProcess], options: Options
+    ) -> None:
+        """Note processes that a signal tells of input: nobody sleeps on the terminal then."""
+        for process in group:
+            if process.pid in options.signalled:
+                family = self.table.family_of(process.pid)
+                snapshot.waiters += signalled_waiter(process, family)
+                snapshot.concerned += process.tasks
+
     # ---- relays ----------------------------------------------------------------------------------
-
-    def _inner_session(
-        self, snapshot: Snapshot, group: list[ObservedProcess], masters: list[InnerMaster]
-    ) -> list[ObservedProcess]:
-        """Return the foreground of the terminal behind a relay (sudo, script, expect, apt).
-
-        Empty if no relay is in the foreground of the outer terminal.
-        """
-        if not group or not (masters or snapshot.blind):
-            return []
-        own = {process.session for process in group}
-        devices = {master.device for master in masters}
-        found = [
-            process
-            for process in self.table.processes
-            if process.session not in own
-            and (status := status_or_none(process))
-            and status.tty
-            and status.pgrp == status.foreground_pgrp
-            and (status.tty in devices or not devices)
-        ]
-        return [process for process in found if process.session == found[0].session]
 
     def _look_behind_relay(
         self,
@@ -311,6 +330,22 @@ class TerminalProbe:
         snapshot.inner_device = snapshot.inner_device or device
         snapshot.concerned += [task for process in group for task in process.tasks]
         return snapshot
+
+    def _is_read_from_behind(
+        self,
+        outer: Snapshot,
+        group: list[ObservedProcess],
+        inner: list[ObservedProcess],
+        identity: Identity,
+    ) -> bool:
+        """Return whether a process with a terminal of its own reads the outer one; note it.
+
+        Some wrappers open a terminal for a password alone: sshpass is one.
+        """
+        outer.waiters = []
+        outer.concerned = [task for process in group for task in process.tasks]
+        self._inspect_group(outer, inner, identity, is_own_session=False)
+        return bool(outer.waiters)
 
     # ---- the rest of the tree --------------------------------------------------------------------
 

@@ -10,6 +10,8 @@ import select
 from functools import cache
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from controller_client.terminal_state.kernel.process_table import ObservedProcess, status_or_none
+
 if TYPE_CHECKING:
     from ctypes import CDLL
 
@@ -33,9 +35,30 @@ class InnerMaster(NamedTuple):
         return os.makedev(136 + (self.number >> 8), self.number & 0xFF)
 
 
+def inner_session(
+    processes: list[ObservedProcess], group: list[ObservedProcess], masters: list[InnerMaster]
+) -> list[ObservedProcess]:
+    """Return the foreground of the terminal behind a relay in ``group`` (sudo, script, apt).
+
+    Empty if there is none. Without ``masters`` any other terminal of the tree is one behind.
+    """
+    own = {process.session for process in group}
+    devices = {master.device for master in masters}
+    found = [
+        process
+        for process in processes
+        if process.session not in own
+        and (status := status_or_none(process))
+        and status.tty
+        and status.pgrp == status.foreground_pgrp
+        and (status.tty in devices or not devices)
+    ]
+    return [process for process in found if process.session == found[0].session]
+
+
 def has_output_under_way(master: InnerMaster) -> bool | None:
     """Return whether the relay still has output to read; None when that cannot be known."""
-    borrowed = _borrow(master.pid, master.fd)
+    borrowed = borrow(master.pid, master.fd)
     if borrowed is None:
         return None
     try:
@@ -46,7 +69,8 @@ def has_output_under_way(master: InnerMaster) -> bool | None:
         os.close(borrowed)
 
 
-def _borrow(pid: int, fd: int) -> int | None:
+def borrow(pid: int, fd: int) -> int | None:
+    """Return a descriptor of another process as one of ours, None if that may not be had."""
     try:
         pidfd = os.pidfd_open(pid)
     except OSError:

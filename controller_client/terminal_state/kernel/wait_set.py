@@ -34,8 +34,10 @@ class SyscallNumbers(NamedTuple):
     """Each call that waits for another task, a child or a signal, with the index of its timeout."""
     pause: frozenset[int]
     """The calls that do nothing but sleep for a time."""
-    restart: int
-    """The call in which a task sleeps on after it was stopped and continued in another one."""
+    opaque: frozenset[int]
+    """The calls that do not say what they wait for: one that was stopped and continued, and a ring
+    of requests.
+    """
     names: dict[int, str]
 
 
@@ -47,7 +49,7 @@ X86_64: Final = SyscallNumbers(
     timeout_divisors={23: 10**6, 270: 10**9, 271: 10**9, 441: 10**9},
     passive={34: None, 61: None, 128: 2, 130: None, 202: 3, 247: None},
     pause=frozenset({35, 230}),
-    restart=219,
+    opaque=frozenset({219, 426}),
     names={
         0: "read", 1: "write", 7: "poll", 16: "ioctl", 19: "readv", 20: "writev", 23: "select",
         34: "pause", 35: "nanosleep", 42: "connect",
@@ -68,7 +70,7 @@ AARCH64: Final = SyscallNumbers(
     timeout_divisors={72: 10**9, 73: 10**9, 441: 10**9},
     passive={95: None, 98: 3, 133: None, 137: 2, 260: None},
     pause=frozenset({101, 115}),
-    restart=128,
+    opaque=frozenset({128, 426}),
     names={
         22: "epoll_pwait", 25: "fcntl", 29: "ioctl", 32: "flock", 56: "openat", 63: "read",
         64: "write", 65: "readv", 66: "writev",

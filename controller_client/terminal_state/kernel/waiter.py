@@ -14,7 +14,7 @@ from controller_client.terminal_state.kernel.descriptors import (
     speak_for_others,
     speak_for_strangers,
 )
-from controller_client.terminal_state.kernel.occupation import Company
+from controller_client.terminal_state.kernel.occupation import Company, Occupation, occupation_of
 from controller_client.terminal_state.kernel.proc_file import read_once, status_of
 from controller_client.terminal_state.kernel.process_table import ObservedProcess, Task, TaskStatus
 from controller_client.terminal_state.kernel.relayed_terminal import InnerMaster
@@ -101,8 +101,8 @@ class Inspection:
     masters: list[InnerMaster] = field(default_factory=list)
     """Masters of other terminals that the process listens to: it is their relay."""
     is_running: bool = False
-    is_restarted: bool = False
-    """A task sleeps in a call that was interrupted, and the kernel no longer says for what."""
+    is_opaque: bool = False
+    """A task sleeps in a call of which the kernel does not say what it waits for."""
     family: Sequence[int] = ()
 
 
@@ -141,7 +141,7 @@ def _inspect_task(
         opened = [fd for fd in waiting.descriptors if fd not in known]
         mine = [fd for fd in opened if _is_mine(found, process, fd, identity, session)]
     if not mine:
-        found.is_restarted |= call[0] == SYSCALLS.restart
+        found.is_opaque |= call[0] in SYSCALLS.opaque
         return
     status = task.status()
     if not status.is_asleep:
@@ -193,3 +193,22 @@ def _waiter(
         listens_elsewhere=bool(others),
         is_one_of_several=bool(others) or len(process.tasks) > 1,
     )
+
+
+def signalled_waiter(process: ObservedProcess, family: Sequence[int]) -> list[Waiter]:
+    """Return the waiter of a process that a signal tells of input; none while it works."""
+    status = process.status()
+    occupations = [occupation_of(task, family) for task in process.tasks]
+    if max(occupations) > Occupation.PAUSING or not status.is_live:
+        return []
+    return [
+        Waiter(
+            How.WOKEN,
+            status.comm,
+            process.pid,
+            process.tasks[0],
+            is_foreign=True,
+            listens_elsewhere=True,
+            is_one_of_several=True,
+        )
+    ]

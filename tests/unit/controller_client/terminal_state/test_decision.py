@@ -153,6 +153,14 @@ def test_a_shell_at_its_line_waits_for_no_job() -> None:
     assert needed(found(shell), Likeness.PROMPT, editing=True) == ("kernel", 0.0)
 
 
+def test_a_client_of_a_silent_peer_that_takes_lines_is_a_late_guess() -> None:
+    foreign = dataclasses.replace(MIXED, is_foreign=True)
+    assert needed(found(foreign)) == ("heuristic", 10.0)
+    keys = Flags(is_echoing=False, is_canonical=False, is_polling=False)
+    assert needed(found(foreign, flags=keys)) is None
+    assert needed(found(MIXED)) is None
+
+
 def test_an_event_loop_on_its_own_descriptors_waits_at_once() -> None:
     assert needed(found(dataclasses.replace(POLLER, is_loop=True))) == ("kernel", 0.0)
 

@@ -1,0 +1,90 @@
+"""Waits that no look at the sleepers of the terminal's foreground shows."""
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.programs.truth.test_table import fixture, home, python, user
+from tests.support.accounts import Account
+from tests.support.hosts.truth import Ends, Scenario, Waits, Works, as_user
+
+__all__ = ["home", "user"]
+
+_LEFT_OVER = """
+import fcntl, os, signal, subprocess, sys
+if os.fork() == 0:
+    fcntl.fcntl(0, fcntl.F_SETOWN, os.getpid())
+    fcntl.fcntl(0, fcntl.F_SETFL, os.O_ASYNC | os.O_RDWR)
+    os._exit(0)
+os.wait()
+print(end="Continue? ", flush=True)
+subprocess.run(["sleep", "1"], stdin=subprocess.DEVNULL)
+"""
+ASIDE = [
+    Scenario(
+        "a program that a signal tells of input",
+        fixture("reads_aside.py", "signal_of_input"),
+        (Waits("name: $", "line", b"x\n", "heuristic"), Ends()),
+    ),
+    Scenario(
+        "a program that works, and the signal was for another",
+        python(_LEFT_OVER),
+        (Works(0.8, after="Continue"), Ends()),
+    ),
+    Scenario(
+        "a program that waits for a ring of requests",
+        fixture("reads_aside.py", "ring"),
+        # Where rings are forbidden the program reads.
+        (Waits("name: $", "line", b"x\n", "kernel|kernel+quiet"), Ends()),
+    ),
+    Scenario(
+        "a program with a terminal of its own that reads the outer one",
+        fixture("reads_aside.py", "wrapper"),
+        (Waits("name: $", "line", b"x\n", "heuristic"), Ends()),
+    ),
+]
+_ASKS = ("bash", "-c", "read -p 'name: ' x; sleep 0.3; read -p 'age: ' y")
+_STEPS = (Waits("name: $", "line", b"x\n"), Waits("age: $", "line", b"4\n"), Ends())
+NAMESPACES = [
+    Scenario("of processes", ("unshare", "-r", "--fork", "--pid", "--mount-proc", *_ASKS), _STEPS),
+    Scenario(
+        "of terminals",
+        (
+            *("unshare", "-r", "--fork", "--pid", "--mount", "sh", "-c"),
+            'mount -t devpts -o newinstance,ptmxmode=666 none /dev/pts && exec "$@"',
+            *("sh", *_ASKS),
+        ),
+        _STEPS,
+    ),
+    Scenario("of files", ("unshare", "-r", "--root=/", *_ASKS), _STEPS),
+]
+
+
+def named(scenarios: list[Scenario]) -> pytest.MarkDecorator:
+    return pytest.mark.parametrize("scenario", scenarios, ids=[each.name for each in scenarios])
+
+
+@named(ASIDE)
+def test_a_wait_aside_as_whoever_runs_the_tests(scenario: Scenario, home: Path) -> None:
+    assert scenario.play(str(home)) is None
+
+
+@named(ASIDE)
+def test_a_wait_aside_as_an_ordinary_user(scenario: Scenario, home: Path, user: Account) -> None:
+    shutil.chown(home, user.name)
+    assert as_user(user, lambda: scenario.play(str(home))) is None
+
+
+@named(NAMESPACES)
+def test_a_wait_in_another_namespace_is_seen(scenario: Scenario, home: Path) -> None:
+    if subprocess.run([*scenario.argv[:-3], "true"], check=False, capture_output=True).returncode:
+        pytest.skip("this machine refuses the namespace")
+    assert scenario.play(str(home)) is None
+
+
+def test_a_peer_that_says_nothing_until_it_gets_a_line_is_waited_for(home: Path) -> None:
+    asks = Waits(r"Connected\.\r\n$", "line", b"x\n", "heuristic")
+    program = fixture("reads_aside.py", "peer")
+    assert Scenario("peer", program, (asks, Ends())).play(str(home)) is None
