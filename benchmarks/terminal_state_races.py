@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from benchmarks.harness import machine, percentile
 from controller_client.terminal_state.decision import Requirement
 from controller_client.terminal_state.kernel.occupation import Company
-from controller_client.terminal_state.kernel.probe import Snapshot
+from controller_client.terminal_state.kernel.snapshot import Snapshot
 from controller_client.terminal_state.watcher import TerminalWatcher
 from tests.support.hosts.bare_terminal import BareTerminal
 

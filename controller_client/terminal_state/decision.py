@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 
 from controller_client.protocol.messages import Evidence, LiveState, PromptKind
 from controller_client.terminal_state.kernel.occupation import Occupation
-from controller_client.terminal_state.kernel.probe import Snapshot
+from controller_client.terminal_state.kernel.snapshot import Snapshot
 from controller_client.terminal_state.kernel.waiter import How, Waiter
 from controller_client.terminal_state.prompt.kind import SHELLS
 from controller_client.terminal_state.prompt.text import Likeness
@@ -107,6 +107,12 @@ def requirement(snapshot: Snapshot, context: Context) -> Requirement | None:
         return _guess(snapshot, context) if snapshot.is_unreachable else None
     if snapshot.inner_device and not snapshot.is_asleep:
         return None
+    return _needed_for(waiter, snapshot, context)
+
+
+def _needed_for(waiter: Waiter, snapshot: Snapshot, context: Context) -> Requirement | None:
+    if waiter.is_proven and not any(_is_beside_work(each) for each in waiter.behind):
+        return _proven(snapshot, context, waiter)
     if _is_beside_work(waiter) and not _edits_in_shell(context, waiter):
         return _beside_work(snapshot, context, waiter)
     if waiter.how >= How.WOKEN or (waiter.is_loop and snapshot.has_workers):
@@ -150,6 +156,17 @@ def _beside_work(snapshot: Snapshot, context: Context, waiter: Waiter) -> Requir
     if not is_main and _likeness(snapshot, context) is not Likeness.PROMPT:
         return None
     return Requirement(waiter, "heuristic", TEXT_SETTLE_SECONDS)
+
+
+def _proven(snapshot: Snapshot, context: Context, waiter: Waiter) -> Requirement:
+    """Return the requirement for a multiplexer whose programs all wait for input.
+
+    The multiplexer may still draw what they printed.
+    """
+    settle = SHARED_SETTLE_SECONDS if snapshot.has_workers else PATIENT_SETTLE_SECONDS
+    if context.is_after_escape:
+        settle = ESCAPE_SETTLE_SECONDS
+    return Requirement(waiter, "kernel+quiet" if snapshot.has_workers else "kernel", settle)
 
 
 def _own(snapshot: Snapshot, context: Context, waiter: Waiter) -> Requirement:

@@ -61,15 +61,16 @@ from controller_client.terminal_state.decision import (
 from controller_client.terminal_state.input_reach import InputReach
 from controller_client.terminal_state.kernel.occupation import activity_of
 from controller_client.terminal_state.kernel.outsiders import holders_of, signalled_of
-from controller_client.terminal_state.kernel.probe import Options, Snapshot, TerminalProbe
+from controller_client.terminal_state.kernel.probe import TerminalProbe
 from controller_client.terminal_state.kernel.proc_file import VANISHED
 from controller_client.terminal_state.kernel.process_table import Counters
-from controller_client.terminal_state.kernel.reader import Reader, find_reader, others_may_read
+from controller_client.terminal_state.kernel.snapshot import Options, Snapshot
 from controller_client.terminal_state.kernel.terminal_device import Flags, read_flags
 from controller_client.terminal_state.prompt.kind import prompt_kind
 from controller_client.terminal_state.prompt.line_echo import LineEcho
 from controller_client.terminal_state.prompt.output_modes import OutputModes
 from controller_client.terminal_state.prompt.text import Likeness, likeness
+from controller_client.terminal_state.reader import Reader, find_reader, others_may_read
 
 RETRY_SECONDS: Final = 0.003
 WAKE_AFTER_SECONDS: Final = 0.15

@@ -6,7 +6,6 @@ whole look, and all its parts were true at the same time.
 """
 
 import os
-from dataclasses import dataclass, field
 from typing import Final
 
 from controller_client.system.absence import raise_shortage
@@ -20,8 +19,6 @@ from controller_client.terminal_state.kernel.process_table import (
     Counters,
     ObservedProcess,
     ProcessTable,
-    Task,
-    all_unmoved,
     status_or_none,
 )
 from controller_client.terminal_state.kernel.relayed_terminal import (
@@ -29,8 +26,8 @@ from controller_client.terminal_state.kernel.relayed_terminal import (
     has_output_under_way,
     inner_session,
 )
+from controller_client.terminal_state.kernel.snapshot import Options, Snapshot, is_proof
 from controller_client.terminal_state.kernel.terminal_device import (
-    Flags,
     Identity,
     has_unread_input,
     identity_of,
@@ -48,52 +45,7 @@ from controller_client.terminal_state.kernel.waiter import (
 )
 
 MAX_RELAYS: Final = 4
-
-
-@dataclass(slots=True)
-class Snapshot:
-    """The findings of one look. ``flags`` is None for an inner terminal that cannot be opened."""
-
-    flags: Flags | None = None
-    has_unread: bool = False
-    waiters: list[Waiter] = field(default_factory=list)
-    blind: list[ObservedProcess] = field(default_factory=list)
-    """Foreground processes that may not be inspected."""
-    is_unreachable: bool = False
-    """Some terminal or process is out of reach, so the kernel can give no evidence there."""
-    is_asleep: bool = True
-    """No foreground task is runnable, the relays included."""
-    is_busy: bool = False
-    """Another task of the tree runs, or another task of the foreground sleeps only for a time."""
-    has_workers: bool = False
-    """Another task of the tree runs or sleeps only for a time, in the foreground or not."""
-    concerned: list[Task] = field(default_factory=list)
-    """The tasks on which this snapshot rests: waiters, relays, tasks of blind processes."""
-    is_settled: bool = False
-    """Every task of the tree was seen asleep, so equal counters mean that nothing happened."""
-    inner_device: int = 0
-    is_relaying: bool = False
-    """A relay has not read all output of its inner terminal."""
-    is_relay_opaque: bool = False
-    """It cannot be known whether a relay has read all output."""
-
-    def still_holds(self) -> bool:
-        """Return whether the concerned tasks have slept since before the look began."""
-        return all_unmoved(self.concerned)
-
-
-@dataclass(slots=True)
-class Options:
-    """The findings of earlier looks that a look needs.
-
-    ``outsiders`` are pids of readers outside the tree, ``signalled`` those of processes to which
-    the terminal sends a signal when it has input.
-    """
-
-    outsiders: list[int] = field(default_factory=list)
-    signalled: list[int] = field(default_factory=list)
-    woken: Counters | None = None
-    """Counters of blind tasks right before their terminal's sleepers were woken."""
+MAX_PANES: Final = 8
 
 
 class TerminalProbe:
@@ -167,7 +119,7 @@ class TerminalProbe:
             )
             return snapshot if is_read else behind
         if not snapshot.waiters and group:
-            self._inspect_elsewhere(snapshot, group, identity, options)
+            self._inspect_elsewhere(snapshot, group, identity, options=options, depth=depth)
         # The read lock proves that some task reads, but not which one. Tasks that may not be
         # inspected can also wait in a poll, which only waking them shows.
         if is_locked and (snapshot.blind or not snapshot.waiters):
@@ -232,18 +184,29 @@ class TerminalProbe:
                     return
 
     def _inspect_elsewhere(
-        self, snapshot: Snapshot, group: list[ObservedProcess], identity: Identity, options: Options
+        self,
+        snapshot: Snapshot,
+        group: list[ObservedProcess],
+        identity: Identity,
+        *,
+        options: Options,
+        depth: int,
     ) -> None:
         """Look for a waiter that does not sleep on the terminal in its foreground."""
-        self._inspect_detached(snapshot, group, identity)
-        if not snapshot.waiters:
-            self._inspect_outsiders(snapshot, group, identity, options)
+        masters = self._inspect_detached(snapshot, group, identity)
+        if not snapshot.waiters and self._inspect_outsiders(snapshot, group, identity, options):
+            self.table.refresh()
+            outsiders, snapshot.waiters = snapshot.waiters, []
+            masters = self._inspect_detached(snapshot, group, identity)
+            snapshot.waiters = snapshot.waiters or outsiders
+        if snapshot.waiters and masters and depth == 0:
+            self._look_into_panes(snapshot, masters, options)
         if not snapshot.waiters and snapshot.is_asleep:
             self._note_signalled(snapshot, group, options)
 
     def _inspect_detached(
         self, snapshot: Snapshot, group: list[ObservedProcess], identity: Identity
-    ) -> None:
+    ) -> list[InnerMaster]:
         """Inspect programs of the tree that gave up their terminal but kept its descriptors.
 
         Examples are su -c, setsid and a screen server. Job control does not keep these programs
@@ -255,26 +218,35 @@ class TerminalProbe:
             for process in self.table.processes
             if process.session not in own and (status := status_or_none(process)) and not status.tty
         ]
-        self._inspect_group(snapshot, detached, identity)
+        return self._inspect_group(snapshot, detached, identity)
 
     def _inspect_outsiders(
         self, snapshot: Snapshot, group: list[ObservedProcess], identity: Identity, options: Options
-    ) -> None:
+    ) -> bool:
+        """Note readers outside of the tree; return whether one of them now belongs to the tree.
+
+        That is a multiplexer: what runs on its terminals runs for this session.
+        """
+        has_adopted = False
         for pid in options.outsiders:
             outsider = ObservedProcess(pid)
             try:
                 outsider.refresh()
                 # Background jobs of the session hold the terminal too, but may not read it.
                 if outsider.session != group[0].session:
-                    waiters = inspect(outsider, identity, 0).waiters
+                    found = inspect(outsider, identity, 0)
                     snapshot.waiters += [
                         Waiter(waiter.how, waiter.comm, pid, None, waiter.timeout_seconds)
-                        for waiter in waiters
+                        for waiter in found.waiters
                     ]
+                    if found.waiters and 0 < len(found.masters) <= MAX_PANES:
+                        self.table.adopt(pid)
+                        has_adopted = True
             except OSError as error:
                 raise_shortage(error)
             finally:
                 outsider.close()
+        return has_adopted
 
     def _note_signalled(
         self, snapshot: Snapshot, group: list[ObservedProcess], options: Options
@@ -304,7 +276,7 @@ class TerminalProbe:
         """
         status = status_or_none(inner[0])
         device = status.tty if status else 0
-        fd = open_inner([process.pid for process in inner], device)
+        fd = open_inner([process.pid for process in [*inner, *group]], device)
         if fd is None:
             statuses = [status_or_none(process) for process in inner]
             snapshot = Snapshot(
@@ -330,6 +302,40 @@ class TerminalProbe:
         snapshot.inner_device = snapshot.inner_device or device
         snapshot.concerned += [task for process in group for task in process.tasks]
         return snapshot
+
+    def _look_into_panes(
+        self, outer: Snapshot, masters: list[InnerMaster], options: Options
+    ) -> None:
+        """Look at the terminals of a multiplexer, which itself always listens (tmux, screen).
+
+        The multiplexer waits for input if the programs on all of its terminals do, and not if they
+        all work. Which of them gets the input is not known.
+        """
+        if len(masters) > MAX_PANES:
+            return
+        panes = [self._look_into_pane(outer, master, options) for master in masters]
+        behind = [waiter for pane in panes for waiter in pane.waiters]
+        if not behind:
+            outer.waiters = []
+        for waiter in outer.waiters:
+            waiter.behind = behind
+            waiter.is_proven = all(is_proof(pane) for pane in panes)
+            waiter.is_foreign = any(each.is_foreign for each in behind)
+
+    def _look_into_pane(self, outer: Snapshot, master: InnerMaster, options: Options) -> Snapshot:
+        inner = inner_session(self.table.processes, [], [master])
+        fd = open_inner([process.pid for process in inner], master.device)
+        if fd is None:
+            return Snapshot(is_unreachable=True)
+        try:
+            pane = self._look_at(fd, inner, options, depth=1)
+        finally:
+            os.close(fd)
+        pane.is_relaying |= has_output_under_way(master) is not False
+        if pane.has_unread:
+            pane.waiters = []
+        outer.concerned += pane.concerned
+        return pane
 
     def _is_read_from_behind(
         self,
@@ -368,7 +374,8 @@ class TerminalProbe:
                 snapshot.is_settled = False
             snapshot.is_busy |= process.pgrp in pgrps
         for waiter in snapshot.waiters:
-            waiter.company = company_of(waiter.pid, work, self.table)
+            for each in (waiter, *waiter.behind):
+                each.company = company_of(each.pid, work, self.table)
 
     def _work_of_others(self, snapshot: Snapshot) -> list[Work]:
         concerned = {task.tid for task in snapshot.concerned}

@@ -269,6 +269,11 @@ class ProcessTable:
             self.refresh()
         return [process for process in self._known.values() if process.pgrp == pgrp]
 
+    def adopt(self, pid: int) -> None:
+        """Count a process and all below it as part of the tree, from the next refresh on."""
+        if pid not in self._known and pid not in self._adopted:
+            self._adopted.append(pid)
+
     def read_counters(self) -> Counters:
         """Return the counters now, of the tasks known since the last refresh."""
         return {task.tid: task.read_counter() for task in self.tasks()}

@@ -12,7 +12,7 @@ from fcntl import ioctl
 from typing import Final, NamedTuple
 
 from controller_client.system.absence import raise_shortage
-from controller_client.terminal_state.kernel.proc_file import status_of
+from controller_client.terminal_state.kernel.proc_file import numbers_in, status_of
 
 TIOCGPTPEER: Final = 0x5441
 SLAVE_FLAGS: Final = os.O_RDWR | os.O_NOCTTY | os.O_NONBLOCK | os.O_CLOEXEC
@@ -113,19 +113,29 @@ def is_this_terminal(status: os.stat_result, identity: Identity, *, is_own_sessi
 def open_inner(pids: list[int], device: int) -> int | None:
     """Open the terminal of these processes; None when it is out of reach.
 
-    A descriptor of one of the processes is right in any mount namespace. Failing that, the terminal
-    is opened by its name and only for writing, which members of group ``tty`` may do. That is
-    enough for the modes, for unread input and for waking sleepers.
+    A descriptor of one of the processes is right in any mount namespace. If one of them may not be
+    asked, the terminal is opened by its name and only for writing, which members of group ``tty``
+    may do. That is enough for the modes, for unread input and for waking sleepers. A terminal that
+    nobody has open yet must not be opened: to close it again would tell its master of an end.
     """
     for pid in pids:
         for fd in (0, 1, 2):
             opened = _open_if(f"/proc/{pid}/fd/{fd}", device, SLAVE_FLAGS)
             if opened is not None:
                 return opened
-    index = (os.major(device) - PTS_MAJOR) * 256 + os.minor(device)
-    return _open_if(
-        f"/dev/pts/{index}", device, os.O_WRONLY | os.O_NOCTTY | os.O_NONBLOCK | os.O_CLOEXEC
-    )
+    try:
+        for pid in pids:
+            for fd in numbers_in(f"/proc/{pid}/fd"):
+                opened = _open_if(f"/proc/{pid}/fd/{fd}", device, SLAVE_FLAGS)
+                if opened is not None:
+                    return opened
+    except PermissionError:
+        index = (os.major(device) - PTS_MAJOR) * 256 + os.minor(device)
+        flags = os.O_WRONLY | os.O_NOCTTY | os.O_NONBLOCK | os.O_CLOEXEC
+        return _open_if(f"/dev/pts/{index}", device, flags)
+    except OSError as error:
+        raise_shortage(error)
+    return None
 
 
 def _open_if(path: str, device: int, flags: int) -> int | None:

@@ -70,6 +70,10 @@ class Waiter:
     """The task also sleeps on a descriptor that another process may make readable."""
     is_foreign: bool = False
     """One of these processes may be outside of the tree, on another host even."""
+    behind: list["Waiter"] = field(default_factory=list)
+    """The waiters of other terminals to which it passes its input on."""
+    is_proven: bool = False
+    """It passes input on, and the programs on all of these terminals wait for it."""
     listens_elsewhere: bool = False
     """The task also sleeps on other descriptors than the terminal."""
     is_one_of_several: bool = False

@@ -248,8 +248,8 @@ SCREENS = [
         "screen",
         ("screen", "-c", "/dev/null", "sh", "-c", "read -p 'Name: ' x; echo $x; read y"),
         (
-            Waits("Name: ", "screen", b"q\n", "heuristic"),
-            Waits("", "screen", b"\n", "heuristic"),
+            Waits("Name: ", "screen", b"q\n"),
+            Waits("", "screen", b"\n"),
             Ends(None),
         ),
         needs=("screen",),

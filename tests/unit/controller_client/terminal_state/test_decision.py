@@ -8,8 +8,8 @@ import pytest
 
 from controller_client.terminal_state.decision import Context, requirement
 from controller_client.terminal_state.kernel.occupation import Company, Occupation
-from controller_client.terminal_state.kernel.probe import Snapshot
 from controller_client.terminal_state.kernel.process_table import ObservedProcess, Task
+from controller_client.terminal_state.kernel.snapshot import Snapshot
 from controller_client.terminal_state.kernel.terminal_device import Flags
 from controller_client.terminal_state.kernel.waiter import How, Waiter
 from controller_client.terminal_state.prompt.text import Likeness
@@ -159,6 +159,16 @@ def test_a_client_of_a_silent_peer_that_takes_lines_is_a_late_guess() -> None:
     keys = Flags(is_echoing=False, is_canonical=False, is_polling=False)
     assert needed(found(foreign, flags=keys)) is None
     assert needed(found(MIXED)) is None
+
+
+def test_a_multiplexer_waits_if_all_behind_it_do() -> None:
+    proven = dataclasses.replace(MIXED, is_proven=True, behind=[READER])
+    assert needed(found(proven)) == ("kernel", 0.02)
+    assert needed(found(proven), after_escape=True) == ("kernel", 1.2)
+    assert needed(found(proven, has_workers=True)) == ("kernel+quiet", 0.25)
+    company = Company(first_thread=Occupation.RUNNING)
+    beside = dataclasses.replace(READER, is_one_of_several=True, company=company)
+    assert needed(found(dataclasses.replace(proven, behind=[beside]))) is None
 
 
 def test_an_event_loop_on_its_own_descriptors_waits_at_once() -> None:

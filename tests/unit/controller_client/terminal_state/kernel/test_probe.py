@@ -5,8 +5,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from controller_client.terminal_state.kernel.probe import Options, TerminalProbe
+from controller_client.terminal_state.kernel.probe import TerminalProbe
 from controller_client.terminal_state.kernel.proc_file import numbers_in
+from controller_client.terminal_state.kernel.snapshot import Options
 
 
 def open_descriptors() -> list[int]:

@@ -101,12 +101,20 @@ def test_a_terminal_has_an_identity_of_its_own(terminal: tuple[int, int]) -> Non
         assert not is_this_terminal(os.fstat(other.fileno()), identity, is_own_session=True)
 
 
-def test_a_terminal_that_none_of_the_processes_has_is_opened_by_name(
+def test_an_inner_terminal_is_opened_through_a_process_that_has_it(
     terminal: tuple[int, int],
 ) -> None:
-    opened = open_inner([], os.fstat(terminal[1]).st_rdev)
+    opened = open_inner([os.getpid()], os.fstat(terminal[1]).st_rdev)
     assert opened is not None
     os.close(opened)
+
+
+def test_a_terminal_that_nobody_has_open_stays_closed() -> None:
+    master, slave = os.openpty()
+    device = os.fstat(slave).st_rdev
+    os.close(slave)
+    assert open_inner([os.getpid()], device) is None
+    os.close(master)
 
 
 def test_a_terminal_that_is_not_there_is_out_of_reach() -> None:

@@ -11,9 +11,10 @@ from typing import Final
 
 from controller_client.system.absence import raise_shortage
 from controller_client.terminal_state.kernel.outsiders import holders_of
-from controller_client.terminal_state.kernel.probe import Options, TerminalProbe
+from controller_client.terminal_state.kernel.probe import TerminalProbe
 from controller_client.terminal_state.kernel.proc_file import VANISHED
 from controller_client.terminal_state.kernel.process_table import ObservedProcess
+from controller_client.terminal_state.kernel.snapshot import Options
 from controller_client.terminal_state.kernel.terminal_device import Identity, read_flags
 from controller_client.terminal_state.kernel.waiter import How, inspect
 

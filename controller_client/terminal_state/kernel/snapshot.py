@@ -1,0 +1,65 @@
+"""The findings of one look at a terminal, and what a look needs of earlier ones."""
+
+from dataclasses import dataclass, field
+
+from controller_client.terminal_state.kernel.process_table import (
+    Counters,
+    ObservedProcess,
+    Task,
+    all_unmoved,
+)
+from controller_client.terminal_state.kernel.terminal_device import Flags
+from controller_client.terminal_state.kernel.waiter import How, Waiter
+
+
+@dataclass(slots=True)
+class Snapshot:
+    """The findings of one look. ``flags`` is None for an inner terminal that cannot be opened."""
+
+    flags: Flags | None = None
+    has_unread: bool = False
+    waiters: list[Waiter] = field(default_factory=list)
+    blind: list[ObservedProcess] = field(default_factory=list)
+    """Foreground processes that may not be inspected."""
+    is_unreachable: bool = False
+    """Some terminal or process is out of reach, so the kernel can give no evidence there."""
+    is_asleep: bool = True
+    """No foreground task is runnable, the relays included."""
+    is_busy: bool = False
+    """Another task of the tree runs, or another task of the foreground sleeps only for a time."""
+    has_workers: bool = False
+    """Another task of the tree runs or sleeps only for a time, in the foreground or not."""
+    concerned: list[Task] = field(default_factory=list)
+    """The tasks on which this snapshot rests: waiters, relays, tasks of blind processes."""
+    is_settled: bool = False
+    """Every task of the tree was seen asleep, so equal counters mean that nothing happened."""
+    inner_device: int = 0
+    is_relaying: bool = False
+    """A relay has not read all output of its inner terminal."""
+    is_relay_opaque: bool = False
+    """It cannot be known whether a relay has read all output."""
+
+    def still_holds(self) -> bool:
+        """Return whether the concerned tasks have slept since before the look began."""
+        return all_unmoved(self.concerned)
+
+
+@dataclass(slots=True)
+class Options:
+    """The findings of earlier looks that a look needs.
+
+    ``outsiders`` are pids of readers outside the tree, ``signalled`` those of processes to which
+    the terminal sends a signal when it has input.
+    """
+
+    outsiders: list[int] = field(default_factory=list)
+    signalled: list[int] = field(default_factory=list)
+    woken: Counters | None = None
+    """Counters of blind tasks right before their terminal's sleepers were woken."""
+
+
+def is_proof(snapshot: Snapshot) -> bool:
+    """Return whether a snapshot proves without any silence that its terminal is waited for."""
+    return not snapshot.is_relaying and any(
+        waiter.how <= How.POLL and not waiter.is_timed for waiter in snapshot.waiters
+    )

@@ -1,0 +1,64 @@
+"""A multiplexer always listens, so the programs on its terminals say whether input is awaited."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tests.programs.truth.test_table import fixture, home, user
+from tests.support.accounts import Account, requires
+from tests.support.hosts.truth import Ends, Scenario, Waits, Works, as_user
+
+__all__ = ["home", "user"]
+
+_TMUX = ("env", "TMUX_TMPDIR={home}", "tmux", "-f", "/dev/null", "new-session")
+_SCREEN = ("screen", "-c", "/dev/null")
+_ASK_WORK_ASK = ("sh", "-c", "printf 'name: '; read x; sleep 1; printf 'age: '; read y")
+_IN_TWO_PANES = (
+    *(*_TMUX, "printf 'name: '; read x; touch {home}/done"),
+    *(";", "split-window", "-d", "until test -e {home}/done; do sleep 0.1; done"),
+)
+PANES = [
+    *(
+        Scenario(
+            f"{name}: a question, work, and a question",
+            (*multiplexer, *_ASK_WORK_ASK),
+            (
+                Waits("name: ", "screen", b"x\n"),
+                Waits("age: ", "screen", b"4\n"),
+                Ends(None),
+            ),
+            needs=(name,),
+        )
+        for name, multiplexer in (("tmux", _TMUX), ("screen", _SCREEN))
+    ),
+    Scenario(
+        "tmux: a reader beside work",
+        (*_TMUX, *fixture("works_beside.py", "beside_reader while it does: compute", "Well? ")),
+        (Works(0.8, after="Well"), Ends(None)),
+        needs=("tmux",),
+    ),
+    Scenario(
+        "tmux: one of two terminals works",
+        _IN_TWO_PANES,
+        (Waits("name: ", "screen", b"x\n", "heuristic"), Ends(None)),
+        needs=("tmux",),
+    ),
+]
+
+
+def named(scenarios: list[Scenario]) -> pytest.MarkDecorator:
+    return pytest.mark.parametrize("scenario", scenarios, ids=[each.name for each in scenarios])
+
+
+@named(PANES)
+def test_panes_as_whoever_runs_the_tests(scenario: Scenario, home: Path) -> None:
+    requires(*scenario.needs)
+    assert scenario.play(str(home)) is None
+
+
+@named(PANES)
+def test_panes_as_an_ordinary_user(scenario: Scenario, home: Path, user: Account) -> None:
+    requires(*scenario.needs)
+    shutil.chown(home, user.name)
+    assert as_user(user, lambda: scenario.play(str(home))) is None
