@@ -15,6 +15,7 @@ import stat
 import struct
 from collections.abc import Iterable
 from contextlib import suppress
+from pathlib import Path
 from typing import Final
 
 from controller_client.system.absence import raise_shortage
@@ -30,6 +31,9 @@ _QUESTION: Final = struct.Struct("=BBHIIIII")
 _ATTRIBUTE: Final = struct.Struct("=HH")
 _ANSWER_BYTES: Final = 16
 _ANY: Final = 0xFFFFFFFF
+_MAPPED: Final = b"0000000000000000FFFF0000"
+_MAX_TABLE_BYTES: Final = 256 * 1024
+"""Of a longer table of connections only the beginning is read: the rest counts as unknown."""
 _EVENT: Final = "anon_inode:[eventfd]"
 _TIMER: Final = "anon_inode:[timerfd]"
 _CHILDREN: Final = frozenset({"anon_inode:[signalfd]", "anon_inode:[pidfd]"})
@@ -63,7 +67,7 @@ def speak_for_strangers(pid: int, fds: list[int], family: Iterable[int] = ()) ->
     for fd in fds:
         name = names.get(fd, "")
         if name.startswith("socket:["):
-            peers.add(_peer_name(name))
+            peers.add(_peer_name(name, pid))
         elif not (name.startswith(("pipe:[", _EVENT)) or name == _TIMER or name in _CHILDREN):
             return True
     peers -= set(names.values())
@@ -139,8 +143,28 @@ def _held_of(ends: set[str], pid: int) -> set[str]:
         return set()
 
 
-def _peer_name(name: str) -> str:
-    return f"socket:[{_peer_of(int(name[8:-1]))}]"
+def _peer_name(name: str, pid: int = 0) -> str:
+    """Return the name of the other end of a socket; with ``pid``, also over TCP on this machine."""
+    inode = int(name[8:-1])
+    return f"socket:[{_peer_of(inode) or (_tcp_peer_of(inode, pid) if pid else 0)}]"
+
+
+def _tcp_peer_of(inode: int, pid: int) -> int:
+    """Return the inode of the other end of a connection of ``pid``, 0 if it is not found here."""
+    ends: dict[tuple[bytes, bytes], int] = {}
+    for table in ("tcp", "tcp6"):
+        with suppress(FileNotFoundError):
+            for row in _whole(f"/proc/{pid}/net/{table}").splitlines()[1:]:
+                fields = row.split()
+                here, there = (end.removeprefix(_MAPPED) for end in fields[1:3])
+                ends[here, there] = int(fields[9])
+    found = next((end for end, number in ends.items() if number == inode), None)
+    return ends.get(found[::-1], 0) if found else 0
+
+
+def _whole(path: str) -> bytes:
+    with Path(path).open("rb") as file:
+        return file.read(_MAX_TABLE_BYTES)
 
 
 def _peer_of(inode: int) -> int:

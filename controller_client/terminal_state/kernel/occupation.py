@@ -72,7 +72,7 @@ def _waits_for_its_tree(pid: int, number: int, arguments: list[int], family: Seq
     try:
         waiting = wait_set(pid, number, arguments)
         fds = waiting.descriptors
-        is_endless = not waiting.is_read and bool(fds) and waiting.timeout_seconds is None
+        is_endless = bool(fds) and waiting.timeout_seconds is None
         return is_endless and not has_timer(pid, fds) and not speak_for_strangers(pid, fds, family)
     except OSError:
         return False

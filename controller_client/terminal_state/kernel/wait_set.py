@@ -42,7 +42,7 @@ class SyscallNumbers(NamedTuple):
 
 
 X86_64: Final = SyscallNumbers(
-    read=frozenset({0, 19}),
+    read=frozenset({0, 19, 45, 47}),
     select=frozenset({23, 270}),
     poll=frozenset({7, 271}),
     epoll=frozenset({232, 281, 441}),
@@ -63,7 +63,7 @@ X86_64: Final = SyscallNumbers(
     },
 )  # fmt: skip
 AARCH64: Final = SyscallNumbers(
-    read=frozenset({63, 65}),
+    read=frozenset({63, 65, 207, 212}),
     select=frozenset({72}),
     poll=frozenset({73}),
     epoll=frozenset({22, 441}),

@@ -64,6 +64,24 @@ def test_network_sockets_and_lone_sockets_speak_for_others(closing: ExitStack) -
         assert speak_for_others(ME, [one.fileno()])
 
 
+def test_a_connection_inside_of_the_tree_is_to_no_stranger(closing: ExitStack) -> None:
+    server = closing.enter_context(socket.create_server(("127.0.0.1", 0)))
+    near = closing.enter_context(socket.create_connection(server.getsockname()))
+    pid = os.fork()
+    if pid == 0:
+        far, _ = server.accept()
+        near.close()
+        far.recv(1)
+        os._exit(0)
+    try:
+        wait_until(lambda: not speak_for_strangers(ME, [near.fileno()], [pid]), 10, "the far end")
+        assert speak_for_strangers(ME, [near.fileno()])
+        assert speak_for_strangers(ME, [server.fileno()], [pid])
+    finally:
+        near.send(b"x")
+        os.waitpid(pid, 0)
+
+
 def test_a_pipe_with_both_ends_in_one_process_speaks_for_no_other(closing: ExitStack) -> None:
     reader, writer = os.pipe()
     closing.callback(os.close, reader)

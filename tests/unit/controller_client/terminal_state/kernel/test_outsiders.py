@@ -21,9 +21,11 @@ def test_processes_that_hold_the_terminal_are_found_but_for_the_skipped() -> Non
 def test_a_process_is_signalled_if_the_terminal_names_it_as_the_owner() -> None:
     master, slave = os.openpty()
     identity = identity_of(os.fstat(slave))
-    fcntl(slave, F_SETFL, fcntl(slave, F_GETFL) | os.O_ASYNC)
-    assert signalled_of(identity, [os.getpid()]) == []
     before = signal.signal(signal.SIGIO, signal.SIG_IGN)
+    assert signalled_of(identity, [os.getpid()]) == []
+    fcntl(slave, F_SETFL, fcntl(slave, F_GETFL) | os.O_ASYNC)
+    fcntl(slave, F_SETOWN, os.getppid())
+    assert signalled_of(identity, [os.getpid()]) == []
     fcntl(slave, F_SETOWN, os.getpid())
     assert signalled_of(identity, [os.getpid()]) == [os.getpid()]
     assert signalled_of(identity, []) == []
