@@ -113,7 +113,7 @@ def requirement(snapshot: Snapshot, context: Context) -> Requirement | None:
 def _needed_for(waiter: Waiter, snapshot: Snapshot, context: Context) -> Requirement | None:
     if waiter.is_proven and not any(_is_beside_work(each) for each in waiter.behind):
         return _proven(snapshot, context, waiter)
-    if _is_beside_work(waiter) and not _edits_in_shell(context, waiter):
+    if _is_beside_work(waiter) and not _edits_in_shell(snapshot, waiter):
         return _beside_work(snapshot, context, waiter)
     if waiter.how >= How.WOKEN or (waiter.is_loop and snapshot.has_workers):
         return _shared(snapshot, context, waiter)
@@ -141,9 +141,13 @@ def _is_beside_work(waiter: Waiter) -> bool:
     )
 
 
-def _edits_in_shell(context: Context, waiter: Waiter) -> bool:
-    """Return whether a shell edits a command line: after all else it goes back to that line."""
-    return context.is_editing and waiter.comm in SHELLS
+def _edits_in_shell(snapshot: Snapshot, waiter: Waiter) -> bool:
+    """Return whether a shell edits a line, to which it goes back after all else.
+
+    Shells set the modes back before they run a program.
+    """
+    flags = snapshot.flags
+    return waiter.comm in SHELLS and flags is not None and not flags.is_canonical
 
 
 def _beside_work(snapshot: Snapshot, context: Context, waiter: Waiter) -> Requirement | None:
@@ -215,7 +219,7 @@ def _shared(snapshot: Snapshot, context: Context, waiter: Waiter) -> Requirement
         return _at_margin(snapshot, waiter)
     is_prompt = likeness is Likeness.PROMPT
     settle = SHARED_SETTLE_SECONDS if is_prompt else TEXT_SETTLE_SECONDS
-    is_shell = _edits_in_shell(context, waiter)
+    is_shell = _edits_in_shell(snapshot, waiter)
     if is_prompt and (is_shell or _is_left_alone(snapshot, context, waiter)):
         settle = PATIENT_SETTLE_SECONDS
     if context.is_after_escape:

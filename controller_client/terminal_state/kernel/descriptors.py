@@ -146,7 +146,10 @@ def _held_of(ends: set[str], pid: int) -> set[str]:
 def _peer_name(name: str, pid: int = 0) -> str:
     """Return the name of the other end of a socket; with ``pid``, also over TCP on this machine."""
     inode = int(name[8:-1])
-    return f"socket:[{_peer_of(inode) or (_tcp_peer_of(inode, pid) if pid else 0)}]"
+    peer = _peer_of(inode)
+    if peer is None and pid:
+        peer = _tcp_peer_of(inode, pid)
+    return f"socket:[{peer or 0}]"
 
 
 def _tcp_peer_of(inode: int, pid: int) -> int:
@@ -167,8 +170,11 @@ def _whole(path: str) -> bytes:
         return file.read(_MAX_TABLE_BYTES)
 
 
-def _peer_of(inode: int) -> int:
-    """Return the inode of the other end of a unix socket; 0 when there is none or it is unknown."""
+def _peer_of(inode: int) -> int | None:
+    """Return the inode of the other end of a unix socket, 0 when there is none or it is unknown.
+
+    None for a socket of another family.
+    """
     question = _QUESTION.pack(socket.AF_UNIX, 0, 0, _ANY, inode, _SHOW_PEER, _ANY, _ANY)
     header = _HEADER.pack(_HEADER.size + len(question), _BY_FAMILY, _REQUEST, 1, 0)
     with (
@@ -182,10 +188,12 @@ def _peer_of(inode: int) -> int:
     return 0
 
 
-def _peer_in(answer: bytes) -> int:
+def _peer_in(answer: bytes) -> int | None:
     size, kind, *_ = _HEADER.unpack_from(answer)
+    if kind != _BY_FAMILY:
+        return None
     place = _HEADER.size + _ANSWER_BYTES
-    while kind == _BY_FAMILY and place + _ATTRIBUTE.size < size:
+    while place + _ATTRIBUTE.size < size:
         length, attribute = _ATTRIBUTE.unpack_from(answer, place)
         if attribute == _PEER:
             return int.from_bytes(answer[place + _ATTRIBUTE.size : place + 8], "little")

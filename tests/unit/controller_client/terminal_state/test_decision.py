@@ -15,6 +15,7 @@ from controller_client.terminal_state.kernel.waiter import How, Waiter
 from controller_client.terminal_state.prompt.text import Likeness
 
 LINES = Flags(is_echoing=True, is_canonical=True, is_polling=False)
+KEYS = Flags(is_echoing=False, is_canonical=False, is_polling=False)
 TASK = Task(os.getpid(), os.getpid())
 THREAD = Task(os.getpid(), 0)
 READER = Waiter(How.READ, "cat", 12, TASK)
@@ -103,7 +104,8 @@ def test_a_prompt_of_a_task_that_listens_to_strangers_is_a_guess() -> None:
     foreign = dataclasses.replace(MIXED, is_foreign=True)
     assert needed(found(foreign), Likeness.PROMPT) == ("heuristic", 0.25)
     shell = dataclasses.replace(foreign, comm="fish")
-    assert needed(found(shell), Likeness.PROMPT, editing=True) == ("kernel+quiet", 0.02)
+    assert needed(found(shell), Likeness.PROMPT) == ("heuristic", 0.25)
+    assert needed(found(shell, flags=KEYS), Likeness.PROMPT) == ("kernel+quiet", 0.02)
 
 
 @pytest.mark.parametrize(
@@ -150,14 +152,13 @@ def test_a_shell_at_its_line_waits_for_no_job() -> None:
     company = Company(children=Occupation.RUNNING, has_detached_child=True)
     shell = dataclasses.replace(POLLER, comm="fish", is_one_of_several=True, company=company)
     assert needed(found(shell)) is None
-    assert needed(found(shell), Likeness.PROMPT, editing=True) == ("kernel", 0.0)
+    assert needed(found(shell, flags=KEYS)) == ("kernel", 0.0)
 
 
 def test_a_client_of_a_silent_peer_that_takes_lines_is_a_late_guess() -> None:
     foreign = dataclasses.replace(MIXED, is_foreign=True)
     assert needed(found(foreign)) == ("heuristic", 10.0)
-    keys = Flags(is_echoing=False, is_canonical=False, is_polling=False)
-    assert needed(found(foreign, flags=keys)) is None
+    assert needed(found(foreign, flags=KEYS)) is None
     assert needed(found(MIXED)) is None
 
 
