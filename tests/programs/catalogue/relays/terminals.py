@@ -132,9 +132,6 @@ ALL = (
     ),
     runs("dtach", f'dtach -c socket bash -c "{_QUESTION}"', asks("Name: ", "a\n"), ends()),
     runs(
-        "dvtm", "dvtm 'bash --norc'", shows(r"t\$ ", "exit\n", "screen"), ends(), env={"PS1": "t$ "}
-    ),
-    runs(
         "unbuffer -p",
         f'unbuffer -p bash -c "{_QUESTION}"',
         asks("Name: ", "a\n"),

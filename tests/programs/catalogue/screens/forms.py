@@ -211,7 +211,7 @@ ALL = (
     runs(
         "simple-term-menu",
         "{python}/python app",
-        shows("two", "\r", "screen"),
+        shows("two", "\r", "screen|key"),
         ends(),
         files={
             "app": (

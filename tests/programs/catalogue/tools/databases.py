@@ -88,7 +88,7 @@ ALL = (
         "psql with a pager",
         "psql -X",
         asks("postgres=# ", "SELECT generate_series(1, 400);\n"),
-        asks(":", "q", "key|screen"),
+        shows(":", "q", "key|screen"),
         asks("postgres=# ", "\\q\n"),
         ends(),
         server="postgres",
