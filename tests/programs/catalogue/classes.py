@@ -3,7 +3,7 @@
 First run of ten classes as root, before anything was corrected: 331 programs, 891 verdicts, 801
 right, 24 early, 3 missed, 62 of another kind, 1 of another text. Of the early ones 23 were wrong
 declarations: prompts of root (``mksh``, ``yash``, ``posh``, ``elvish``, ``bash -r``), a percent
-sign in a prompt of ``zsh``, a pipe that loses PS1, an end of line of ``rlwrap``, and ``dvtm``, which
+sign in a prompt of ``zsh``, a pipe that loses PS1, an end of line of ``rlwrap``, and ``dvtm``, that
 starts a shell of its own and is not listed any more. The other one was ``tmux`` while its program
 works, with evidence ``kernel+quiet``. 37 verdicts of another kind were options, names or prompts of
 shells; the others were line editors without bracketed paste, masked questions of ``node`` and menus
