@@ -11,7 +11,7 @@ from controller_client.protocol.messages import Evidence, LiveState, PromptKind
 from controller_client.terminal_state.kernel.occupation import Occupation
 from controller_client.terminal_state.kernel.snapshot import Snapshot
 from controller_client.terminal_state.kernel.waiter import How, Waiter
-from controller_client.terminal_state.prompt.kind import SHELLS
+from controller_client.terminal_state.prompt.shell_arguments import SHELLS
 from controller_client.terminal_state.prompt.text import Likeness
 
 OUTSIDER_SETTLE_SECONDS: Final = 0.008

@@ -66,8 +66,9 @@ from controller_client.terminal_state.kernel.proc_file import VANISHED
 from controller_client.terminal_state.kernel.process_table import Counters
 from controller_client.terminal_state.kernel.snapshot import Options, Snapshot
 from controller_client.terminal_state.kernel.terminal_device import Flags, read_flags
-from controller_client.terminal_state.prompt.kind import prompt_kind
+from controller_client.terminal_state.prompt.kind import Known, prompt_kind
 from controller_client.terminal_state.prompt.line_echo import LineEcho
+from controller_client.terminal_state.prompt.memory import PromptMemory
 from controller_client.terminal_state.prompt.output_modes import OutputModes
 from controller_client.terminal_state.prompt.text import Likeness, likeness
 from controller_client.terminal_state.reader import Reader, find_reader, others_may_read
@@ -96,6 +97,7 @@ class TerminalWatcher:
         self._probe = TerminalProbe(master_fd, leader_pid)
         self._modes = OutputModes()
         self._echo = LineEcho()
+        self._memory = PromptMemory()
         self._back_off = BackOff()
         self._reach = InputReach()
         # The time of the last event (output, input or resize), and of the last input.
@@ -140,6 +142,7 @@ class TerminalWatcher:
         self._echo.before_input(data if is_raw else b"")
         if ends_line:
             self._modes.forget_text()
+            self._memory.on_line()
 
     def before_resize(self) -> None:
         """To be called right before the size changes.
@@ -346,17 +349,16 @@ class TerminalWatcher:
         flags = snapshot.flags
         if flags is not None and snapshot.inner_device and not self._has_question():
             flags = flags._replace(is_echoing=True)
-        kind = prompt_kind(
-            flags,
-            self._modes,
-            waiter.comm,
-            waiter.pid,
-            is_echoed=self._echo.is_echoed(waiter.pid, asked),
+        known = Known(
+            self._echo.is_echoed(waiter.pid, asked),
+            self._memory.continued(waiter.pid, asked),
+            self._memory.has_answered_shell(waiter.pid),
         )
+        kind = prompt_kind(flags, self._modes, waiter.comm, waiter.pid, known)
         self._echo.on_claim(waiter.pid, asked)
+        self._memory.on_claim(waiter.pid, kind, asked)
         if kind in {"line", "shell"}:
-            # The program that drew has ended, or asks for lines now.
-            self._modes.is_drawn = False
+            self._modes.forget_drawing()
         detail = waiter.describe()
         if snapshot.inner_device:
             detail += f" on inner pts/{os.minor(snapshot.inner_device)}"

@@ -31,6 +31,11 @@ class Flags(NamedTuple):
     is_echoing: bool
     is_canonical: bool
     is_polling: bool
+    edits_lines: bool = False
+    """A line editor reads here: one that echoes by itself, and takes the key that quotes the next.
+
+    Readline, libedit and the editors of shells free this key. Programs that read keys do not.
+    """
 
     @property
     def is_secret(self) -> bool:
@@ -45,11 +50,12 @@ def read_flags(fd: int) -> Flags:
     except termios.error as error:
         raise OSError(*error.args) from error
     local, control = attributes[3], attributes[6]
-    is_canonical = bool(local & termios.ICANON)
+    is_canonical, is_echoing = bool(local & termios.ICANON), bool(local & termios.ECHO)
     return Flags(
-        is_echoing=bool(local & termios.ECHO),
+        is_echoing=is_echoing,
         is_canonical=is_canonical,
         is_polling=not is_canonical and control[termios.VMIN] in (0, b"\0"),
+        edits_lines=not (is_canonical or is_echoing) and control[termios.VLNEXT] == b"\0",
     )
 
 

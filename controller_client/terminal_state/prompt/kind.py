@@ -1,40 +1,53 @@
 """The kind of input that a waiting program wants."""
 
-from typing import Final
+from typing import Final, NamedTuple
 
 from controller_client.protocol.messages import PromptKind
 from controller_client.system.absence import raise_shortage
 from controller_client.terminal_state.kernel.proc_file import read_once
 from controller_client.terminal_state.kernel.terminal_device import Flags
 from controller_client.terminal_state.prompt.output_modes import OutputModes
+from controller_client.terminal_state.prompt.shell_arguments import (
+    is_shell_of_terminal,
+    may_be_shell,
+)
 from controller_client.terminal_state.prompt.text import (
     Likeness,
     asks_for_one_key,
     asks_for_secret,
+    asks_surely_for_key,
     likeness,
     reads_like_shell,
 )
 
-_SHELLS: Final = (
-    "bash rbash zsh rzsh fish dash sh ksh ksh93 rksh mksh rmksh lksh yash tcsh csh ash rc es "
-    "nu xonsh elvish pwsh"
-)
-SHELLS: Final = frozenset(_SHELLS.split())
 PAGERS: Final = frozenset({"less", "more", "most", "pager", "lv"})
 """Programs in which each key is a command, whatever text is left of the cursor."""
 
 
+class Known(NamedTuple):
+    """Facts from earlier prompts of the same process."""
+
+    is_echoed: bool = False
+    """At this same prompt, a line editor showed the input before."""
+    continued: PromptKind | None = None
+    """The kind of the last prompt, if its text stands left of the cursor with input behind it."""
+    has_answered_shell: bool = False
+    """The process is a shell, and a line was typed at its own prompt."""
+
+
+NOTHING_KNOWN: Final = Known()
+
+
 def prompt_kind(
-    flags: Flags | None, modes: OutputModes, comm: str, pid: int, *, is_echoed: bool = False
+    flags: Flags | None, modes: OutputModes, comm: str, pid: int, known: Known = NOTHING_KNOWN
 ) -> PromptKind:
     """Return the kind by the terminal's modes first, the program second, the text last.
 
-    ``flags`` is None when the terminal is out of reach. ``is_echoed``: at this same prompt, a line
-    editor showed the input before.
+    ``flags`` is None when the terminal is out of reach.
 
     ``secret`` is a warning that nobody should see or keep the answer. Text can raise the warning,
-    and only ``is_echoed`` takes it back. Whether a stored secret may be typed is decided elsewhere,
-    by flags alone.
+    and only ``known.is_echoed`` takes it back. Whether a stored secret may be typed is decided
+    elsewhere, by flags alone.
     """
     if flags is not None and flags.is_secret:
         return "secret"
@@ -42,49 +55,92 @@ def prompt_kind(
         return "screen" if modes.is_alternate_screen else _line_kind(modes)
     # Line mode and shells come before the alternate screen: a killed program leaves that screen on
     # for the shell and all later programs.
-    is_shell = comm in SHELLS and not _runs_script(pid)
+    is_shell = _is_shell(comm, pid)
     if flags.is_canonical:
         return "shell" if is_shell and reads_like_shell(modes.line) else _line_kind(modes)
     if is_shell:
-        return _shell_kind(flags, modes)
-    if modes.is_alternate_screen:
-        return "screen"
-    return "key" if comm in PAGERS else _raw_kind(flags, modes, is_echoed=is_echoed)
+        return _shell_kind(flags, modes, known)
+    if modes.is_alternate_screen and not _asks_line_by_line(modes):
+        return "secret" if _is_form_for_secret(modes) else "screen"
+    return "key" if comm in PAGERS else _raw_kind(flags, modes, known)
 
 
 def _line_kind(modes: OutputModes) -> PromptKind:
     return "secret" if asks_for_secret(modes.line) else "line"
 
 
-def _shell_kind(flags: Flags, modes: OutputModes) -> PromptKind:
-    # A shell that edits no line, and shows no shell prompt, runs its own ``read``: of a key, or of
-    # a hidden line.
-    if reads_like_shell(modes.line):
+def _shell_kind(flags: Flags, modes: OutputModes, known: Known) -> PromptKind:
+    # A shell that shows no shell prompt, and edits no line or was given a command, runs its own
+    # ``read``: of a line, of a key, or of a hidden line.
+    if reads_like_shell(modes.line) or known.continued == "shell":
         return "shell"
     if asks_for_secret(modes.line):
         return "secret"
-    is_own_read = modes.knows_bracketed_paste and not modes.is_bracketed_paste
-    return _raw_kind(flags, modes) if is_own_read else "shell"
+    if asks_surely_for_key(modes.line):
+        return "key"
+    is_own_read = known.has_answered_shell or (
+        modes.knows_bracketed_paste and not modes.is_bracketed_paste
+    )
+    return _raw_kind(flags, modes, known) if is_own_read else "shell"
 
 
-def _raw_kind(flags: Flags, modes: OutputModes, *, is_echoed: bool = False) -> PromptKind:
+def _asks_line_by_line(modes: OutputModes) -> bool:
+    # Some editors (ex) ask for lines on the alternate screen, at its end.
+    return (
+        modes.is_bracketed_paste
+        and not (modes.is_cursor_hidden or modes.is_drawn_on_many_rows)
+        and likeness(modes.line) is Likeness.PROMPT
+    )
+
+
+def _is_form_for_secret(modes: OutputModes) -> bool:
+    # The cursor of a form stands in a frame. Frames are looked for first: drawing a full screen
+    # takes a while.
+    return (
+        modes.has_frames
+        and not modes.is_cursor_hidden
+        and modes.line.lstrip().startswith("\u2502")
+        and asks_for_secret(modes.question)
+    )
+
+
+def _raw_kind(flags: Flags, modes: OutputModes, known: Known) -> PromptKind:
     line = modes.line
-    is_form = modes.is_drawn and not modes.is_bracketed_paste
-    is_shown = is_echoed or flags.is_echoing
-    if not is_shown and asks_for_secret(modes.question if is_form else line):
+    is_form = _is_form(flags, modes)
+    has_entry = is_form or (modes.is_cursor_hidden and not line.strip())
+    is_shown = known.is_echoed or flags.is_echoing
+    if not is_shown and asks_for_secret(modes.question if has_entry else line):
         return "secret"
-    if is_form and not asks_for_one_key(line):
-        return "screen"
-    is_line = modes.is_bracketed_paste or likeness(line) is Likeness.PROMPT
-    # ":" is the prompt of less, also behind a relay that hides its name.
-    return "line" if is_line and not asks_for_one_key(line) and line.strip() != ":" else "key"
+    if is_form:
+        return "key" if asks_for_one_key(line) else "screen"
+    if flags.edits_lines or known.is_echoed:
+        return "key" if asks_surely_for_key(line) else "line"
+    if asks_for_one_key(line):
+        return "key"
+    if modes.is_bracketed_paste or known.continued == "line":
+        return "line"
+    # Echo without a line editor is left on for a read of single keys. ":" is the prompt of less,
+    # also behind a relay that hides its name.
+    is_line = not flags.is_echoing and likeness(line) is Likeness.PROMPT and line.strip() != ":"
+    return "line" if is_line else "key"
 
 
-def _runs_script(pid: int) -> bool:
+def _is_form(flags: Flags, modes: OutputModes) -> bool:
+    # A line editor may ask its question below a banner that was drawn.
+    is_below_banner = flags.edits_lines and likeness(modes.line) is Likeness.PROMPT
+    if modes.is_drawn_on_many_rows:
+        return not is_below_banner
+    return modes.is_drawn and not modes.is_bracketed_paste and not is_below_banner
+
+
+def _is_shell(comm: str, pid: int) -> bool:
     # With a script or -c a question comes from the script, and is no prompt of the shell.
+    return may_be_shell(comm) and is_shell_of_terminal(comm, _words_of(pid) or [comm])
+
+
+def _words_of(pid: int) -> list[str]:
     try:
-        arguments = read_once(f"/proc/{pid}/cmdline").split(b"\0")[1:-1]
+        return read_once(f"/proc/{pid}/cmdline").decode("utf-8", "replace").split("\0")[:-1]
     except OSError as error:
         raise_shortage(error)
-        return False
-    return any(argument == b"-c" or not argument.startswith(b"-") for argument in arguments)
+        return []

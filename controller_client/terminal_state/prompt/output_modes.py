@@ -7,15 +7,17 @@ import re
 from typing import Final
 
 from controller_client.terminal_state.prompt.drawn_text import left_of_cursor, question
+from controller_client.terminal_state.prompt.places import Places
 
 TAIL_BYTES: Final = 4096
 CARRY_BYTES: Final = 64
 MAX_ANSWERS: Final = 16
 
 _SEQUENCE: Final = re.compile(
-    rb"\x1b(?:\[(?P<mark>[?>=]?)(?P<params>[0-9;]*)(?P<final>[hlcnHd])"
+    rb"\x1b(?:\[(?P<mark>[?>=]?)(?P<params>[0-9;]*)(?P<final>[hlcnHdfsuJA])"
     rb"|\](?P<osc>1[0-2]);\?(?:\x07|\x1b\\)"
     rb"|\]133;(?P<shell>[A-D])"
+    rb"|(?P<cursor>[78])"
     rb"|(?P<reset>c))"
 )
 _UNFINISHED: Final = re.compile(
@@ -26,9 +28,9 @@ _ESCAPES: Final = re.compile(
     rb"-/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[PX^_][^\x1b]*\x1b\\|[()*+#%][0-9A-Za-z@]|[ "
     rb"-/]*[0-~])"
 )
+_FRAME_LINE: Final = b"\xe2\x94\x82"
+_LINE_DRAWING: Final = b"\x1b(0"
 _ALTERNATE: Final = frozenset({b"47", b"1047", b"1049"})
-
-_HOME: Final = frozenset({b"", b"1", b"1;1", b";"})
 
 # Colours and identity of a plain xterm. Without an answer a program blocks, or falls back.
 _COLOURS: Final = {
@@ -58,8 +60,8 @@ class OutputModes:
         self.is_cursor_hidden = False
         self.is_application_cursor = False
         self.is_at_shell_mark = False
-        self.is_drawn = False
-        """Text was placed on the screen, the alternate one or not."""
+        self._places = Places()
+        self._placed_at = 0
         self._carry = b""
         self._tail = b""
         self._line: str | None = ""
@@ -72,9 +74,12 @@ class OutputModes:
             )
             self._line = None
         if not self._carry and b"\x1b" not in data:
+            self._places.on_text(data, 0, len(data))
             return b""
         window = self._carry + data
+        self._placed_at = 0
         answers = [answer for match in _SEQUENCE.finditer(window) if (answer := self._take(match))]
+        self._places.on_text(window, self._placed_at, len(window))
         unfinished = _UNFINISHED.search(window, max(0, len(window) - CARRY_BYTES))
         self._carry = unfinished[0] if unfinished else b""
         return b"".join(answers[:MAX_ANSWERS])
@@ -83,6 +88,20 @@ class OutputModes:
         """Forget the text so far as a prompt: an input has answered it."""
         self._tail = b""
         self._line = ""
+
+    def forget_drawing(self) -> None:
+        """Forget where text was placed: the program that drew has ended, or asks for lines now."""
+        self._places.forget()
+
+    @property
+    def is_drawn(self) -> bool:
+        """True if text was placed on the screen, the alternate one or not."""
+        return self._places.is_drawn
+
+    @property
+    def is_drawn_on_many_rows(self) -> bool:
+        """True if text was placed on several rows, as by a program that draws a full screen."""
+        return self._places.are_many
 
     @property
     def is_input_screen(self) -> bool:
@@ -102,31 +121,60 @@ class OutputModes:
         return self._line
 
     @property
+    def has_frames(self) -> bool:
+        """True if the newest output has lines of frames, as a form does."""
+        return _FRAME_LINE in self._tail or _LINE_DRAWING in self._tail
+
+    @property
     def question(self) -> str:
         """The text of a form above its entry field, or beside it."""
         return question(self._tail)
 
     def _take(self, match: re.Match[bytes]) -> bytes | None:
         if match["final"]:
-            return self._take_control(match["mark"], match["params"], match["final"])
+            return self._take_control(match)
         if match["osc"]:
             return _COLOURS[match["osc"]]
-        if match["shell"]:
+        if match["cursor"]:
+            self._save_or_restore(is_saved=match["cursor"] == b"7")
+        elif match["shell"]:
             self.is_at_shell_mark = match["shell"] == b"B"
         else:
             self._reset()
         return None
 
-    def _take_control(self, mark: bytes, params: bytes, final: bytes) -> bytes | None:
+    def _take_control(self, match: re.Match[bytes]) -> bytes | None:
+        mark, params, final = match["mark"], match["params"], match["final"]
         if final in b"nc":
             return _ANSWERS.get((mark, params, final))
-        if final in b"Hd":
-            # A shell clears the screen with Home alone, so Home is no drawing.
-            self.is_drawn = self.is_drawn or not (mark or params in _HOME)
-        elif mark == b"?":
-            for mode in params.split(b";"):
+        if final in b"hl":
+            for mode in params.split(b";") if mark == b"?" else ():
                 self._set_mode(mode, is_on=final == b"h")
+        elif not mark:
+            self._take_place(match)
         return None
+
+    def _take_place(self, match: re.Match[bytes]) -> None:
+        params, final = match["params"], match["final"]
+        if final in b"su":
+            if not params:
+                self._save_or_restore(is_saved=final == b"s")
+            return
+        self._places.on_text(match.string, self._placed_at, match.start())
+        self._placed_at = match.end()
+        if final in b"Hfd":
+            row, _, column = params.partition(b";")
+            self._places.go_to(int(row or 1), int(column) if column.isdigit() else 1)
+        elif final == b"J":
+            self._places.erase(params)
+        elif self.is_alternate_screen:
+            self._places.go_up()
+
+    def _save_or_restore(self, *, is_saved: bool) -> None:
+        if is_saved:
+            self._places.save()
+        else:
+            self._places.restore()
 
     def _set_mode(self, mode: bytes, *, is_on: bool) -> None:
         if mode == b"2004":
@@ -141,7 +189,8 @@ class OutputModes:
 
     def _reset(self) -> None:
         self.is_alternate_screen = self.is_bracketed_paste = self.is_cursor_hidden = False
-        self.is_application_cursor = self.is_at_shell_mark = self.is_drawn = False
+        self.is_application_cursor = self.is_at_shell_mark = False
+        self._places.forget()
 
 
 def plain_text(raw: bytes) -> str:

@@ -31,7 +31,7 @@ _ADDITION: Final = (
     r"more|and|or|then)\b[^\n?]*|\s*,[^\n?]*|\s*\([^()\n]*\)|\s*\[[^\[\]\n]*\])*"
 )
 _QUESTION_END: Final = (
-    r"(?:\s*[:?.\uff1a\u2026\u203a\u276f\u00bb\u00b7-]*(?:\s*[(\[][^()\[\]\n]*[)\]])?"
+    r"(?:(?:\s*[:?.\uff1a\u2023\u2026\u203a\u25b8\u276f\u00bb\u00b7-])*(?:\s*[(\[][^()\[\]\n]*[)\]])?"
     r"|\s+>|(?<=word)>)"
 )
 _MASK: Final = r"\s*[*\u2022\u25cf]*\s*$"
@@ -44,16 +44,16 @@ _ABOUT_A_SECRET: Final = re.compile(
     rf"|\b(?:which|select|choose|pick)\s+(?:\w+\s+){{0,2}}{_WORD}",
     re.IGNORECASE,
 )
-_ONE_KEY: Final = re.compile(
-    r"any key|--more--|\(end\)|\(q\)uit|\bpress |\barrow keys|\btype '.'", re.IGNORECASE
-)
+_HINT_OF_KEY: Final = re.compile(r"any key|\(q\)uit|\bpress |\btype '.'", re.IGNORECASE)
+_SURELY_KEY: Final = re.compile(r"--more--|\(end\)|\barrow keys|\bpossibilities\b", re.IGNORECASE)
 _PROMPT: Final = re.compile(
     r"(?:[?:>$#%»\u203a\u276f\])]|^\.\.\.|y/n|yes/no[^\n]*|continue\.*|any "
     r"key[^\n]*|--more--[^\n]*|\(end\)"
-    r"|\boptions?|choice|selection|enter|return[^\n]*)[\s:>.]*$",
+    r"|^\? \S[^\n]*|\boptions?|choice|selection|enter|return[^\n]*)[\s:>.]*$",
     re.IGNORECASE,
 )
-_SHELL: Final = re.compile(r"[$#%>\u276f] ?$")
+# "read>" is the prompt of a command of fish that reads a line.
+_SHELL: Final = re.compile(r"(?<!^read)[$#%>\u276f] ?$")
 
 
 def likeness(line: str) -> Likeness:
@@ -73,7 +73,12 @@ def asks_for_secret(line: str) -> bool:
 
 def asks_for_one_key(line: str) -> bool:
     """Return whether the line asks for a key rather than a line."""
-    return bool(_ONE_KEY.search(line))
+    return asks_surely_for_key(line) or bool(_HINT_OF_KEY.search(line))
+
+
+def asks_surely_for_key(line: str) -> bool:
+    """Return whether the line asks for a key even where a line editor reads."""
+    return bool(_SURELY_KEY.search(line))
 
 
 def reads_like_shell(line: str) -> bool:

@@ -37,6 +37,18 @@ def test_flags_are_those_of_the_slave_through_either_end(terminal: tuple[int, in
     assert read_flags(terminal[0]) == Flags(is_echoing=False, is_canonical=False, is_polling=False)
 
 
+def test_a_line_editor_frees_the_key_that_quotes_the_next(terminal: tuple[int, int]) -> None:
+    tty.setcbreak(terminal[1])
+    assert not read_flags(terminal[0]).edits_lines
+    attributes = termios.tcgetattr(terminal[1])
+    attributes[6][termios.VLNEXT] = 0
+    termios.tcsetattr(terminal[1], termios.TCSANOW, attributes)
+    assert read_flags(terminal[0]).edits_lines
+    attributes[3] |= termios.ICANON
+    termios.tcsetattr(terminal[1], termios.TCSANOW, attributes)
+    assert not read_flags(terminal[0]).edits_lines
+
+
 def test_echo_off_in_line_mode_is_a_secret(terminal: tuple[int, int]) -> None:
     attributes = termios.tcgetattr(terminal[1])
     attributes[3] &= ~termios.ECHO

@@ -5,13 +5,21 @@ import os
 import pytest
 
 from controller_client.terminal_state.kernel.terminal_device import Flags
-from controller_client.terminal_state.prompt.kind import prompt_kind
+from controller_client.terminal_state.prompt.kind import Known, prompt_kind
 from controller_client.terminal_state.prompt.output_modes import OutputModes
 
 LINES = Flags(is_echoing=True, is_canonical=True, is_polling=False)
 SECRET = Flags(is_echoing=False, is_canonical=True, is_polling=False)
 RAW = Flags(is_echoing=False, is_canonical=False, is_polling=False)
+EDITED = RAW._replace(edits_lines=True)
+KEYS = RAW._replace(is_echoing=True)
+FORM = (
+    b"\x1b[?1049h\x1b[9;31H\xe2\x94\x82 %s \xe2\x94\x82\x1b[10;31H\xe2\x94\x82   \xe2\x94\x82"
+    b"\x1b[11;31H\xe2\x94\x82 ____ \xe2\x94\x82\x1b[14;31H\xe2\x94\x82 <Ok> \xe2\x94\x82\x1b[11;33H"
+)
 NOBODY = 0
+ECHOED = Known(is_echoed=True)
+ANSWERED = Known(has_answered_shell=True)
 
 
 @pytest.mark.parametrize(
@@ -57,6 +65,30 @@ NOBODY = 0
         (RAW, b"MariaDB [secrets]> ", "mariadb", "line"),
         (RAW, b"\x1b[?2004hPath of the password file: ", "read", "line"),
         (RAW, b"\x1b[3;5HEnter your password\x1b[5;5H", "dialog", "secret"),
+        (EDITED, b"Change (N)ame or (O)kay/(Q)uit? ", "gpg", "line"),
+        (EDITED, b"Press any key: ", "python3", "line"),
+        (EDITED, b"", "gforth", "line"),
+        (EDITED, b"?- ", "swipl", "line"),
+        (RAW, b"X = 1 ", "swipl", "key"),
+        (EDITED, b"--More--", "gdb", "key"),
+        (EDITED, b"Display all 99 possibilities? (y or n)", "gdb", "key"),
+        (EDITED, b"Password: ", "python3", "secret"),
+        (KEYS, b"Go on? [y/N] ", "read", "key"),
+        (EDITED, b"\x1b[?2004h$ l\r\n--More--", "bash", "key"),
+        (RAW, b"? Project name ", "node", "line"),
+        (RAW, b"\x1b[?2004h\x1b[Htext\r\nstatus\x1b[H", "joe", "screen"),
+        (EDITED, b"\x1b[3;9HTitle\x1b[5;9HName: ", "python3", "line"),
+        (EDITED, b"\x1b[1;1Htext\r\nstatus\x1b[1;3H", "emacs", "screen"),
+        (RAW, b"\x1b[?1049h\x1b[?2004h\x1b[24;1Hnew\r\r\n:", "ex", "line"),
+        (RAW, b"\x1b[?1049h\x1b[1;1H~\x1b[24;1H:", "vim", "screen"),
+        (RAW, b"\x1b7\x1b[99;1H\x1b[J\x1b8\r\n\x1b[A\x1b[K[?] Name: ", "python3", "line"),
+        (RAW, "\x1b[?25l◆  API key\r\n│  _\r\n└\r\n".encode(), "node", "secret"),
+        (RAW, "\x1b[?25l◆  Token\r\n│  ● A\r\n│  ○ B\r\n└\r\n".encode(), "node", "key"),
+        (RAW, FORM % b"Your password", "whiptail", "secret"),
+        (RAW, FORM % b"Name of the token", "whiptail", "screen"),
+        (RAW, FORM % b"Your password" + b"\x1b[?25l", "htop", "screen"),
+        (RAW, b"\x1b[?1049h\x1b[1;1HPassword:\x1b[3;1H", "vim", "screen"),
+        (RAW, b"\x1b[3;5HName of the token\x1b[5;5H", "whiptail", "screen"),
         (None, b"password: ", "?", "secret"),
         (None, b"Name: ", "?", "line"),
     ],
@@ -73,8 +105,8 @@ def test_an_editor_that_showed_a_line_at_this_prompt_asks_for_no_secret() -> Non
     modes = OutputModes()
     modes.feed(b"password: ")
     assert prompt_kind(RAW, modes, "sqlite3", NOBODY) == "secret"
-    assert prompt_kind(RAW, modes, "sqlite3", NOBODY, is_echoed=True) == "line"
-    assert prompt_kind(SECRET, modes, "sqlite3", NOBODY, is_echoed=True) == "secret"
+    assert prompt_kind(RAW, modes, "sqlite3", NOBODY, ECHOED) == "line"
+    assert prompt_kind(SECRET, modes, "sqlite3", NOBODY, ECHOED) == "secret"
 
 
 def test_a_shell_that_runs_a_script_asks_for_a_line() -> None:
@@ -82,3 +114,32 @@ def test_a_shell_that_runs_a_script_asks_for_a_line() -> None:
     modes.feed(b"$ ")
     # The interpreter of these tests runs a script, as any interpreter of tests does.
     assert prompt_kind(LINES, modes, "bash", os.getpid()) == "line"
+
+
+@pytest.mark.parametrize(
+    ("output", "comm", "known", "kind"),
+    [
+        (b"name:", "ksh93", ANSWERED, "line"),
+        (b"", "ksh93", ANSWERED, "line"),
+        (b"", "ksh93", Known(), "shell"),
+        (b"\x1b[?2004hq", "zsh", ANSWERED, "line"),
+        (b"\x1b[?2004hread> ", "fish", ANSWERED, "line"),
+        (b"vm# ", "zsh", ANSWERED, "shell"),
+        (b"vm# ec", "zsh", Known(None, "shell", has_answered_shell=True), "shell"),
+        (b"Password", "zsh", ANSWERED, "secret"),
+    ],
+)
+def test_a_shell_that_was_given_a_command_reads_for_the_command(
+    output: bytes, comm: str, known: Known, kind: str
+) -> None:
+    modes = OutputModes()
+    modes.feed(output)
+    assert prompt_kind(EDITED, modes, comm, NOBODY, known) == kind
+
+
+def test_a_prompt_with_input_behind_it_keeps_its_kind() -> None:
+    modes = OutputModes()
+    modes.feed("? Name \u203a ad".encode())
+    assert prompt_kind(RAW, modes, "node", NOBODY, Known(continued="line")) == "line"
+    modes.feed("\r\nName? \u203a ad".encode())
+    assert prompt_kind(RAW, modes, "node", NOBODY) == "key"

@@ -6,6 +6,7 @@ from controller_client.terminal_state.prompt.text import (
     Likeness,
     asks_for_one_key,
     asks_for_secret,
+    asks_surely_for_key,
     likeness,
     reads_like_shell,
 )
@@ -18,6 +19,7 @@ from controller_client.terminal_state.prompt.text import (
         "Password:", "zsh% ", "mysql> ", "(END)",
         "--More--(12%)", "press any key", "version: (1.0.0) ",
         "Are you sure (yes/no/[fingerprint])? ", "Enter choice", "\u276f ",
+        "? Project name", "? Project name (x) ab",
     ],
 )  # fmt: skip
 def test_prompts_look_like_prompts(line: str) -> None:
@@ -62,6 +64,7 @@ def test_an_empty_line_is_nothing(line: str) -> None:
         "GitHub token? ",
         "Enter your password to continue: ",
         "? Password: [input is hidden] ",
+        "? Password? \u2023 **",
     ],
 )
 def test_a_question_that_ends_in_the_name_of_a_secret_asks_for_one(line: str) -> None:
@@ -103,8 +106,13 @@ def test_a_line_that_only_mentions_a_secret_asks_for_none(line: str) -> None:
 def test_one_key_questions_are_recognised() -> None:
     assert asks_for_one_key("Press any key to continue")
     assert not asks_for_one_key("Name: ")
+    assert asks_for_one_key("(O)kay/(Q)uit? ")
+    assert not asks_surely_for_key("(O)kay/(Q)uit? ")
+    assert asks_surely_for_key("--More--")
 
 
 def test_shell_prompts_are_recognised() -> None:
     assert reads_like_shell("ada@host:~$ ")
+    assert reads_like_shell("thread> ")
+    assert not reads_like_shell("read> ")
     assert not reads_like_shell("Name: ")
