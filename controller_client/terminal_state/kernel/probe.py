@@ -120,10 +120,12 @@ class TerminalProbe:
             return snapshot if is_read else behind
         if not snapshot.waiters and group:
             self._inspect_elsewhere(snapshot, group, identity, options=options, depth=depth)
-        # The read lock proves that some task reads, but not which one. Tasks that may not be
-        # inspected can also wait in a poll, which only waking them shows.
+        # The read lock proves that some task reads, but not which one: after the end of the program
+        # that was started, an orphan that dies with the terminal. Tasks that may not be inspected
+        # can also wait in a poll, which only waking them shows.
         if is_locked and (snapshot.blind or not snapshot.waiters):
-            snapshot.waiters.append(self._lock_holder(group))
+            if self.table.has_live_leader():
+                snapshot.waiters.append(self._lock_holder(group))
         elif options.woken is not None and snapshot.blind and not snapshot.waiters:
             self._note_woken(snapshot, options.woken)
         return snapshot

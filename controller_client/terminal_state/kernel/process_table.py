@@ -187,6 +187,17 @@ class ProcessTable:
         """The processes of the tree at the last refresh."""
         return list(self._known.values())
 
+    def has_live_leader(self) -> bool:
+        """Return whether the program that was started has not ended."""
+        leader = self._known.get(self._leader)
+        try:
+            return leader is not None and any(
+                task.status().state not in b"ZX" for task in leader.tasks
+            )
+        except OSError as error:
+            raise_shortage(error)
+            return False
+
     def family_of(self, pid: int) -> list[int]:
         """Return the pids of the other processes of the tree."""
         return [other for other in self._known if other != pid]
