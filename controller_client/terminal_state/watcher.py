@@ -58,10 +58,10 @@ from controller_client.terminal_state.decision import (
     Verdict,
     requirement,
 )
+from controller_client.terminal_state.flags_probe import probe_of
 from controller_client.terminal_state.input_reach import InputReach
 from controller_client.terminal_state.kernel.occupation import activity_of
 from controller_client.terminal_state.kernel.outsiders import holders_of, signalled_of
-from controller_client.terminal_state.kernel.probe import TerminalProbe
 from controller_client.terminal_state.kernel.proc_file import VANISHED
 from controller_client.terminal_state.kernel.process_table import Counters
 from controller_client.terminal_state.kernel.snapshot import Options, Snapshot
@@ -94,7 +94,7 @@ class TerminalWatcher:
     ) -> None:
         self._master = master_fd
         self._clock = clock
-        self._probe = TerminalProbe(master_fd, leader_pid)
+        self._probe = probe_of(master_fd, leader_pid)
         self._modes = OutputModes()
         self._echo = LineEcho()
         self._memory = PromptMemory()

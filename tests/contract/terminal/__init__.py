@@ -1,0 +1,1 @@
+"""The contract of the terminal state on hosts where no process can be inspected."""
