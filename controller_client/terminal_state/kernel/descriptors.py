@@ -2,10 +2,10 @@
 
 An event loop wakes itself through a pipe, a pair of sockets or an eventfd. If it sleeps on these
 and on the terminal alone, it waits for input as a plain reader does. This has to be proven: both
-ends belong to the process, and no other process of its tree holds one of them. A timer belongs to
-its process. Everything else speaks for others: watched files, serial lines, named pipes, signals,
-children, and kinds that are not known here. The kernel is asked for the other end of a socket
-(``sock_diag``), because no file of /proc names it.
+ends belong to the process, and no other process of its session holds one of them. A timer belongs
+to its process. Everything else speaks for others: watched files, serial lines, named pipes,
+signals, children, and kinds that are not known here. The kernel is asked for the other end of a
+socket (``sock_diag``), because no file of /proc names it.
 """
 
 import os
@@ -13,12 +13,13 @@ import re
 import socket
 import stat
 import struct
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
 from controller_client.system.absence import raise_shortage
+from controller_client.system.process_tree import own_children, own_descendants
 from controller_client.terminal_state.kernel.proc_file import link_of, numbers_in, read_once
 
 _SOCK_DIAG: Final = 4
@@ -36,12 +37,16 @@ _MAX_TABLE_BYTES: Final = 256 * 1024
 """Of a longer table of connections only the beginning is read: the rest counts as unknown."""
 _EVENT: Final = "anon_inode:[eventfd]"
 _TIMER: Final = "anon_inode:[timerfd]"
-_CHILDREN: Final = frozenset({"anon_inode:[signalfd]", "anon_inode:[pidfd]"})
+_SIGNALS: Final = "anon_inode:[signalfd]"
+_PROCESS: Final = "anon_inode:[pidfd]"
+_CHILDREN: Final = frozenset({_SIGNALS, _PROCESS})
 """They speak for the children of a process, which belong to its tree."""
+_PROCESS_ID: Final = re.compile(rb"Pid:\s*(\d+)")
 _EVENT_ID: Final = re.compile(rb"eventfd-id:\s*(\d+)")
+_MOST_STRAYS: Final = 4096
 
 
-def speak_for_others(pid: int, fds: list[int], family: Iterable[int] = ()) -> bool:
+def speak_for_others(pid: int, fds: list[int], family: Collection[int] = ()) -> bool:
     """Return whether input on one of ``fds`` may come from another process than ``pid``.
 
     ``family`` are the pids of the other processes of its tree. Raises OSError if ``pid`` may not be
@@ -54,7 +59,42 @@ def speak_for_others(pid: int, fds: list[int], family: Iterable[int] = ()) -> bo
         if own is None:
             return True
         ends |= own
-    return bool(ends) and any(_may_hold(other, ends) for other in family)
+    return bool(ends) and may_hold((*family, *strays([pid, *family])), ends)
+
+
+def strays(tree: Collection[int]) -> list[int]:
+    """Return the processes of the session that are not in its tree.
+
+    Their parents have died, so they have come to the holder, which is this process.
+    """
+    known = set(tree)
+    if known.issuperset(own_children()):
+        return []
+    return [other.pid for other in own_descendants(_MOST_STRAYS) if other.pid not in known]
+
+
+def ends_of(pid: int, fds: Iterable[int]) -> set[str]:
+    """Return the names of the pipes, events and far ends of sockets that set ``fds`` off."""
+    names = {_name(pid, fd) for fd in fds}
+    return {
+        _peer_name(name) if name.startswith("socket:[") else name
+        for name in names
+        if name.startswith(("pipe:[", "socket:[", _EVENT))
+    }
+
+
+def processes_behind(pid: int, fd: int, children: Iterable[int]) -> Iterable[int]:
+    """Return the processes whose end a descriptor tells: one (a pidfd), or all ``children``."""
+    name = link_of(f"/proc/{pid}/fd/{fd}")
+    if name == _SIGNALS:
+        return children
+    found = _PROCESS_ID.search(read_once(f"/proc/{pid}/fdinfo/{fd}")) if name == _PROCESS else None
+    return [int(found[1])] if found else []
+
+
+def may_hold(pids: Iterable[int], ends: set[str]) -> bool:
+    """Return whether one of these processes holds one of ``ends``, or may not be asked."""
+    return any(_may_hold(pid, ends) for pid in pids)
 
 
 def speak_for_strangers(pid: int, fds: list[int], family: Iterable[int] = ()) -> bool:
@@ -93,13 +133,16 @@ def has_timer(pid: int, fds: list[int]) -> bool:
 
 def _names(pid: int) -> dict[int, str]:
     """Return the kernel's name of each descriptor: the same name is the same pipe or socket."""
-    names = {fd: link_of(f"/proc/{pid}/fd/{fd}") for fd in numbers_in(f"/proc/{pid}/fd")}
-    for fd, name in names.items():
-        if name == _EVENT:
-            # All of them have one name. Kernels before 6.1 give no number: any two may be the same.
-            number = _EVENT_ID.search(read_once(f"/proc/{pid}/fdinfo/{fd}"))
-            names[fd] = f"{_EVENT}{number[1].decode() if number else ''}"
-    return names
+    return {fd: _name(pid, fd) for fd in numbers_in(f"/proc/{pid}/fd")}
+
+
+def _name(pid: int, fd: int) -> str:
+    name = link_of(f"/proc/{pid}/fd/{fd}")
+    if name != _EVENT:
+        return name
+    # All of them have one name. Kernels before 6.1 give no number: any two may be the same.
+    number = _EVENT_ID.search(read_once(f"/proc/{pid}/fdinfo/{fd}"))
+    return f"{_EVENT}{number[1].decode() if number else ''}"
 
 
 def _own_ends(pid: int, name: str, names: dict[int, str]) -> set[str] | None:

@@ -7,10 +7,14 @@ from typing import NamedTuple
 
 from controller_client.system.absence import raise_shortage
 from controller_client.terminal_state.kernel.descriptors import (
+    ends_of,
     has_timer,
+    may_hold,
+    processes_behind,
     speak_for_strangers,
+    strays,
 )
-from controller_client.terminal_state.kernel.proc_file import link_of
+from controller_client.terminal_state.kernel.proc_file import VANISHED, link_of
 from controller_client.terminal_state.kernel.process_table import (
     ObservedProcess,
     ProcessTable,
@@ -21,6 +25,7 @@ from controller_client.terminal_state.kernel.wait_set import (
     is_passive,
     is_pause,
     parse_call,
+    process_awaited,
     syscall_name,
     wait_set,
 )
@@ -76,6 +81,37 @@ def _waits_for_its_tree(pid: int, number: int, arguments: list[int], family: Seq
         return is_endless and not has_timer(pid, fds) and not speak_for_strangers(pid, fds, family)
     except OSError:
         return False
+
+
+def _ends_awaited_by(task: Task) -> set[str]:
+    """Return the names of the ends that can set off the descriptors that a task sleeps on."""
+    try:
+        call = parse_call(task.syscall())
+        waiting = wait_set(task.pid, *call) if call and call[0] >= 0 else None
+        return ends_of(task.pid, waiting.descriptors) if waiting else set()
+    except VANISHED as error:
+        if isinstance(error, OSError):
+            raise_shortage(error)
+        return set()
+
+
+def _children_awaited_by(task: Task, children: Sequence[int]) -> Sequence[int]:
+    """Return the children of its process whose end may set a task to work.
+
+    A task in a wait for any child goes on to wait for the others.
+    """
+    try:
+        call = parse_call(task.syscall())
+        if call is None or call[0] < 0:
+            return ()
+        if (pid := process_awaited(*call)) is not None:
+            return (pid,)
+        descriptors = wait_set(task.pid, *call).descriptors
+        return [pid for fd in descriptors for pid in processes_behind(task.pid, fd, children)]
+    except VANISHED as error:
+        if isinstance(error, OSError):
+            raise_shortage(error)
+        return ()
 
 
 def is_asleep(task: Task) -> bool:
@@ -147,3 +183,60 @@ def company_of(pid: int, work: list[Work], table: ProcessTable) -> Company:
         elif process.pid in above:
             company.parents = max(company.parents, occupation)
     return company
+
+
+def work_of_others(
+    table: ProcessTable, concerned: set[int], waiters: set[int], pgrps: set[int]
+) -> list[Work]:
+    """Return the tasks that do not rest, but for the threads ``concerned``.
+
+    ``waiters`` are the pids of the waiters, ``pgrps`` the process groups of the foreground.
+    """
+    work: list[Work] = []
+    for process in table.processes:
+        family = table.family_of(process.pid)
+        for task in process.tasks:
+            if task.tid in concerned:
+                continue
+            occupation = occupation_of(task, family)
+            if occupation is Occupation.RESTING and _waits_for_outside(table, process, task, pgrps):
+                occupation = Occupation.WORKING
+            if task.read_counter() != task.counter:
+                # A task that ran since the walk may also have forked.
+                occupation = Occupation.RUNNING
+            if occupation is not Occupation.RESTING:
+                work.append(Work(process, task, occupation))
+    apart = {each.process.pid for each in work if each.process.pgrp not in pgrps}
+    return work + (_parents_of(table, apart, waiters, pgrps) if apart else [])
+
+
+def _parents_of(
+    table: ProcessTable, apart: set[int], waiters: set[int], pgrps: set[int]
+) -> list[Work]:
+    """Return the tasks of the foreground that wait for the end of a child that works apart."""
+
+    def is_at_work(child: int) -> bool:
+        branch = table.descendants_of(child) | {child}
+        return bool(branch & apart) and not branch & waiters
+
+    return [
+        Work(process, task, Occupation.WORKING)
+        for process in table.processes
+        for task in process.tasks
+        if process.pgrp in pgrps
+        and any(map(is_at_work, _children_awaited_by(task, process.children)))
+    ]
+
+
+def _waits_for_outside(
+    table: ProcessTable, process: ObservedProcess, task: Task, pgrps: set[int]
+) -> bool:
+    """Return whether a process can set a task to work whose own work is not seen.
+
+    That is a process outside of the foreground. Another one outside waits for its own.
+    """
+    if not (ends := _ends_awaited_by(task)):
+        return False
+    is_inside = process.pgrp in pgrps
+    apart = [other.pid for other in table.processes if is_inside and other.pgrp not in pgrps]
+    return may_hold(apart + strays([other.pid for other in table.processes]), ends)

@@ -11,9 +11,8 @@ from typing import Final
 from controller_client.system.absence import raise_shortage
 from controller_client.terminal_state.kernel.occupation import (
     Occupation,
-    Work,
     company_of,
-    occupation_of,
+    work_of_others,
 )
 from controller_client.terminal_state.kernel.process_table import (
     Counters,
@@ -367,8 +366,10 @@ class TerminalProbe:
         snapshot.is_settled = snapshot.is_asleep
         if self.table.has_only(snapshot.concerned):
             return
-        work = self._work_of_others(snapshot)
         pgrps = {process.pgrp for process in group}
+        concerned = {task.tid for task in snapshot.concerned}
+        waiters = {waiter.pid for waiter in snapshot.waiters}
+        work = work_of_others(self.table, concerned, waiters, pgrps)
         for process, _, occupation in work:
             snapshot.has_workers = True
             if occupation is Occupation.RUNNING:
@@ -378,19 +379,3 @@ class TerminalProbe:
         for waiter in snapshot.waiters:
             for each in (waiter, *waiter.behind):
                 each.company = company_of(each.pid, work, self.table)
-
-    def _work_of_others(self, snapshot: Snapshot) -> list[Work]:
-        concerned = {task.tid for task in snapshot.concerned}
-        work: list[Work] = []
-        for process in self.table.processes:
-            family = self.table.family_of(process.pid)
-            for task in process.tasks:
-                if task.tid in concerned:
-                    continue
-                occupation = occupation_of(task, family)
-                if task.read_counter() != task.counter:
-                    # A task that ran since the walk may also have forked.
-                    occupation = Occupation.RUNNING
-                if occupation is not Occupation.RESTING:
-                    work.append(Work(process, task, occupation))
-        return work

@@ -146,22 +146,32 @@ class ObservedProcess:
         """
         self.pgrp = os.getpgid(self.pid)
         self.session = os.getsid(self.pid)
-        # Two links of the directory are its own, each other is a thread. The number alone does not
-        # show that one of several threads has replaced another.
-        if len(self.tasks) > 1 or self._task_directory.status().st_nlink != 3:
-            self._refresh_threads()
+        self._refresh_threads()
+        self._read_counters()
+        # A thread that began after the list was made shows in no counter: its parent may have gone
+        # to sleep before its own was read. After this list it shows.
+        while self._refresh_threads():
+            self._read_counters()
+        return self.children
+
+    def _read_counters(self) -> None:
         self.children = []
         for task in self.tasks:
             task.counter = task.read_counter()
             self.children += task.children()
-        return self.children
 
-    def _refresh_threads(self) -> None:
+    def _refresh_threads(self) -> bool:
+        """Bring the list of threads up to date, and return whether new ones are in it."""
+        # Two links of the directory are its own, each other is a thread. The number alone does not
+        # show that one of several threads has replaced another.
+        if len(self.tasks) == 1 and self._task_directory.status().st_nlink == 3:
+            return False
         known = {task.tid: task for task in self.tasks}
         tids = numbers_in(f"/proc/{self.pid}/task") or [self.pid]
         self.tasks = [known[tid] if tid in known else Task(self.pid, tid) for tid in tids]
         for tid in known.keys() - set(tids):
             known[tid].close()
+        return not known.keys() >= set(tids)
 
     def status(self) -> TaskStatus:
         """Return the status of the first thread."""

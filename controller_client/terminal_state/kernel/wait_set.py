@@ -125,6 +125,15 @@ def is_pause(number: int, arguments: list[int]) -> bool:
     return number in calls.pause or number in calls.passive
 
 
+def process_awaited(number: int, arguments: list[int]) -> int | None:
+    """Return the pid whose end a call waits for; None if it waits for none, or for any child."""
+    name = SYSCALLS.names.get(number)
+    if name == "waitid":
+        return arguments[1] if arguments[0] == os.P_PID else None
+    pid = arguments[0] & 0xFFFFFFFF
+    return pid if name == "wait4" and 0 < pid < 0x80000000 else None
+
+
 def wait_set(pid: int, number: int, arguments: list[int]) -> WaitSet:
     """Return the descriptors and the timeout of one call; no descriptors if it waits for none.
 

@@ -104,13 +104,15 @@ def test_what_another_process_of_the_tree_holds_speaks_for_others(closing: ExitS
     event, timer = os.eventfd(0), ctypes.CDLL(None).timerfd_create(1, 0)
     for fd in (reader, writer, event, timer):
         closing.callback(os.close, fd)
+    assert not speak_for_others(ME, [reader, event, ours.fileno()])
     pid = os.fork()
     if pid == 0:
         theirs.recv(1)
         os._exit(0)
     for fd in (reader, event, ours.fileno()):
-        assert not speak_for_others(ME, [fd])
         assert speak_for_others(ME, [fd], [pid])
+        # A child that is in no tree is one that has come to this process as to a holder.
+        assert speak_for_others(ME, [fd])
         assert not speak_for_strangers(ME, [fd], [pid])
     assert not speak_for_others(ME, [timer], [pid])
     assert has_timer(ME, [timer])

@@ -1,0 +1,1 @@
+"""Programs at random whose last wait alone is for input, and what the holder says about them."""
