@@ -14,7 +14,7 @@ SHORT_SECONDS: Final = 0.03
 LONG_SECONDS: Final = 0.8
 PATIENCE_SECONDS: Final = 20.0
 _TURNS_PER_PROGRAM: Final = 500
-_PROGRAM: Final = Path(__file__).parents[2] / "programs/fixtures/takes_turns.py"
+_PROGRAM: Final = Path(__file__).parents[2] / "programs/fixtures/clocked/takes_turns.py"
 _SHELL: Final = """PROMPT_COMMAND='echo ${EPOCHREALTIME/./}000 >> LOG'
 PS1='next? '
 """

@@ -1,7 +1,7 @@
 """The plan of a random program: its parts, drawn by a seed, and the plans that are simpler.
 
-``tests/programs/fixtures/random_parts.py`` runs a plan. A plan is a JSON value, so that it can be
-written down, changed and run again.
+``tests/programs/fixtures/clocked/random_parts.py`` runs a plan. A plan is a JSON value, so that it
+can be written down, changed and run again.
 """
 
 import copy

@@ -20,7 +20,7 @@ SESSIONS: Final = 8
 _MOST_PER_SESSION: Final = 100
 _TRIES: Final = 3
 _REDUCTION_SECONDS: Final = 60.0
-_PARTS: Final = Path(__file__).parents[2] / "programs/fixtures/random_parts.py"
+_PARTS: Final = Path(__file__).parents[2] / "programs/fixtures/clocked/random_parts.py"
 
 
 @dataclass
