@@ -160,7 +160,7 @@ def test_limits_and_controllers_are_the_runs_own(admin_client: Client, project: 
 def test_a_run_without_a_host_that_is_there_is_refused(
     admin_client: Client, project: Project
 ) -> None:
-    Controller.objects.update(lease_expires_at=timezone.now())
+    Controller.objects.update(lease_expires_at=timezone.now() - timedelta(hours=1))
     assert (
         b"CONTROLLER_OFFLINE"
         in admin_client.post(url("new"), {"project": project.pk, "task": "x"}).content

@@ -1,5 +1,6 @@
 """A revocation is one transaction: on record, fenced, and what no host was sent is dropped."""
 
+from datetime import timedelta
 from uuid import UUID
 
 import pytest
@@ -234,7 +235,7 @@ def test_a_credential_stays_bound_to_the_first_daemon_that_used_it(controller: C
         greeting.hello(
             controller.id, make_hello(instance_id="copy", hostname="evil\0"), credential.id
         )
-    Controller.objects.update(lease_expires_at=timezone.now())
+    Controller.objects.update(lease_expires_at=timezone.now() - timedelta(hours=1))
     with pytest.raises(SecondInstance, match="showed it first"):
         greeting.hello(
             controller.id, make_hello(instance_id="copy", hostname="evil\0"), credential.id
@@ -243,7 +244,7 @@ def test_a_credential_stays_bound_to_the_first_daemon_that_used_it(controller: C
     assert controller.alarm.startswith("evil\ufffd: this credential belongs to another daemon")
     greeting.hello(controller.id, make_hello(), credential.id)
     fresh, _ = controller_credential_create(controller=controller)
-    Controller.objects.update(lease_expires_at=timezone.now())
+    Controller.objects.update(lease_expires_at=timezone.now() - timedelta(hours=1))
     greeting.hello(controller.id, make_hello(instance_id="reinstalled"), fresh.id)
 
 
