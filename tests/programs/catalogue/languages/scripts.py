@@ -33,7 +33,7 @@ EVERYDAY = (
     scripted(
         "read up to a mark",
         'read -rd . -p "Text: " x; sleep 0.2',
-        asks("Text: ", "one\n"),
+        asks("Text: ", "one\n", "line|key"),
         shows("one", "two.", "line|key"),
         ends(),
     ),
