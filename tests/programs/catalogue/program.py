@@ -25,14 +25,13 @@ class Program(Scenario):
 
     ``files`` are written into the home directory. An ``everyday`` program needs nothing but what
     ``.ci/run`` installs, and runs in each run of the tests. ``whom`` are the accounts it makes
-    sense for. ``fault`` says what is known to be wrong: then a failure is expected.
+    sense for.
     """
 
     files: dict[str, str] = field(default_factory=dict)
     server: str = ""
     everyday: bool = False
     whom: str = "root|user"
-    fault: str = ""
 
     def placed(self, places: dict[str, str]) -> "Program":
         """Return the program with every ``{place}`` replaced by the text that stands for it."""
@@ -75,7 +74,6 @@ def runs(
     server: str = "",
     everyday: bool = False,
     whom: str = "root|user",
-    fault: str = "",
 ) -> Program:
     """Return a program that is started by a line of bash, after the lines of ``first``.
 
@@ -95,7 +93,6 @@ def runs(
         server=server,
         everyday=everyday,
         whom=whom,
-        fault=fault,
     )
 
 

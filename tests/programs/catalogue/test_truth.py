@@ -19,16 +19,12 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     is_long = metafunc.config.getoption("--long")
     whom = "user" if "ordinary" in metafunc.function.__name__ else "root"
     chosen = [
-        pytest.param(kind, program, id=f"{kind}: {program.name}", marks=_marks(program))
+        pytest.param(kind, program, id=f"{kind}: {program.name}")
         for kind, programs in CATALOGUE.items()
         for program in programs
         if (is_long or program.everyday) and whom in program.whom.split("|")
     ]
     metafunc.parametrize(("kind", "program"), chosen)
-
-
-def _marks(program: Program) -> list[pytest.MarkDecorator]:
-    return [pytest.mark.xfail(reason=program.fault, strict=False)] if program.fault else []
 
 
 def _ready(program: Program, places: Places, home: Path) -> Program:

@@ -18,7 +18,6 @@ def session(prompt: str, *, leave: str = "exit\n") -> tuple[Waits | Works | Ends
     )
 
 
-_ARGUMENT = "the argument of an option counts as a script, and the kind is line"
 _RC = {"rc": "PS1='there$ '\n"}
 EVERYDAY = (
     runs("bash -i", "bash --norc -i", *session("sh$ "), env={"PS1": "sh$ "}),
@@ -27,9 +26,8 @@ EVERYDAY = (
         "bash --rcfile rc -i",
         *session("there$ "),
         files=_RC,
-        fault=_ARGUMENT,
     ),
-    runs("bash -o vi", "bash --rcfile rc -o vi", *session("there$ "), files=_RC, fault=_ARGUMENT),
+    runs("bash -o vi", "bash --rcfile rc -o vi", *session("there$ "), files=_RC),
     runs(
         "bash without a line editor",
         "bash --norc --noediting",
