@@ -8,6 +8,13 @@ starts a shell of its own and is not listed any more. The other one was ``tmux``
 works, with evidence ``kernel+quiet``. 37 verdicts of another kind were options, names or prompts of
 shells; the others were line editors without bracketed paste, masked questions of ``node`` and menus
 on the main screen.
+
+First run of six more classes as root, 135 programs: 304 verdicts, 296 right, 2 early by wrong
+declarations, 2 missed, 1 of another kind, 3 of another text.
+
+Last run of 151 programs as root, after faults were mended (shells, consoles, questions, forms,
+terminals, hosts): 442 verdicts, 427 right, 0 early, 2 missed, 13 of another kind. The agents were
+never played, and an ordinary user played only the programs of each run.
 """
 
 from dataclasses import replace
