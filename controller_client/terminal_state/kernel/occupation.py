@@ -233,10 +233,15 @@ def _waits_for_outside(
 ) -> bool:
     """Return whether a process can set a task to work whose own work is not seen.
 
-    That is a process outside of the foreground. Another one outside waits for its own.
+    That is a process outside of the foreground, but for a multiplexer, whose terminals are looked
+    at. Another process outside waits for its own.
     """
     if not (ends := _ends_awaited_by(task)):
         return False
     is_inside = process.pgrp in pgrps
-    apart = [other.pid for other in table.processes if is_inside and other.pgrp not in pgrps]
+    apart = [
+        other.pid
+        for other in table.processes
+        if is_inside and other.pgrp not in pgrps and not table.is_adopted(other.pid)
+    ]
     return may_hold(apart + strays([other.pid for other in table.processes]), ends)

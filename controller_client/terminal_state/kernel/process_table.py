@@ -295,6 +295,10 @@ class ProcessTable:
         if pid not in self._known and pid not in self._adopted:
             self._adopted.append(pid)
 
+    def is_adopted(self, pid: int) -> bool:
+        """Return whether a process was adopted, and is not below the leader by birth."""
+        return pid in self._adopted
+
     def read_counters(self) -> Counters:
         """Return the counters now, of the tasks known since the last refresh."""
         return {task.tid: task.read_counter() for task in self.tasks()}
