@@ -10,6 +10,7 @@ socket (``sock_diag``), because no file of /proc names it.
 
 import os
 import re
+import signal
 import socket
 import stat
 import struct
@@ -39,8 +40,8 @@ _EVENT: Final = "anon_inode:[eventfd]"
 _TIMER: Final = "anon_inode:[timerfd]"
 _SIGNALS: Final = "anon_inode:[signalfd]"
 _PROCESS: Final = "anon_inode:[pidfd]"
-_CHILDREN: Final = frozenset({_SIGNALS, _PROCESS})
-"""They speak for the children of a process, which belong to its tree."""
+_SIGNAL_MASK: Final = re.compile(rb"sigmask:\s*([0-9a-f]+)")
+_OF_CHILDREN: Final = 1 << (signal.SIGCHLD - 1)
 _PROCESS_ID: Final = re.compile(rb"Pid:\s*(\d+)")
 _EVENT_ID: Final = re.compile(rb"eventfd-id:\s*(\d+)")
 _MOST_STRAYS: Final = 4096
@@ -77,7 +78,7 @@ def ends_of(pid: int, fds: Iterable[int]) -> set[str]:
     """Return the names of the pipes, events and far ends of sockets that set ``fds`` off."""
     names = {_name(pid, fd) for fd in fds}
     return {
-        _peer_name(name) if name.startswith("socket:[") else name
+        _peer_name(name, pid) if name.startswith("socket:[") else name
         for name in names
         if name.startswith(("pipe:[", "socket:[", _EVENT))
     }
@@ -90,6 +91,17 @@ def processes_behind(pid: int, fd: int, children: Iterable[int]) -> Iterable[int
         return children
     found = _PROCESS_ID.search(read_once(f"/proc/{pid}/fdinfo/{fd}")) if name == _PROCESS else None
     return [int(found[1])] if found else []
+
+
+def _tells_of_children(pid: int, fd: int, name: str, family: Iterable[int]) -> bool:
+    """Return whether a descriptor tells the ends of processes of the tree, and nothing else.
+
+    An alarm or a stranger can send any other signal.
+    """
+    if name == _SIGNALS:
+        mask = _SIGNAL_MASK.search(read_once(f"/proc/{pid}/fdinfo/{fd}"))
+        return mask is not None and int(mask[1], 16) == _OF_CHILDREN
+    return name == _PROCESS and set(processes_behind(pid, fd, ())) <= set(family)
 
 
 def may_hold(pids: Iterable[int], ends: set[str]) -> bool:
@@ -108,7 +120,11 @@ def speak_for_strangers(pid: int, fds: list[int], family: Iterable[int] = ()) ->
         name = names.get(fd, "")
         if name.startswith("socket:["):
             peers.add(_peer_name(name, pid))
-        elif not (name.startswith(("pipe:[", _EVENT)) or name == _TIMER or name in _CHILDREN):
+        elif not (
+            name.startswith(("pipe:[", _EVENT))
+            or name == _TIMER
+            or _tells_of_children(pid, fd, name, family)
+        ):
             return True
     peers -= set(names.values())
     for other in family if peers else ():

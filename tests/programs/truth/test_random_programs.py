@@ -42,6 +42,7 @@ DISPROVED_ONCE = {
     "a parent reads from a session": _beside("pipe", "session"),
     "a parent reads from a group": _beside("pipe", "group"),
     "a parent reads from an orphan": _beside("pipe", "orphan"),
+    "a parent reads an alarm": _beside("alarm", "child"),
     "a parent waits for a worker apart": _with(
         _beside("process", "group"), doing="wait for another"
     ),
