@@ -61,7 +61,10 @@ def _step(draw: random.Random, reader: str) -> Plan:
         step["reader"] = draw.choice(_READS)
     count = draw.choice((1, 1, 2)) if way in {"together", "handed"} else 1
     sources = [_source(draw, way, reader) for _ in range(count)]
-    how = _POLLS if way in {"together", "handed"} else (*_READS,)
+    if any(source["kind"] in _OF_SIGNALS for source in sources):
+        # Another thread would take the signal.
+        sources = [{**each, "where": draw.choice(_CHILDREN)} for each in sources]
+    how = _POLLS if way in {"together", "handed"} else _READS
     return {**step, "how": draw.choice(how), "sources": sources}
 
 
