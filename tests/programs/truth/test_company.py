@@ -30,7 +30,7 @@ AT_WORK = [
     Scenario(
         f"{text or 'nothing'}: {way}",
         fixture("works_beside.py", way, text),
-        (Works(0.8, after=text.replace("?", r"\?")), Ends(None)),
+        (Works(0.4, after=text.replace("?", r"\?")), Ends(None)),
     )
     for text in ("", "Loading cache", "Continue? ")
     for way in WAYS
