@@ -41,7 +41,11 @@ _TIMER: Final = "anon_inode:[timerfd]"
 _SIGNALS: Final = "anon_inode:[signalfd]"
 _PROCESS: Final = "anon_inode:[pidfd]"
 _SIGNAL_MASK: Final = re.compile(rb"sigmask:\s*([0-9a-f]+)")
-_OF_CHILDREN: Final = 1 << (signal.SIGCHLD - 1)
+_OF_TERMINAL: Final = sum(
+    1 << (getattr(signal, f"SIG{name}") - 1)
+    for name in ["CHLD", "INT", "QUIT", "TSTP", "TTIN", "TTOU", "CONT", "WINCH", "HUP", "TERM"]
+)
+"""The signals of children, of the terminal and of its user: none of them tells of other work."""
 _PROCESS_ID: Final = re.compile(rb"Pid:\s*(\d+)")
 _EVENT_ID: Final = re.compile(rb"eventfd-id:\s*(\d+)")
 _MOST_STRAYS: Final = 4096
@@ -94,13 +98,13 @@ def processes_behind(pid: int, fd: int, children: Iterable[int]) -> Iterable[int
 
 
 def _tells_of_children(pid: int, fd: int, name: str, family: Iterable[int]) -> bool:
-    """Return whether a descriptor tells the ends of processes of the tree, and nothing else.
+    """Return whether a descriptor tells the ends of processes of the tree, or of its terminal.
 
     An alarm or a stranger can send any other signal.
     """
     if name == _SIGNALS:
         mask = _SIGNAL_MASK.search(read_once(f"/proc/{pid}/fdinfo/{fd}"))
-        return mask is not None and int(mask[1], 16) == _OF_CHILDREN
+        return mask is not None and not int(mask[1], 16) & ~_OF_TERMINAL
     return name == _PROCESS and set(processes_behind(pid, fd, ())) <= set(family)
 
 

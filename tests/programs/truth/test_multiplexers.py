@@ -12,7 +12,8 @@ from tests.support.hosts.truth import Ends, Scenario, Waits, Works, as_user
 __all__ = ["home", "user"]
 
 _TMUX = ("env", "TMUX_TMPDIR={home}", "tmux", "-f", "/dev/null", "new-session")
-_SCREEN = ("screen", "-c", "/dev/null")
+# In a directory of its own: the usual one may belong to a former account of the same name.
+_SCREEN = ("env", "SCREENDIR={home}", "screen", "-c", "/dev/null")
 _ASK_WORK_ASK = ("sh", "-c", "printf 'name: '; read x; sleep 1; printf 'age: '; read y")
 _IN_TWO_PANES = (
     *(*_TMUX, "printf 'name: '; read x; touch {home}/done"),
@@ -35,7 +36,7 @@ PANES = [
     Scenario(
         "tmux: a reader beside work",
         (*_TMUX, *fixture("works_beside.py", "beside_reader while it does: compute", "Well? ")),
-        (Works(0.8, after="Well"), Ends(None)),
+        (Works(0.4, after="Well"), Ends(None)),
         needs=("tmux",),
     ),
     Scenario(

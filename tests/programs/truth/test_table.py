@@ -246,7 +246,10 @@ SCREENS = [
     ),
     Scenario(
         "screen",
-        ("screen", "-c", "/dev/null", "sh", "-c", "read -p 'Name: ' x; echo $x; read y"),
+        (
+            *("env", "SCREENDIR={home}", "screen", "-c", "/dev/null"),
+            *("sh", "-c", "read -p 'Name: ' x; echo $x; read y"),
+        ),
         (
             Waits("Name: ", "screen", b"q\n"),
             Waits("", "screen", b"\n"),

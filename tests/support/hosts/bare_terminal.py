@@ -20,6 +20,12 @@ ENVIRONMENT = {
 }
 
 
+def _heed_the_terminal() -> None:
+    """Undo what nohup and background jobs ignore, as a holder does for its program."""
+    for number in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT):
+        signal.signal(number, signal.SIG_DFL)
+
+
 class BareTerminal:
     """Drives the watcher as a holder does: drain, look, sleep as long as the watcher says."""
 
@@ -28,7 +34,13 @@ class BareTerminal:
     ) -> None:
         environment = {**ENVIRONMENT, "HOME": cwd, **(env or {})}
         self.process = pexpect.spawn(
-            argv[0], list(argv[1:]), env=environment, cwd=cwd, dimensions=(24, 100), timeout=None
+            argv[0],
+            list(argv[1:]),
+            env=environment,
+            cwd=cwd,
+            dimensions=(24, 100),
+            timeout=None,
+            preexec_fn=_heed_the_terminal,
         )
         self.process.delaybeforesend = None
         self.master: int = self.process.child_fd
