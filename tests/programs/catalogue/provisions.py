@@ -1,7 +1,9 @@
 """Installation of what the whole catalogue needs and ``.ci/run`` does not bring."""
 
 import os
+import shutil
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
@@ -27,12 +29,27 @@ def provide() -> None:
         _provide_debian()
     PLACE.mkdir(exist_ok=True)
     with alone_with(PLACE):
-        if not PYTHON.exists():
-            _run("/usr/bin/python3", "-m", "venv", str(PYTHON.parent))
-            _run(str(PYTHON / "pip"), "install", "--quiet", *_listed("pypi"))
-        if not MODULES.exists():
-            MODULES.parent.mkdir(exist_ok=True)
-            _run("npm", "install", "--ignore-scripts", "--no-audit", *_listed("npm"))
+        _once(PYTHON.parent, _provide_python)
+        _once(MODULES.parent, _provide_node)
+
+
+def _once(place: Path, provide_in: Callable[[], None]) -> None:
+    """Install into ``place``, again from the start if an installation was broken off."""
+    is_complete = place / "complete"
+    if not is_complete.exists():
+        shutil.rmtree(place, ignore_errors=True)
+        provide_in()
+        is_complete.touch()
+
+
+def _provide_python() -> None:
+    _run("/usr/bin/python3", "-m", "venv", str(PYTHON.parent))
+    _run(str(PYTHON / "pip"), "install", "--quiet", *_listed("pypi"))
+
+
+def _provide_node() -> None:
+    MODULES.parent.mkdir()
+    _run("npm", "install", "--ignore-scripts", "--no-audit", *_listed("npm"))
 
 
 def _provide_debian() -> None:
