@@ -125,7 +125,7 @@ SCREENS = [
             "echo \"set -g terminal-overrides '*:smcup@:rmcup@'\" > c; "
             "exec tmux -S s -f c new 'bash --norc'"
         ),
-        (Waits("0:bash", "screen", b"exit\n", "kernel|kernel+quiet"), Ends(None)),
+        (Waits(r"bash-\S*[$#] ", "screen", b"exit\n", "kernel|kernel+quiet"), Ends(None)),
         needs=("tmux",),
     ),
     Scenario(
