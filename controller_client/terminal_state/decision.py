@@ -11,7 +11,7 @@ from controller_client.protocol.messages import Evidence, LiveState, PromptKind
 from controller_client.terminal_state.kernel.occupation import Occupation
 from controller_client.terminal_state.kernel.snapshot import Snapshot
 from controller_client.terminal_state.kernel.waiter import How, Waiter
-from controller_client.terminal_state.prompt.shell_arguments import SHELLS
+from controller_client.terminal_state.prompt.shell_arguments import is_named_as_shell
 from controller_client.terminal_state.prompt.text import Likeness
 
 OUTSIDER_SETTLE_SECONDS: Final = 0.008
@@ -137,7 +137,7 @@ def _is_beside_work(waiter: Waiter) -> bool:
         company.threads >= at_work
         or company.first_thread > Occupation.RESTING
         or company.has_detached_child
-        or (company.children > Occupation.RESTING and waiter.comm not in SHELLS)
+        or (company.children > Occupation.RESTING and not is_named_as_shell(waiter.comm))
     )
 
 
@@ -147,7 +147,7 @@ def _edits_in_shell(snapshot: Snapshot, waiter: Waiter) -> bool:
     Shells set the modes back before they run a program.
     """
     flags = snapshot.flags
-    return waiter.comm in SHELLS and flags is not None and not flags.is_canonical
+    return is_named_as_shell(waiter.comm) and flags is not None and not flags.is_canonical
 
 
 def _beside_work(snapshot: Snapshot, context: Context, waiter: Waiter) -> Requirement | None:

@@ -113,16 +113,17 @@ def _raw_kind(flags: Flags, modes: OutputModes, known: Known) -> PromptKind:
         return "secret"
     if is_form:
         return "key" if asks_for_one_key(line) else "screen"
+    if _is_menu(flags, modes):
+        return "key"
     if flags.edits_lines or known.is_echoed:
         return "key" if asks_surely_for_key(line) else "line"
     if asks_for_one_key(line):
         return "key"
-    if modes.is_bracketed_paste or known.continued == "line":
-        return "line"
     # Echo without a line editor is left on for a read of single keys. ":" is the prompt of less,
     # also behind a relay that hides its name.
-    is_line = not flags.is_echoing and likeness(line) is Likeness.PROMPT and line.strip() != ":"
-    return "line" if is_line else "key"
+    is_question = likeness(line) is Likeness.PROMPT and line.strip() != ":"
+    is_line = modes.is_bracketed_paste or (is_question and not flags.is_echoing)
+    return "line" if is_line or known.continued == "line" else "key"
 
 
 def _is_form(flags: Flags, modes: OutputModes) -> bool:
@@ -133,6 +134,12 @@ def _is_form(flags: Flags, modes: OutputModes) -> bool:
     return modes.is_drawn and not modes.is_bracketed_paste and not is_below_banner
 
 
+def _is_menu(flags: Flags, modes: OutputModes) -> bool:
+    # A line editor shows the cursor where the line goes on.
+    is_list = flags.edits_lines and modes.is_cursor_hidden and not modes.line.strip()
+    return is_list or modes.has_menu
+
+
 def _is_shell(comm: str, pid: int) -> bool:
     # With a script or -c a question comes from the script, and is no prompt of the shell.
     return may_be_shell(comm) and is_shell_of_terminal(comm, _words_of(pid) or [comm])
@@ -140,7 +147,10 @@ def _is_shell(comm: str, pid: int) -> bool:
 
 def _words_of(pid: int) -> list[str]:
     try:
-        return read_once(f"/proc/{pid}/cmdline").decode("utf-8", "replace").split("\0")[:-1]
+        # A process that wrote another text over its arguments leaves zero bytes behind it.
+        return (
+            read_once(f"/proc/{pid}/cmdline").rstrip(b"\0").decode("utf-8", "replace").split("\0")
+        )
     except OSError as error:
         raise_shortage(error)
         return []

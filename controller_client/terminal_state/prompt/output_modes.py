@@ -28,6 +28,10 @@ _ESCAPES: Final = re.compile(
     rb"-/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[PX^_][^\x1b]*\x1b\\|[()*+#%][0-9A-Za-z@]|[ "
     rb"-/]*[0-~])"
 )
+# A row with a pointer or a round mark, and a row of the same list below it.
+_MENU: Final = re.compile(
+    r"(?:^|\n)\W{0,6}[\u276f\u203a\u25b8\u25ba\u27a4\u25cf\u25c9\u25b6] ?\S[^\n]*\n\W{2,8}\w"
+)
 _FRAME_LINE: Final = b"\xe2\x94\x82"
 _LINE_DRAWING: Final = b"\x1b(0"
 _ALTERNATE: Final = frozenset({b"47", b"1047", b"1049"})
@@ -124,6 +128,11 @@ class OutputModes:
     def has_frames(self) -> bool:
         """True if the newest output has lines of frames, as a form does."""
         return _FRAME_LINE in self._tail or _LINE_DRAWING in self._tail
+
+    @property
+    def has_menu(self) -> bool:
+        """True if a list was shown with a mark at one row, and the cursor is hidden."""
+        return self.is_cursor_hidden and _MENU.search(plain_text(self._tail)) is not None
 
     @property
     def question(self) -> str:

@@ -4,8 +4,8 @@ from collections.abc import Iterable
 from typing import Final
 
 _SHELLS: Final = (
-    "bash rbash zsh rzsh fish dash sh ash hush ksh ksh93 rksh mksh rmksh lksh yash tcsh csh rc es "
-    "nu xonsh elvish pwsh"
+    "bash rbash zsh rzsh fish dash sh ash hush ksh ksh93 rksh mksh rmksh lksh posh yash tcsh csh "
+    "bsd-csh rc es nu xonsh elvish pwsh"
 )
 SHELLS: Final = frozenset(_SHELLS.split())
 _MANY_PROGRAMS: Final = frozenset({"busybox", "toybox"})
@@ -13,8 +13,8 @@ _MANY_PROGRAMS: Final = frozenset({"busybox", "toybox"})
 _LETTERS: Final = {
     **dict.fromkeys(("bash", "rbash", "sh"), "oO"),
     **dict.fromkeys(("zsh", "rzsh", "dash", "ash", "hush", "yash"), "o"),
-    **dict.fromkeys(("ksh", "ksh93", "rksh", "mksh", "rmksh", "lksh"), "oRT"),
-    **dict.fromkeys(("csh", "tcsh"), ""),
+    **dict.fromkeys(("ksh", "ksh93", "rksh", "mksh", "rmksh", "lksh", "posh"), "oRT"),
+    **dict.fromkeys(("csh", "bsd-csh", "tcsh"), ""),
     "fish": "dDfopC",
 }
 """The letters of the options of each shell that take the next word as their argument."""
@@ -27,9 +27,17 @@ _ATTACHED: Final = frozenset({"fish"})
 """Shells that take the rest of a word as the argument of its first option that has one."""
 
 
+def is_named_as_shell(comm: str) -> bool:
+    """Return whether a process has the name of a shell.
+
+    A process may have set its whole command line as its name, as ``xonsh`` does.
+    """
+    return _first_word(comm) in SHELLS
+
+
 def may_be_shell(comm: str) -> bool:
     """Return whether a process of this name can be a shell; its arguments say more."""
-    return comm in SHELLS or comm in _MANY_PROGRAMS
+    return is_named_as_shell(comm) or comm in _MANY_PROGRAMS
 
 
 def is_shell_of_terminal(comm: str, words: list[str]) -> bool:
@@ -42,7 +50,18 @@ def is_shell_of_terminal(comm: str, words: list[str]) -> bool:
         if _last_part(name) in _MANY_PROGRAMS:
             name, *arguments = arguments or [""]
         comm = _last_part(name).removeprefix("-")
-    return comm in SHELLS and not runs_script(comm, arguments)
+    comm = _first_word(comm)
+    return comm in SHELLS and not runs_script(comm, _behind_interpreter(comm, arguments))
+
+
+def _behind_interpreter(comm: str, arguments: list[str]) -> list[str]:
+    """Return the arguments of a shell that is a script itself, without those of its interpreter."""
+    names = [_last_part(word) for word in arguments]
+    return arguments[names.index(comm) + 1 :] if comm in names else arguments
+
+
+def _first_word(comm: str) -> str:
+    return comm.partition(" ")[0]
 
 
 def _last_part(path: str) -> str:

@@ -44,7 +44,9 @@ _ABOUT_A_SECRET: Final = re.compile(
     rf"|\b(?:which|select|choose|pick)\s+(?:\w+\s+){{0,2}}{_WORD}",
     re.IGNORECASE,
 )
-_HINT_OF_KEY: Final = re.compile(r"any key|\(q\)uit|\bpress |\btype '.'", re.IGNORECASE)
+_HINT_OF_KEY: Final = re.compile(
+    r"any key|\(q\)uit|\bpress |\btype '.'|\benter to \w", re.IGNORECASE
+)
 _SURELY_KEY: Final = re.compile(r"--more--|\(end\)|\barrow keys|\bpossibilities\b", re.IGNORECASE)
 _PROMPT: Final = re.compile(
     r"(?:[?:>$#%»\u203a\u276f\])]|^\.\.\.|y/n|yes/no[^\n]*|continue\.*|any "
@@ -52,8 +54,8 @@ _PROMPT: Final = re.compile(
     r"|^\? \S[^\n]*|\boptions?|choice|selection|enter|return[^\n]*)[\s:>.]*$",
     re.IGNORECASE,
 )
-# "read>" is the prompt of a command of fish that reads a line.
-_SHELL: Final = re.compile(r"(?<!^read)[$#%>\u276f] ?$")
+# "read>" is the prompt of a command of fish that reads a line, "?#" that of "select" in zsh.
+_SHELL: Final = re.compile(r"(?<!^read)(?<!^\?)[$#%>\u276f] ?$")
 
 
 def likeness(line: str) -> Likeness:

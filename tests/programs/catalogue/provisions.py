@@ -50,6 +50,8 @@ def _provide_python() -> None:
 def _provide_node() -> None:
     MODULES.parent.mkdir()
     _run("npm", "install", "--ignore-scripts", "--no-audit", *_listed("npm"))
+    # This one links its program to the package for the platform, in a script.
+    _run("npm", "rebuild", "opencode-ai")
 
 
 def _provide_debian() -> None:

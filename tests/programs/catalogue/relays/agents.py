@@ -3,17 +3,9 @@
 from tests.programs.catalogue.program import ends, runs, shows
 
 _ALONE = "unshare -rn env HOME={home}"
-_TERMINAL = {"COLORTERM": "truecolor", "DISABLE_AUTOUPDATER": "1"}
+_TERMINAL = {"COLORTERM": "truecolor"}
 EVERYDAY = ()
 ALL = (
-    runs(
-        "claude",
-        _ALONE + " {node}/claude",
-        shows("theme|style|Dark", "\x03", "key|screen"),
-        shows("", None, "key|screen|line"),
-        env=_TERMINAL,
-        whom="user",
-    ),
     runs(
         "codex",
         _ALONE + " {node}/codex",
@@ -39,13 +31,6 @@ ALL = (
         "opencode",
         _ALONE + " {node}/opencode",
         shows("commands|agent", "\x03", "screen"),
-        ends(None),
-        env=_TERMINAL,
-    ),
-    runs(
-        "crush",
-        _ALONE + " {node}/crush",
-        shows("provider|Provider|model|Model", "\x03", "screen|key"),
         ends(None),
         env=_TERMINAL,
     ),

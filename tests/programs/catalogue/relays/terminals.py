@@ -133,8 +133,9 @@ ALL = (
     runs("dtach", f'dtach -c socket bash -c "{_QUESTION}"', asks("Name: ", "a\n"), ends()),
     runs(
         "unbuffer -p",
+        # It switches the echo of both terminals off: nothing shows what is typed.
         f'unbuffer -p bash -c "{_QUESTION}"',
-        asks("Name: ", "a\n"),
+        asks("Name: ", "a\n", "secret"),
         ends(),
         needs="unbuffer",
     ),

@@ -87,7 +87,7 @@ ALL = (
         "lynx",
         "lynx -nocolor page.html",
         shows("Arrow keys", "q", "screen|key"),
-        shows("really want to quit", "y", "screen|key|line"),
+        shows("want to quit", "y", "screen|key|line"),
         ends(),
         files={"page.html": "<h1>Hello</h1>"},
     ),

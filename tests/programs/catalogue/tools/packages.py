@@ -78,7 +78,7 @@ ALL = (
         shows("Compatible Python.*: ", "\n", "line"),
         shows("main dependencies.*\\[.*\\]", "no\n", "line"),
         shows("development dep.*\\[.*\\]", "no\n", "line"),
-        shows("Confirm generation.*\\[.*\\]", "no\n", "line"),
+        shows("onfirm generation.*\\[.*\\]", "no\n", "line"),
         ends(1),
     ),
     runs(

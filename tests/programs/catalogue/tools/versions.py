@@ -68,7 +68,7 @@ EVERYDAY = (
     runs(
         "git log",
         "git log -p",
-        asks(":", " ", "key|screen"),
+        shows(":", " ", "key|screen"),
         shows("", "q", "key|screen"),
         ends(),
         first=_REPO + " && git add . && git commit -qam two",
@@ -142,7 +142,6 @@ ALL = (
         "hg with curses",
         "hg commit -i -u a -m one --config ui.interface=curses",
         shows("Select hunks", "q", "screen"),
-        shows("", "y", "screen|key"),
         ends(None),
         first="hg init . && seq 9 > n && hg add n",
     ),

@@ -56,6 +56,11 @@ def test_a_script_and_a_command_are_told_from_the_arguments_of_options(words: st
         ("busybox", "busybox vi", False),
         ("busybox", "busybox", False),
         ("cat", "cat", False),
+        ("xonsh", "python3 /usr/bin/xonsh -i", True),
+        ("xonsh", "python3 /usr/bin/xonsh script", False),
+        ("xonsh --no-rc -", "xonsh", True),
+        ("posh", "posh -o vi", True),
+        ("bsd-csh", "bsd-csh -f", True),
     ],
 )
 def test_a_file_of_many_programs_is_named_by_its_arguments(
