@@ -1,13 +1,15 @@
 """``/mcp`` as an ASGI application: streamable HTTP, stateless, for both eras of the protocol.
 
-Each request is complete in itself, so any worker can serve it: checked, authenticated against the
-database, handed to a session manager of its own (Daphne runs no ASGI lifespan in which a shared one
-could live). A client that goes away cancels its call; the program it called about is not touched.
+Each request is complete in itself, so any worker can serve it. A plain call of a tool is answered
+here (``plain_call``, ``direct_call``). Every other request is handed to a session manager of the
+SDK, one for each (Daphne runs no ASGI lifespan in which a shared one could live). A client that
+goes away cancels its call; the program it called about is not touched.
 """
 
 import json
 import logging
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
 from typing import Any, Final
 from urllib.parse import parse_qs
 
@@ -17,19 +19,24 @@ from mcp.server.transport_security import TransportSecuritySettings
 
 from mcp_adapter import cross_origin
 from mcp_adapter.callers import CALLER, TOOLSETS_ASKED
+from mcp_adapter.direct_call import answer, result_of
+from mcp_adapter.event_stream import OPEN
 from mcp_adapter.guard import refusal_status
+from mcp_adapter.plain_call import PlainCall, read_plain
 from mcp_adapter.resource_metadata import METADATA_PATHS, challenge, protected_resource
 from mcp_adapter.server import build_server
-from projects.accounts.authentication import authenticate_api_token
 from projects.accounts.call_places import place
 from projects.accounts.client_address import peer_of
+from projects.accounts.token_check import TokenCheck
 from projects.accounts.tokens import shown_token
 from projects.conf import conf
 from projects.errors.access import Unauthenticated
 from projects.errors.base import ControllerActionError
-from projects.errors.server import ServerStopping
+from projects.errors.calls import UnknownTool, UnknownToolset
+from projects.errors.server import ServerStopping, StorageUnavailable
 from projects.process import draining
-from projects.tools.toolsets import check_toolsets, tools_for
+from projects.storage.access import NotLetThrough
+from projects.tools.toolsets import check_toolsets, names_for
 
 Scope = dict[str, Any]
 Message = dict[str, Any]
@@ -54,11 +61,12 @@ async def serve(
     receive: Receive,
     send: Send,
     *,
-    make_server: Callable[[frozenset[str]], Server[Any]] = build_server,
+    make_server: Callable[[frozenset[str]], Server[Any]] | None = None,
 ) -> None:
     """Serves one request, from the first check to the last byte.
 
-    ``make_server`` gives the server for the names of the caller's tools.
+    ``make_server`` gives another server than ours for the names of the caller's tools. The SDK
+    answers all of its requests.
     """
     headers: Mapping[bytes, bytes] = dict(scope["headers"])
     if (status := refusal_status(headers)) is not None:
@@ -81,8 +89,13 @@ async def serve(
         return
     authorization = _text(headers.get(b"authorization"))
     try:
-        async with place(shown_token(authorization)):
-            await _serve_caller(make_server, scope, authorization, receive, send)
+        token = shown_token(authorization)
+        async with place(token):
+            if draining.has_begun():
+                # Before anything is done about it: a proxy may give the call to another process.
+                raise ServerStopping
+            check = TokenCheck(token, peer_of(scope))
+            await _serve_caller(make_server, scope, check, receive, send)
     except ControllerActionError as error:
         # Nothing of an answer was sent: whatever is raised behind the session manager is its to
         # answer.
@@ -96,22 +109,25 @@ async def serve(
 
 
 async def _serve_caller(
-    make_server: Callable[[frozenset[str]], Server[Any]],
+    make_server: Callable[[frozenset[str]], Server[Any]] | None,
     scope: Scope,
-    authorization: str | None,
+    check: TokenCheck,
     receive: Receive,
     send: Send,
 ) -> None:
-    if draining.has_begun():
-        # Before anything is done about it: a proxy may give the call to another process.
-        raise ServerStopping
-    caller = await authenticate_api_token(authorization, peer_of(scope))
     toolsets = _toolsets(scope)
+    if make_server is None:
+        # The body of a stranger is not read.
+        await check.presumed()
+        call, again = await read_plain(scope, receive)
+        if call is not None and await _is_answered(call, check, toolsets, receive, send):
+            return
+        receive = again
+    caller = await check.caller()
     # Only after it is known who asks.
     check_toolsets(toolsets)
-    names = frozenset(tool.name for tool in tools_for(caller, toolsets))
     manager = StreamableHTTPSessionManager(
-        app=make_server(names),
+        app=(make_server or build_server)(names_for(caller, toolsets)),
         stateless=True,
         json_response=False,
         security_settings=_SECURITY,
@@ -121,6 +137,29 @@ async def _serve_caller(
         await manager.handle_request(
             {**scope, CALLER: caller, TOOLSETS_ASKED: toolsets}, receive, _opened_early(send)
         )
+
+
+async def _is_answered(
+    call: PlainCall, check: TokenCheck, toolsets: tuple[str, ...], receive: Receive, send: Send
+) -> bool:
+    """Answers a plain call; returns False if nothing was done.
+
+    The caller may not be who the token named before, or the SDK has to say what is wrong.
+    """
+
+    async def act() -> dict[str, Any]:
+        return await check.during(lambda caller: result_of(call, caller, toolsets))
+
+    async def may_open() -> bool:
+        with suppress(StorageUnavailable):
+            return await check.has_passed()
+        return False
+
+    try:
+        await answer(call, receive, send, act=act, may_open=may_open)
+    except (NotLetThrough, UnknownTool, UnknownToolset):
+        return False
+    return True
 
 
 application: Final = serve
@@ -153,15 +192,12 @@ async def _answer_metadata(scope: Scope, send: Send) -> None:
 
 
 def _opened_early(send: Send) -> Send:
-    """``send`` that begins an event stream with a comment.
-
-    Daphne holds headers back until the first byte of the body; the comment lets them leave.
-    """
+    """``send`` that begins an event stream of the SDK with the comment of ours."""
 
     async def early(message: Message) -> None:
         await send(message)
         if message["type"] == "http.response.start" and _is_event_stream(message):
-            await send({"type": "http.response.body", "body": b": open\r\n\r\n", "more_body": True})
+            await send({"type": "http.response.body", "body": OPEN, "more_body": True})
 
     return early
 

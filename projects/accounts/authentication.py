@@ -3,20 +3,18 @@
 Both are bearer tokens (``tokens``) and are checked in the same three steps:
 
 1. ``shown_token`` takes key id and secret out of the ``Authorization`` header.
-2. ``_limit_guesses`` refuses a key id for a while once too many wrong secrets were shown for it
+2. ``limited_guesses`` refuses a key id for a while once too many wrong secrets were shown for it
    from one network. The right secret is then refused as well: otherwise guessing could go on.
-3. ``_find_caller`` or ``_find_controller`` reads the row of the key id, compares the digests and
+3. ``find_caller`` or ``_find_controller`` reads the row of the key id, compares the digests and
    checks that the row is neither revoked nor expired.
 
-The row is read on every call, so a revocation takes effect with the next call; ``check_caller``
-asks again during a call that waits. While the database does not answer, nobody is let in.
+The row is read on every call, so a revocation takes effect with the next call: ``token_check`` does
+so for callers. ``check_caller`` asks again during a call that waits. While the database does not
+answer, nobody is let in.
 """
 
 import hmac
 import json
-import time
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final, NamedTuple, TypeVar
@@ -24,17 +22,8 @@ from uuid import UUID
 
 from django.db import connection
 
-from projects.accounts.client_address import network_of
-from projects.accounts.errors import RateLimited
-from projects.accounts.rate_limits import rate_check, rate_take
-from projects.accounts.tokens import (
-    API_PREFIX,
-    CONTROLLER_PREFIX,
-    ShownToken,
-    digest_of,
-    shown_token,
-)
-from projects.conf import conf
+from projects.accounts.guesses import UnknownKeyError, limited_guesses, require_room
+from projects.accounts.tokens import CONTROLLER_PREFIX, ShownToken, digest_of, shown_token
 from projects.errors.access import ScopeMissing, Unauthenticated
 from projects.models import ApiToken, ControllerCredential
 from projects.storage import clock
@@ -59,8 +48,6 @@ SCOPES: Final = (*AGENT_SCOPES, ADMIN_SCOPE)
 
 _LAST_USED_STEP: Final = timedelta(minutes=1)
 """How exact ``last_used_at`` is. A write for every call would cost more than the lookup."""
-_FAILED_LOGINS: Final = "failed logins"
-_MAX_BLOCKED_METERS: Final = 4096
 
 
 # ---- who is calling ----------------------------------------------------------------------------
@@ -111,31 +98,21 @@ class VerifiedController(NamedTuple):
     credential_id: UUID
 
 
-async def authenticate_api_token(header: str | None, peer: str = "") -> Caller:
-    """Finds the caller whose API token a request shows.
+async def authenticate_controller(header: str | None, peer: str = "") -> VerifiedController:
+    """Finds the controller whose credential a daemon shows.
 
     Args:
         header: the value of ``Authorization``; None if the request has no such header.
         peer: the address that the request came from; wrong secrets are counted by its network.
 
     Raises:
-        Unauthenticated: if the header has no valid token. The reason is not told.
-        RateLimited: if too many wrong tokens were shown.
-        StorageUnavailable: if the token could not be looked up.
+        Unauthenticated: if the header has no valid credential. The reason is not told.
+        RateLimited: if too many wrong credentials were shown.
+        StorageUnavailable: if the credential could not be looked up.
 
-    """
-    token = shown_token(header, API_PREFIX)
-    async with _limit_guesses(token, peer) as meter:
-        return await in_database(_find_caller, token, meter)
-
-
-async def authenticate_controller(header: str | None, peer: str = "") -> VerifiedController:
-    """Finds the controller whose credential a daemon shows.
-
-    Takes the same arguments and raises the same errors as ``authenticate_api_token``.
     """
     token = shown_token(header, CONTROLLER_PREFIX)
-    async with _limit_guesses(token, peer) as meter:
+    async with limited_guesses(token, peer) as meter:
         return await in_database(_find_controller, token, meter)
 
 
@@ -156,58 +133,6 @@ def check_caller(caller: Caller) -> None:
     expires_at, revoked_at, is_owner_active = row
     if not is_owner_active or not _is_valid_now(as_time(expires_at), as_time(revoked_at)):
         raise Unauthenticated
-
-
-# ---- guessing ----------------------------------------------------------------------------------
-
-_blocked_until: dict[str, float] = {}
-"""Meter -> moment of ``time.monotonic()``. Further guesses cost no statement until then."""
-
-
-class _UnknownKeyError(Unauthenticated):
-    """No row has the key id that was shown."""
-
-
-@asynccontextmanager
-async def _limit_guesses(token: ShownToken, peer: str) -> AsyncIterator[str]:
-    """Counts an ``Unauthenticated`` in its block as a guess; too many guesses block the key id.
-
-    Yields:
-        The name of the meter that counts guesses at this key id from the peer's network. The block
-        has to check the meter, since other processes count in it, too.
-
-    Raises:
-        RateLimited: before the block or out of it, if the meter is full.
-
-    """
-    network = network_of(peer)
-    meter = f"login {network} {token.key_id}"
-    remaining_seconds = _blocked_until.get(meter, 0.0) - time.monotonic()
-    if remaining_seconds > 0:
-        raise RateLimited(_FAILED_LOGINS, remaining_seconds)
-    try:
-        yield meter
-    except _UnknownKeyError:
-        # Anybody can invent key ids. With a meter each, no meter would ever be full.
-        await in_database(_count_guess, f"login {network}")
-        raise Unauthenticated from None
-    except Unauthenticated:
-        await in_database(_count_guess, meter)
-        raise
-    except RateLimited as error:
-        _block(meter, error.retry_after_seconds)
-        raise
-
-
-def _count_guess(meter: str) -> None:
-    rate_take(meter, 1, conf.login_failures_per_minute, _FAILED_LOGINS)
-
-
-def _block(meter: str, seconds: float) -> None:
-    if len(_blocked_until) >= _MAX_BLOCKED_METERS:
-        # The database still knows which meters are full; this only saves asking it.
-        _blocked_until.clear()
-    _blocked_until[meter] = time.monotonic() + seconds
 
 
 # ---- looking up --------------------------------------------------------------------------------
@@ -268,7 +193,14 @@ class _CredentialRow(NamedTuple):
 _Row = TypeVar("_Row", _TokenRow, _CredentialRow)
 
 
-def _find_caller(token: ShownToken, meter: str) -> Caller:
+def find_caller(token: ShownToken, meter: str) -> Caller:
+    """Finds the caller whose token is shown. Runs in a database thread.
+
+    Raises:
+        RateLimited: if the meter of wrong secrets is full.
+        Unauthenticated: if the token is not valid.
+
+    """
     row = _verified_row(_TokenRow, _SELECT_TOKEN, token, meter)
     _record_use(ApiToken, row)
     return Caller(
@@ -297,17 +229,17 @@ def _verified_row(kind: type[_Row], statement: str, token: ShownToken, meter: st
 
     Raises:
         RateLimited: if the meter of wrong secrets is full.
-        _UnknownKeyError: if no row has this key id.
+        UnknownKeyError: if no row has this key id.
         Unauthenticated: if the secret is wrong, or the row is revoked, expired or without an
             active owner. All reasons look the same to the caller.
 
     """
-    rate_check(meter, conf.login_failures_per_minute, _FAILED_LOGINS)
+    require_room(meter)
     with connection.cursor() as cursor:
         cursor.execute(statement, [token.key_id])
         columns = cursor.fetchone()
     if columns is None:
-        raise _UnknownKeyError
+        raise UnknownKeyError
     row = kind(*columns)
     # In constant time: the time of a plain comparison would give away how many characters match.
     is_right = hmac.compare_digest(row.digest, digest_of(token.secret))

@@ -17,8 +17,9 @@ import random
 import select
 import threading
 import time
-from collections.abc import Callable
-from contextvars import copy_context
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar, copy_context
 from dataclasses import dataclass, field
 from typing import Any, Final, ParamSpec, TypeVar
 
@@ -65,6 +66,30 @@ _opened = threading.local()
 
 class _NotConnectedError(Exception):
     """No connection could be made, so nothing was begun."""
+
+
+class NotLetThrough(BaseException):
+    """The check before a hop refused it.
+
+    No handler of errors between the hop and the owner of the check may take it for a failure.
+    """
+
+
+_check: ContextVar[Callable[[], None]] = ContextVar("_check", default=lambda: None)
+
+
+@contextmanager
+def checked_by(check: Callable[[], None]) -> Iterator[None]:
+    """Every hop of the block calls ``check`` first, in its own thread and on its connection.
+
+    A check that raises NotLetThrough stops the hop: its function does not begin. A check costs no
+    hop of its own. It is called before each attempt of each hop, so it has to remember its answer.
+    """
+    token = _check.set(check)
+    try:
+        yield
+    finally:
+        _check.reset(token)
 
 
 async def in_database(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
@@ -186,6 +211,7 @@ def _run(
     except (OperationalError, InterfaceError) as error:
         raise _NotConnectedError from error
     try:
+        _check.get()()
         return function(*args, **kwargs)
     except (DatabaseError, InterfaceError) as error:
         if storage_faults.is_broken(error):

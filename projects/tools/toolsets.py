@@ -67,6 +67,11 @@ def tools_for(caller: Caller, requested: Collection[str] = ()) -> tuple[Tool[Any
     return tuple(tool for tool in ALL_TOOLS if tool.name in names and tool.is_open_to(caller))
 
 
+def names_for(caller: Caller, requested: Collection[str] = ()) -> frozenset[str]:
+    """The names of the tools that this caller is shown."""
+    return frozenset(tool.name for tool in tools_for(caller, requested))
+
+
 def tool_for(name: str, caller: Caller, requested: Collection[str] = ()) -> Tool[Any]:
     """The tool ``name``, if these sets have it. Raises UnknownTool.
 

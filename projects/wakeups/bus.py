@@ -8,6 +8,7 @@ have gathered. A ring may get lost on the way: every listener also looks again b
 
 import asyncio
 import logging
+from contextvars import Context
 from typing import Any, Final
 from uuid import uuid4
 from weakref import WeakKeyDictionary
@@ -79,7 +80,11 @@ class Exchange:
             return False
         if not self._tasks:
             loops = {"rings to others": self._send, "rings of others": self._receive}
-            self._tasks = [asyncio.create_task(loop(), name=name) for name, loop in loops.items()]
+            # In a context of their own: the call that happens to be the first one is not theirs.
+            self._tasks = [
+                asyncio.create_task(loop(), name=name, context=Context())
+                for name, loop in loops.items()
+            ]
         return True
 
     async def _send(self) -> None:

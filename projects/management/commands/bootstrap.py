@@ -18,13 +18,14 @@ from asgiref.sync import async_to_sync
 from django.conf import settings
 from django.contrib.auth import get_user_model
 
-from projects.accounts.authentication import authenticate_api_token, authenticate_controller
+from projects.accounts.authentication import authenticate_controller
 from projects.accounts.credentials import (
     active_credentials,
     api_token_create,
     controller_create,
     controller_credential_create,
 )
+from projects.accounts.token_check import authenticate_api_token
 from projects.conf import conf
 from projects.enrolment.revocation import controller_credential_revoke
 from projects.errors.access import Unauthenticated

@@ -75,12 +75,15 @@ def held(stack: Stack) -> Held:
 
 
 def request_for(stack: Stack, session_id: str, number: int) -> bytes:
-    """A wait of 30 s that says how far it is; in the two eras by turns."""
+    """A wait of 30 s; in the two eras by turns, and every third one without progress."""
     arguments = {"session_id": session_id, "wait_seconds": 30}
     body, headers = message("tools/call", {"name": "send_command_input", "arguments": arguments})
     if number % 2:
         body["params"]["_meta"], headers = {}, {"mcp-protocol-version": "2025-06-18"}
-    body["params"]["_meta"] = {**body["params"]["_meta"], "progressToken": number}
+    if _is_plain(number):
+        body["params"]["_meta"], headers = {}, {"mcp-protocol-version": "2025-06-18"}
+    else:
+        body["params"]["_meta"] = {**body["params"]["_meta"], "progressToken": number}
     data = json.dumps(body).encode()
     lines = {
         "host": f"127.0.0.1:{stack.port}",
@@ -94,14 +97,18 @@ def request_for(stack: Stack, session_id: str, number: int) -> bytes:
     return "\r\n".join(head).encode() + data
 
 
+def _is_plain(number: int) -> bool:
+    return number % 3 == 2
+
+
 async def wait_and_go_away(stack: Stack, session_id: str, number: int) -> None:
-    """Leaves once the call has said that it waits; every third client does it by a reset."""
+    """Leaves once the call has said that it waits; every fourth client does it by a reset."""
     reader, writer = await asyncio.open_connection("127.0.0.1", stack.port)
     try:
         writer.write(request_for(stack, session_id, number))
         async with asyncio.timeout(_SECONDS):
-            await reader.readuntil(b"notifications/progress")
-        if number % 3 == 0:
+            await reader.readuntil(b": open" if _is_plain(number) else b"notifications/progress")
+        if number % 4 == 0:
             writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
     finally:
         writer.close()

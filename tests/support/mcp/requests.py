@@ -2,10 +2,10 @@
 
 import asyncio
 import json
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
-from mcp_adapter.asgi import application
+from mcp_adapter.asgi import serve
 
 META = {
     "io.modelcontextprotocol/protocolVersion": "2026-07-28",
@@ -19,9 +19,8 @@ class Answer:
 
     def __init__(self, messages: list[dict[str, Any]]) -> None:
         self.status = messages[0]["status"]
-        self.headers = {
-            name.decode().lower(): value.decode() for name, value in messages[0]["headers"]
-        }
+        self.raw_headers = messages[0]["headers"]
+        self.headers = {name.decode().lower(): value.decode() for name, value in self.raw_headers}
         self.chunks = [message["body"] for message in messages[1:] if message.get("body")]
         self.body = b"".join(self.chunks)
 
@@ -38,10 +37,11 @@ async def request(
     gone: asyncio.Event | None = None,
     query: str = "",
     path: str = "/mcp",
+    application: Callable[..., Awaitable[None]] = serve,
 ) -> Answer:
     """Send one request to the application, and return its answer.
 
-    Setting ``gone`` makes the client disconnect.
+    Bytes are sent as they are. Setting ``gone`` makes the client disconnect.
     """
     sent = {
         "host": "localhost:8000",
@@ -64,7 +64,11 @@ async def request(
     inbox = [
         {
             "type": "http.request",
-            "body": b"" if body is None else json.dumps(body).encode(),
+            "body": body
+            if isinstance(body, bytes)
+            else b""
+            if body is None
+            else json.dumps(body).encode(),
             "more_body": False,
         }
     ]

@@ -9,15 +9,15 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
+from django.db import OperationalError
 
 from mcp_adapter import asgi
-from projects.accounts import call_places
+from projects.accounts import call_places, token_check
 from projects.accounts.authentication import AGENT_SCOPES
 from projects.accounts.call_places import place
 from projects.accounts.credentials import api_token_create
 from projects.accounts.tokens import shown_token
 from projects.conf import conf
-from projects.errors.server import StorageUnavailable
 from projects.errors.shown_tools import tools_named
 from projects.models import Controller, Project
 from projects.storage.access import in_database
@@ -153,13 +153,17 @@ async def test_a_body_that_is_not_json_or_too_long_is_refused(bearer: dict[str, 
     ).status == 413
 
 
+@pytest.mark.parametrize("is_remembered", [False, True])
 async def test_without_a_database_nobody_gets_in_unchecked(
-    bearer: dict[str, str], monkeypatch: pytest.MonkeyPatch
+    bearer: dict[str, str], monkeypatch: pytest.MonkeyPatch, is_remembered: bool
 ) -> None:
-    async def unavailable(_header: str | None, _peer: str) -> None:
-        raise StorageUnavailable
+    if is_remembered:
+        assert (await _call(bearer, "list_controllers")).status == 200
 
-    monkeypatch.setattr(asgi, "authenticate_api_token", unavailable)
+    def unavailable(_token: object, _meter: str) -> None:
+        raise OperationalError("database is locked")
+
+    monkeypatch.setattr(token_check, "find_caller", unavailable)
     answer = await _call(bearer, "list_controllers")
     assert answer.json["error"]["data"]["code"] == "STORAGE_UNAVAILABLE"
     assert (answer.status, answer.headers["retry-after"]) == (503, "1")
@@ -172,7 +176,7 @@ async def test_who_has_too_many_calls_is_refused_before_anything_is_built(
     monkeypatch.setattr(call_places, "IN_LINE_PER_PLACE", 0)
     built: list[object] = []
     monkeypatch.setattr(asgi, "StreamableHTTPSessionManager", lambda **given: built.append(given))
-    monkeypatch.setattr(asgi, "authenticate_api_token", lambda *given: built.append(given))
+    monkeypatch.setattr(asgi, "TokenCheck", lambda *given: built.append(given))
     async with place(shown_token(bearer["authorization"])):
         # The same token however it is written.
         for written in (

@@ -12,7 +12,6 @@ from projects.accounts import authentication
 from projects.accounts.authentication import (
     SCOPES,
     Caller,
-    authenticate_api_token,
     authenticate_controller,
 )
 from projects.accounts.credentials import (
@@ -20,6 +19,7 @@ from projects.accounts.credentials import (
     controller_create,
     controller_credential_create,
 )
+from projects.accounts.token_check import authenticate_api_token
 from projects.enrolment.revocation import api_token_revoke, controller_credential_revoke
 from projects.errors.access import ScopeMissing, Unauthenticated
 from projects.link.inbound.hello import hello

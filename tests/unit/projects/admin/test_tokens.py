@@ -10,8 +10,8 @@ from django.contrib.auth.models import Permission
 from django.contrib.sessions.models import Session
 from django.test import Client
 
-from projects.accounts.authentication import authenticate_api_token
 from projects.accounts.credentials import api_token_create
+from projects.accounts.token_check import authenticate_api_token
 from projects.errors.access import Unauthenticated
 from projects.models import ApiToken, AuditEvent, Project
 
