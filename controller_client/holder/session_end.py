@@ -24,7 +24,7 @@ from controller_client.protocol.messages import (
     TerminateCmd,
 )
 from controller_client.protocol.signal_names import name_of_signal, number_of_signal
-from controller_client.protocol.values import NOTE_LEFT_UNKNOWN
+from controller_client.protocol.values import NOTE_LEFT_RUNNING, NOTE_LEFT_UNKNOWN
 from controller_client.system.boot import lifetime_clock
 from controller_client.system.control_group import SessionGroup
 from controller_client.system.process_tree import (
@@ -40,8 +40,6 @@ NOTE_TTY_HELD: Final = "tty_held"
 """A child outlived the program and kept its terminal open; it was terminated."""
 NOTE_OUTPUT_HELD: Final = "output_held"
 """A child outlived the program and kept its pipes open; it was terminated."""
-NOTE_LEFT_RUNNING: Final = "left_running"
-"""``survivors`` detached themselves on purpose; the program ended by itself, so they live on."""
 NOTE_NOT_REAPED: Final = "not_reaped"
 """The program could not be killed: it is stuck in the kernel, or not ours to kill."""
 NOTE_UNRECORDED: Final = "unrecorded"

@@ -39,6 +39,10 @@ ended it. ``timed_out``: its lifetime ran out. ``lost``: its holder or host died
 
 NOTE_NOTHING_LEFT = "nothing_left"
 """Note on a lost session: every process that it left is known, and none of them runs any more."""
+NOTE_LEFT_RUNNING = "left_running"
+"""Note on a program that ended by itself: ``survivors`` detached themselves on purpose, so they
+live on.
+"""
 NOTE_LEFT_UNKNOWN = "left_unknown"
 """Note on a program that ended by itself: its host could not look for processes that it left, for
 example because no descriptor was free.

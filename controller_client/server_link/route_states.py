@@ -11,7 +11,7 @@ Unreachable  nothing                     waits in ``_waiting``       begin, find
 Live         the conversation            is sent to the holder       the holder's socket closes:
                                                                      Unreachable; if the end is
                                                                      settled, forgotten
-DeadHolder   the dead holder's lock      is refused: SESSION_ENDED   settle, forget: forgotten
+DeadHolder   the dead holder's lock      is refused: SESSION_ENDED   settle, _bury: forgotten
 ===========  ==========================  ==========================  ===============================
 
 ===========  ==========================  ==========================  ===============================
@@ -30,14 +30,12 @@ directory is gone, and ``on_forgotten`` takes the route out of the daemon. The p
 ===========  ==========================  ==========================  ===============================
 Pair         Detached                    Attached                    Unwanted
 ===========  ==========================  ==========================  ===============================
-Unreachable  START is under way, or no   ``_search`` runs            ``_search`` runs, unless the
-             connection has asked yet                                socket closed while Unwanted:
-                                                                     then the next HELLO finds it
+Unreachable  START is under way, or no   ``_search`` runs            ``_search`` runs
+             connection has asked yet
 Live         waits for WELCOME           HOLDER_ATTACH was sent: the  the program is being ended;
                                          holder sends what is not    the route answers the holder
                                          committed, then goes on     in the server's place
-DeadHolder   waits for WELCOME           ``_report_end`` runs        does not occur: the directory
-                                                                     is removed at once
+DeadHolder   waits for WELCOME           ``_report_end`` runs        ``_bury`` runs
 ===========  ==========================  ==========================  ===============================
 """
 

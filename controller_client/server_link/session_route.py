@@ -245,7 +245,7 @@ class SessionRoute:
     def _end(self, holder: Live | DeadHolder) -> None:
         """Enter Unwanted with a holder that was found."""
         if isinstance(holder, DeadHolder):
-            self._remove(holder)
+            self._task = asyncio.get_running_loop().create_task(self._bury(holder))
         else:
             # Without HOLDER_ATTACH the holder sends nothing, and would keep the end for ever.
             self._acks.begin({})
@@ -352,7 +352,7 @@ class SessionRoute:
         self._stop_ack_timer()
         if is_settled:
             self._on_forgotten(self.session_id)
-        elif isinstance(self._server, Attached):
+        elif not isinstance(self._server, Detached):
             logger.warning("the holder of session %s closed its socket", self.session_id)
             self._search_later()
 
@@ -393,3 +393,8 @@ class SessionRoute:
         if isinstance(self._server, Attached):
             for message in dead.closing_messages(self._acks.committed):
                 self._server.connection.send_output(self.session_id, message)
+
+    async def _bury(self, dead: DeadHolder) -> None:
+        """Remove a session that nobody wants, once nothing of its program is left."""
+        await self._aftermath.put_on_record(dead)
+        self._remove(dead)

@@ -13,14 +13,23 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import NamedTuple
 
+import msgspec
+
 from controller_client.log import Outage
+from controller_client.protocol.messages import InteractiveCmdDone
+from controller_client.protocol.values import NOTE_LEFT_RUNNING, NOTE_LEFT_UNKNOWN
 from controller_client.server_link.holders.dead_holder import DeadHolder
 from controller_client.session_files.directory import SessionDirectory
 from controller_client.system.adoption import Left
 from controller_client.system.boot import boot_id
 from controller_client.system.control_group import SessionGroup
-from controller_client.system.process_tree import ProcessInfo, read_process
-from controller_client.system.termination import kill_leftovers
+from controller_client.system.process_tree import (
+    ProcessInfo,
+    is_same,
+    read_process,
+    session_members,
+)
+from controller_client.system.termination import MAX_SURVIVORS, kill_leftovers
 
 logger = logging.getLogger(__name__)
 
@@ -59,6 +68,8 @@ class Aftermath:
         can: without a free descriptor, say, nobody knows which processes are left.
         """
         if dead.done is not None:
+            await self._hold_against_processes(dead, dead.done)
+        if dead.done is not None:
             return
         logger.error("session %s is lost: its holder died", dead.session_id)
         ended = await self.end_processes()
@@ -66,6 +77,42 @@ class Aftermath:
             survivors = ", ".join(ended.survivors)
             logger.error("of session %s there is left: %s", dead.session_id, survivors)
         await self.record_loss(dead, ended)
+
+    async def _hold_against_processes(self, dead: DeadHolder, done: InteractiveCmdDone) -> None:
+        """Take the record back if it says that nothing is left, and something runs.
+
+        A program of the daemon's user can write the record and then kill its holder. A holder
+        writes it when nothing is left, or names what is.
+        """
+        named = set(done.survivors)
+        unnamed = [left.label for left in await self._left() if left.label not in named]
+        if not unnamed:
+            return
+        said = "the record of the end of session %s does not name what runs: %s"
+        logger.error(said, dead.session_id, ", ".join(unnamed[:MAX_SURVIVORS]))
+        if {NOTE_LEFT_RUNNING, NOTE_LEFT_UNKNOWN}.isdisjoint(done.notes):
+            dead.done = None
+        else:
+            survivors = [*done.survivors, *unnamed][:MAX_SURVIVORS]
+            dead.done = msgspec.structs.replace(done, survivors=survivors)
+
+    async def _left(self) -> list[ProcessInfo]:
+        """Return the session's processes that run, however often they have to be looked for."""
+        while True:
+            try:
+                adopted = await self.adopted_of(self.directory.session_id)
+                known = [*_recorded(self.directory), *adopted.processes, *_grouped(self.group)]
+                also = [process.pid for process in known if is_same(process)]
+                return await asyncio.to_thread(
+                    session_members,
+                    self.directory.session_id,
+                    roots=(),
+                    terminal_session=None,
+                    also=also,
+                )
+            except OSError as error:
+                _OUTAGE.report("what dead holders left cannot be looked for: %s", error)
+            await asyncio.sleep(RETRY_SECONDS)
 
     async def end_processes(self) -> Ended:
         """Kill the session's processes, however often that has to be tried."""

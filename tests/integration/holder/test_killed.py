@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from controller_client.protocol.codec import encode
 from controller_client.protocol.messages import (
     InteractiveCmdDone,
     StartInteractiveCmd,
@@ -149,6 +150,35 @@ async def test_a_program_that_kills_holder_and_fork_server_is_ended_as_lost(
     assert (await _done(server, await _start(server, ["true"]))).exit_code == 0, (
         "the host serves on"
     )
+
+
+@pytest.mark.parametrize(
+    ("notes", "end_reason"), [([], "lost"), (["left_running"], "exited")], ids=["nothing", "names"]
+)
+async def test_a_forged_end_hides_no_process(
+    server: ScriptedServer,
+    daemon: DaemonProcess,
+    tmp_path: Path,
+    notes: list[str],
+    end_reason: str,
+) -> None:
+    await server.connected()
+    forged = encode(
+        InteractiveCmdDone(session_id="s-0", end_reason="exited", exit_code=0, notes=notes)
+    )
+    record = daemon.state_dir / "sessions" / "s-0" / "done.json"
+    command, program = _program(
+        tmp_path, ["sleep", "1000"], then=f"open({str(record)!r}, 'wb').write({forged!r})\n{LEAVE}"
+    )
+    done = await _done(server, await _start(server, command))
+    try:
+        left = [f"[{pid}]" for pid in _running(program)]
+        named = [name for name in done.survivors if name.endswith(tuple(left))]
+        assert (done.end_reason, len(named)) == (end_reason, len(left))
+        assert bool(left) == bool(notes)
+    finally:
+        for name in done.survivors:
+            send_signal(int(name.rpartition("[")[2][:-1]), signal.SIGKILL)
 
 
 async def test_processes_of_a_holder_killed_without_a_daemon_are_found_and_ended(

@@ -54,10 +54,6 @@ class End:
         self.sent.append("closed")
 
 
-async def _nothing_adopted(_session_id: str) -> Left:
-    return Left([], is_all=True)
-
-
 @pytest.fixture
 def directory(tmp_path: Path) -> SessionDirectory:
     session_id = str(uuid4())
@@ -66,13 +62,22 @@ def directory(tmp_path: Path) -> SessionDirectory:
 
 
 class Route(SessionRoute):
-    """A route on a directory without a holder; ``forgotten`` are the ids it was forgotten under."""
+    """A route on a directory without a holder; ``forgotten`` are the ids it was forgotten under.
+
+    ``ended`` are the sessions whose processes were looked for after their holder's death.
+    """
 
     def __init__(self, directory: SessionDirectory) -> None:
         self.forgotten: list[str] = []
-        aftermath = Aftermath(directory, None, _nothing_adopted)
+        self.ended: list[str] = []
+        aftermath = Aftermath(directory, None, self._adopted_of)
         guard = InputGuard.__new__(InputGuard)
         super().__init__(directory, guard, aftermath, self.forgotten.append)
+
+    async def _adopted_of(self, session_id: str) -> Left:
+        if session_id not in self.ended:
+            self.ended.append(session_id)
+        return Left([], is_all=True)
 
     def live(self, *, knows_lifetime: bool = True) -> End:
         """Make a holder answer; what is sent to it."""
@@ -199,6 +204,19 @@ async def test_an_unwanted_session_with_a_dead_holder_is_removed(
     route.forget()
     assert isinstance(route._server, Unwanted)
     await route.end_of_task()
+    assert route.ended == [directory.session_id]
+    assert not directory.path.exists()
+    assert route.forgotten == [route.session_id]
+
+
+async def test_an_unwanted_session_is_ended_although_its_holder_dies(
+    route: Route, directory: SessionDirectory
+) -> None:
+    route.live()
+    route.forget()
+    route._on_holder_closed()
+    await route.end_of_task()
+    assert route.ended == [directory.session_id]
     assert not directory.path.exists()
     assert route.forgotten == [route.session_id]
 
