@@ -124,12 +124,15 @@ class LogPaths:
         return list(dict.fromkeys(self._roots))
 
     def shown_roots(self) -> list[str]:
-        """Return the log directories that callers are told of.
+        """Return the log directories that callers are told of: those that can be used now.
 
         A path that is too long is left out, because half a path names another directory.
         """
+        unusable = dict(self.problems())
         return [
-            root for root in self.roots if len(root) <= MAX_LOG_ROOT_CHARS and root.isprintable()
+            root
+            for root in self.roots
+            if root not in unusable and len(root) <= MAX_LOG_ROOT_CHARS and root.isprintable()
         ][:MAX_LOG_ROOTS]
 
     def problems(self) -> list[tuple[str, str]]:

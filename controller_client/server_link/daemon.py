@@ -98,6 +98,8 @@ class Daemon:
         self._router = SessionRouter(config, spawner, policy)
         self._backoff = Backoff()
         self._connection: Connection | None = None
+        # Looked at once: a directory on a mount that hangs must not keep HELLO from the server.
+        self._log_roots = config.log_paths.shown_roots()
         self._last_epoch = 0
 
     async def run_until(self, stop: asyncio.Event) -> None:
@@ -214,7 +216,7 @@ class Daemon:
             capabilities=CAPABILITIES,
             last_cmd_seq=self._router.last_command_seq,
             sessions=summaries,
-            log_roots=self._config.log_paths.shown_roots(),
+            log_roots=self._log_roots,
         )
 
 

@@ -18,6 +18,8 @@ from projects.models import ApiToken, AuditEvent, AuditMark, CommandSession
 
 EXPIRED_AT_ONCE: Final = 500
 _ROWS_AT_ONCE: Final = 1000
+_ACKNOWLEDGE: Final = "audit.acknowledge"
+_MARKS_A_ROW: Final = 100
 _Kind = AuditMark.Kind
 
 
@@ -26,7 +28,7 @@ class Verdict:
     """The result of verifying one project's chain.
 
     ``problems`` is empty if the chain is unbroken. ``expired`` counts rows that were removed in
-    good order.
+    good order, ``acknowledged`` foreign marks that an operator knows of.
     """
 
     project_id: UUID
@@ -34,6 +36,7 @@ class Verdict:
     expired: int
     signed: int
     problems: tuple[str, ...]
+    acknowledged: int = 0
 
 
 # ---- expiry --------------------------------------------------------------------------------------
@@ -77,7 +80,8 @@ def chains(known: Heads | None = None) -> list[UUID]:
 def audit_verify(project_id: UUID, known: Heads | None = None) -> Verdict:
     """Reads the whole chain and lists its problems, each with its row.
 
-    A problem is an edit, a removal, an insertion, or a mark that is not ours.
+    A problem is an edit, a removal, an insertion, or a mark that is not ours and that no row of the
+    chain acknowledges.
 
     Args:
         project_id: the chain.
@@ -87,9 +91,13 @@ def audit_verify(project_id: UUID, known: Heads | None = None) -> Verdict:
     """
     marks = list(AuditMark.objects.filter(project_id=project_id).order_by("seq", "id"))
     ours = [one for one in marks if is_ours(one)]
+    foreign, acknowledged = strangers(marks), _acknowledged(project_id)
     problems = [
-        f"the signature of the {one.kind} at row {one.seq} is not ours" for one in strangers(marks)
+        f"the signature of the {one.kind} at row {one.seq} is not ours"
+        for one in foreign
+        if one.signature not in acknowledged
     ]
+    known_foreign = len(foreign) - len(problems)
     expired = max(
         (one for one in ours if one.kind == _Kind.EXPIRY), key=lambda one: one.seq, default=None
     )
@@ -115,7 +123,33 @@ def audit_verify(project_id: UUID, known: Heads | None = None) -> Verdict:
     if seq == 0 and not problems and _has_acted(project_id):
         problems.append("there are no rows, though the project has tokens or sessions")
     heads = {one.seq for one in ours if one.kind == _Kind.HEAD}
-    return Verdict(project_id, seq - first, first, len(heads), tuple(problems))
+    return Verdict(project_id, seq - first, first, len(heads), tuple(problems), known_foreign)
+
+
+def marks_acknowledge(project_id: UUID, *, actor: str, reason: str) -> list[AuditMark]:
+    """Records that an operator knows of the marks of a chain that are not ours. Returns them.
+
+    Such a mark vouches for nothing before and after that. The rows that say so are in the chain.
+    """
+    acknowledged = _acknowledged(project_id)
+    marks = AuditMark.objects.filter(project_id=project_id).order_by("seq", "id")
+    new = [one for one in strangers(list(marks)) if one.signature not in acknowledged]
+    with transaction.atomic():
+        for first in range(0, len(new), _MARKS_A_ROW):
+            signatures = [one.signature for one in new[first : first + _MARKS_A_ROW]]
+            detail = {"marks": signatures, "reason": reason}
+            audit(actor, _ACKNOWLEDGE, (project_id, None, None), detail)
+    return new
+
+
+def _acknowledged(project_id: UUID) -> set[str]:
+    """The signatures of the marks that rows of the chain acknowledge."""
+    details = AuditEvent.objects.filter(project_id=project_id, action=_ACKNOWLEDGE)
+    return {
+        signature
+        for detail in details.values_list("detail", flat=True)
+        for signature in detail.get("marks", ())
+    }
 
 
 def _signed_rows(

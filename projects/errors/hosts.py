@@ -42,6 +42,19 @@ class ControllerAmbiguous(Conflict):
         super().__init__("this project has several hosts")
 
 
+class ControllerRevoked(Conflict):
+    """An operator has revoked the host, so it will not connect again."""
+
+    code = "CONTROLLER_REVOKED"
+
+    def __init__(self, name: str) -> None:
+        self.hint = (
+            "It does not come back. stop_session_monitor(save_log=true) ends a monitor there."
+            " list_controllers shows the hosts that are enrolled."
+        )
+        super().__init__(f"the host {name} was revoked")
+
+
 class ControllerOffline(Unavailable):
     """The host is enrolled but not connected at present."""
 

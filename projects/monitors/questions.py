@@ -17,7 +17,7 @@ from django.db import connection
 from controller_client.protocol import codec
 from controller_client.protocol.limits import MAX_FILE_CHUNK_BYTES
 from controller_client.protocol.messages import DeleteFile, FileChunk, FileDeleted, ReadFile
-from projects.errors.hosts import ControllerOffline
+from projects.errors.hosts import ControllerOffline, ControllerRevoked
 from projects.models import Controller, FileRequest
 from projects.monitors.errors import HostSilent, HostTooOld
 from projects.sessions import selectors
@@ -56,7 +56,7 @@ RETURNING body
 async def read_file(controller_id: UUID, ask: ReadFile) -> FileChunk:
     """Asks a host for a part of a file. A failure on the host is a part of the answer.
 
-    Raises ControllerOffline, HostTooOld or HostSilent.
+    Raises ControllerRevoked, ControllerOffline, HostTooOld or HostSilent.
     """
     chunk = await _ask(controller_id, ask, FileChunk, ask.wait_seconds)
     if len(chunk.data) > MAX_FILE_CHUNK_BYTES or not (
@@ -96,7 +96,11 @@ async def _ask(
 
 
 def _insert(controller_id: UUID, question: ReadFile | DeleteFile, seconds: float) -> None:
-    host = Controller.objects.only("name", "lease_expires_at", "capabilities").get(id=controller_id)
+    host = Controller.objects.only("name", "revoked_at", "lease_expires_at", "capabilities").get(
+        id=controller_id
+    )
+    if host.revoked_at is not None:
+        raise ControllerRevoked(host.name)
     if not selectors.is_online(host.lease_expires_at):
         raise ControllerOffline(host.name)
     if CAPABILITY not in host.capabilities:

@@ -115,7 +115,7 @@ async def monitor_read(
         MonitorNotFound: if the project has no active monitor of this id.
         FileReadError: if the host cannot read the file now.
         PathNotAllowed, LogDirectoryUnusable, LogDirectoryForeign: if the host closed the path.
-        ControllerOffline, HostTooOld, HostSilent: if the host gives no answer.
+        ControllerRevoked, ControllerOffline, HostTooOld, HostSilent: if the host gives no answer.
 
     """
     wanted = monitor_id_of(session_id)

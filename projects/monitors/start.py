@@ -78,7 +78,7 @@ async def monitor_start(
         MonitorLimitReached: if the project has as many active monitors as it may have.
         LogNotFound, FileNotReadable, FileReadError: if the host cannot read the file.
         PathNotAllowed, LogDirectoryUnusable, LogDirectoryForeign: if the host closed the path.
-        ControllerOffline, HostTooOld, HostSilent: if the host gives no answer.
+        ControllerRevoked, ControllerOffline, HostTooOld, HostSilent: if the host gives no answer.
         ControllerNotFound, ControllerAmbiguous, NoControllerEnrolled: if no host was found.
 
     """

@@ -11,6 +11,7 @@ from controller_client.protocol.messages import DeleteFile
 from projects.accounts.authentication import Caller
 from projects.audit.log import audit
 from projects.errors.base import Unavailable
+from projects.errors.hosts import ControllerRevoked
 from projects.models import Monitor
 from projects.monitors.errors import HostTooOld, MonitorNotFound
 from projects.monitors.place import Place, monitor_id_of, place_of
@@ -36,7 +37,7 @@ class MonitorEnd(Result):
             "Why the log stays: save_log, not_managed (only recordings in the host's directory of "
             "session logs are deleted), scope_missing"
             " (needs monitor:delete), not_owned, other_file, file_not_found, controller_offline, "
-            "host_silent, host_too_old, delete_failed."
+            "host_silent, host_too_old, controller_revoked, delete_failed."
         )
     )
 
@@ -86,7 +87,7 @@ async def _delete_log(place: Place, caller: Caller | None) -> str | None:
     question = DeleteFile(path=place.path, identity=place.identity)
     try:
         answer = await delete_file(place.controller_id, question)
-    except (Unavailable, HostTooOld) as error:
+    except (ControllerRevoked, Unavailable, HostTooOld) as error:
         return error.code.lower()
     return answer.failure.code.lower()[:32] if answer.failure is not None else None
 

@@ -29,8 +29,8 @@ class ControllerStatus(Result):
     client_version: str
     log_roots: list[str] | None = Field(
         description=(
-            "Directories whose logs start_session_monitor can follow there; null if the "
-            "daemon is too old to say."
+            "Directories whose logs start_session_monitor can follow there, as its daemon found "
+            "them when it started; null if the daemon is too old to say."
         )
     )
     lease_expires_at: datetime | None = Field(

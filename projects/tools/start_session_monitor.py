@@ -14,6 +14,7 @@ from projects.errors.hosts import (
     ControllerAmbiguous,
     ControllerNotFound,
     ControllerOffline,
+    ControllerRevoked,
     NoControllerEnrolled,
 )
 from projects.monitors import errors as monitor_errors
@@ -24,6 +25,7 @@ from projects.tools.terminal_arguments import RequestId
 # Checked by the service, which answers with a code of its own.
 UUID_PATTERN = "^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$"
 HOST_ERRORS = (
+    ControllerRevoked,
     ControllerOffline,
     monitor_errors.HostSilent,
     monitor_errors.HostTooOld,

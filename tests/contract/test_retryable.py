@@ -133,6 +133,7 @@ REASONS = {
         ],
         (False, START_REFUSED),
     ),
+    "CONTROLLER_REVOKED": (False, NOT_THERE),
     **dict.fromkeys(("RESOURCE_EXHAUSTED", "EXPIRED"), (True, NEVER_BEGAN)),
     **dict.fromkeys(
         ["RATE_LIMITED", "CONTROLLER_OFFLINE", "SERVER_STOPPING", "UNAVAILABLE"],

@@ -61,6 +61,7 @@ class Command(RefusingCommand):
             self.stdout.write(
                 f"{name}: {state}, {verdict.rows} rows, {verdict.expired} expired, "
                 f"{verdict.signed} signed heads"
+                + (f", {n} foreign marks acknowledged" if (n := verdict.acknowledged) else "")
             )
             for problem in verdict.problems:
                 self.stdout.write(f"  {problem}")

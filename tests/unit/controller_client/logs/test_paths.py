@@ -243,7 +243,17 @@ def test_a_directory_that_is_closed_to_us_is_called_unusable(is_managed: bool) -
     assert str(closed) in problems
 
 
-def test_callers_are_told_of_directories_that_are_short_and_printable() -> None:
-    paths = LogPaths(["/var/log", "/b\n", "/" + "x" * 256, "/var/log/"], "/tmp/logs")
-    assert paths.shown_roots() == ["/tmp/logs", "/var/log"]
-    assert len(LogPaths([f"/srv/{number}" for number in range(99)]).shown_roots()) == 16
+def test_callers_are_told_of_directories_that_are_short_and_printable(tmp_path: Path) -> None:
+    long, odd = tmp_path / ("x" * 200) / ("y" * 60), tmp_path / "b\n"
+    for directory in (long, odd, tmp_path / "managed", *(tmp_path / f"{n}" for n in range(99))):
+        directory.mkdir(parents=True)
+    managed = str(tmp_path / "managed")
+    paths = LogPaths([str(tmp_path), str(odd), str(long), f"{tmp_path}/"], managed)
+    assert paths.shown_roots() == [managed, str(tmp_path)]
+    many = [str(tmp_path / f"{number}") for number in range(99)]
+    assert len(LogPaths(many, managed).shown_roots()) == 16
+
+
+def test_callers_are_not_told_of_a_directory_that_cannot_be_used(tmp_path: Path) -> None:
+    managed, gone = tmp_path / "no" / "managed", tmp_path / "gone"
+    assert LogPaths([str(tmp_path), str(gone)], str(managed)).shown_roots() == [str(tmp_path)]

@@ -161,6 +161,29 @@ def test_resigning_is_repeatable_and_never_signs_foreign_marks(
     assert "3 marks of the audit log were signed with none of the keys" in errors.getvalue()
 
 
+def test_an_acknowledged_foreign_mark_fails_nothing_and_proves_nothing(
+    project_id: UUID,
+) -> None:
+    foreign = {"project_id": project_id, "hash": "0" * 64}
+    for number in range(2):
+        AuditMark.objects.create(**foreign, kind="head", seq=2, signature=f"{number}" * 64)
+    assert len(audit_verify(project_id).problems) == 2
+    call_command("acknowledge_marks", reason="a restored copy", stdout=StringIO())
+    verdict = audit_verify(project_id)
+    assert (verdict.problems, verdict.acknowledged, verdict.signed) == ((), 2, 0)
+    row = AuditEvent.objects.get(project_id=project_id, action="audit.acknowledge")
+    assert row.actor.startswith("cli:")
+    assert row.detail["reason"] == "a restored copy"
+    call_command("acknowledge_marks", reason="again", stdout=StringIO())
+    assert AuditEvent.objects.filter(action="audit.acknowledge").count() == 1
+    AuditMark.objects.create(**foreign, kind="expiry", seq=3, signature="3" * 64)
+    assert len(audit_verify(project_id).problems) == 1
+    call_command("acknowledge_marks", reason="an expiry", stdout=StringIO())
+    with triggers_lifted():
+        AuditEvent.objects.filter(project_id=project_id, seq=1).delete()
+    assert audit_verify(project_id).problems == ("rows 1 to 1 are missing",)
+
+
 def test_a_key_that_went_too_early_stops_no_signing(project_id: UUID, settings: Any) -> None:
     heads_sign(NO_TIME)
     settings.ENCRYPTION_KEYS = [NEW_KEY]

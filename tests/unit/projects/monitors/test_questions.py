@@ -104,6 +104,7 @@ async def test_a_call_that_is_cancelled_leaves_no_question() -> None:
     ("fields", "code"),
     [
         ({"lease_expires_at": None}, "CONTROLLER_OFFLINE"),
+        ({"revoked_at": timezone.now()}, "CONTROLLER_REVOKED"),
         ({"capabilities": ["pty"]}, "HOST_TOO_OLD"),
     ],
 )
