@@ -10,15 +10,10 @@ from projects.monitors.read import monitor_read
 from projects.monitors.start import monitor_start
 from projects.monitors.stop import monitor_stop
 from projects.reads.digests import session_digest
+from projects.reads.lists import controller_list, monitor_list, session_list
 from projects.reads.results import ControllerList, MonitorPage, SessionDetails, SessionPage
 from projects.reads.search import SearchResult, output_search
-from projects.reads.status import (
-    controller_list,
-    monitor_list,
-    session_get,
-    session_list,
-    session_read_output,
-)
+from projects.reads.status import session_get, session_read_output
 from projects.sessions.background import (
     background_read,
     background_start,

@@ -33,6 +33,7 @@ _TESTS: Final = (
     "tests/unit/projects/sessions/test_interactive.py",
     "tests/unit/projects/sessions/test_interactive_refusals.py",
     "tests/unit/projects/upkeep/test_sweeper.py",
+    "tests/unit/projects/test_query_plans.py",
 )
 _ELSEWHERE: Final = {
     "tests/integration/agent/test_endpoint.py": "wires of models",
@@ -51,6 +52,7 @@ _ELSEWHERE: Final = {
     "tests/integration/installs/test_quickstart.py": "brings its own embedded server",
     "tests/integration/installs/test_quickstart_again.py": "brings its own embedded server",
     "tests/integration/installs/test_images.py": "brings its own embedded servers",
+    "tests/integration/benchmarks": "brings its own embedded server",
     "tests/integration/server/test_start.py": "brings its own servers of both kinds",
     "tests/integration/installs/test_ports.py": "the tests' own support",
     "tests/integration/mcp/test_bridge.py": (

@@ -17,6 +17,7 @@ from agent import services
 from agent.models import AgentApproval, AgentRun, Approvals
 from agent.views.rendering import approval_line, sessions_of, used_line, whole_run
 from projects.admin.parts.access import OfOwnProjects, ReadOnlyAdmin, actor_of, projects_of
+from projects.admin.parts.careful_filters import AmongNewest
 from projects.admin.parts.display import duration, text_column
 from projects.audit.log import audit
 from projects.errors.base import ControllerActionError
@@ -61,6 +62,12 @@ class NewRunForm(forms.Form):
         return str(self.cleaned_data["controllers"]).split()
 
 
+class StopReasonFilter(AmongNewest):
+    """Runs that ended for one reason."""
+
+    title, parameter_name = "stop reason", "stop_reason"
+
+
 @admin.register(AgentRun)
 class AgentRunAdmin(ReadOnlyAdmin[AgentRun]):
     """Runs, newest first.
@@ -80,7 +87,7 @@ class AgentRunAdmin(ReadOnlyAdmin[AgentRun]):
         "submitted_by",
         "created_at",
     )
-    list_filter = ("state", "stop_reason", ("project", OfOwnProjects), "created_at")
+    list_filter = ("state", StopReasonFilter, ("project", OfOwnProjects), "created_at")
     list_select_related = ("project",)
     search_fields = ("task", "model", "submitted_by")
     search_help_text = "Task, model, who submitted it, or a whole run id"

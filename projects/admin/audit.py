@@ -13,7 +13,7 @@ from django.http.response import HttpResponseBase
 from django.urls import URLPattern, path, reverse
 
 from projects.admin.parts.access import ReadOnlyAdmin, actor_of, projects_of, sees_every_project
-from projects.admin.parts.careful_filters import is_choice
+from projects.admin.parts.careful_filters import AmongNewest, is_choice
 from projects.admin.parts.display import detail_text, link, shortened, text_column
 from projects.audit.log import SERVER, audit
 from projects.audit.proof import audit_export
@@ -66,6 +66,13 @@ class HostFilter(ProjectFilter):
         return queryset.filter(Q(controller_id=chosen) | Q(session_id__in=sessions))
 
 
+class ActionFilter(AmongNewest):
+    """Shows the rows of one action."""
+
+    title = parameter_name = "action"
+    newest_first = "-id"
+
+
 if TYPE_CHECKING:
     from django_stubs_ext import WithAnnotations
 
@@ -90,7 +97,7 @@ class AuditEventAdmin(ReadOnlyAdmin[AuditEvent]):
         "session",
         "shown_detail",
     )
-    list_filter = (ProjectFilter, HostFilter, "action", "created_at")
+    list_filter = (ProjectFilter, HostFilter, ActionFilter, "created_at")
     search_fields = ("actor", "action")
     search_id = "session_id"
     search_help_text = "Actor, action, or a whole session id"

@@ -4,12 +4,13 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, ClassVar, TypedDict
 
 from django.contrib import admin, messages
-from django.db.models import Count, Q, QuerySet
+from django.db.models import Q, QuerySet
 from django.http import HttpRequest, HttpResponse
 
 from projects.admin.parts.access import OfOwnProjects, ReadOnlyAdmin, actor_of
 from projects.admin.parts.careful_filters import ChoiceFilter
 from projects.admin.parts.confirmation import Item, Question, page_before
+from projects.admin.parts.counts import active_sessions
 from projects.admin.parts.display import duration, text_column, visible
 from projects.audit.log import audit
 from projects.conf import conf
@@ -17,7 +18,7 @@ from projects.enrolment.codes import controller_approve
 from projects.enrolment.revocation import controller_revoke
 from projects.models import Controller
 from projects.sessions.answers.hints import in_iso
-from projects.sessions.selectors import ACTIVE, is_online
+from projects.sessions.selectors import is_online
 from projects.storage import clock
 
 _REVOCATION = Question(
@@ -125,8 +126,7 @@ class ControllerAdmin(ReadOnlyAdmin[Controller]):
     )
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Controller]:
-        active = Q(sessions__state__in=ACTIVE)
-        return super().get_queryset(request).annotate(active_count=Count("sessions", filter=active))
+        return super().get_queryset(request).annotate(active_count=active_sessions("controller"))
 
     def has_manage_permission(self, request: HttpRequest) -> bool:
         return request.user.has_perm("projects.manage_controller")

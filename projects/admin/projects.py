@@ -10,11 +10,11 @@ from django.http import HttpRequest
 from projects.admin.parts.access import TypedAdmin, actor_of, sees_every_project
 from projects.admin.parts.careful_filters import CarefulFilters
 from projects.admin.parts.changes import changes_of
+from projects.admin.parts.counts import active_sessions
 from projects.admin.parts.history import AuditHistory
 from projects.admin.users import users_of
 from projects.audit.log import audit
 from projects.models import Project
-from projects.sessions.selectors import ACTIVE
 
 
 class EmptyJSONField(forms.JSONField):
@@ -71,12 +71,9 @@ class ProjectAdmin(CarefulFilters, AuditHistory, TypedAdmin[Project]):
     def get_queryset(self, request: HttpRequest) -> QuerySet[Project]:
         rows: QuerySet[Project] = super().get_queryset(request)
         rows = rows if sees_every_project(request) else rows.filter(members=request.user.pk)
-        active = Q(sessions__state__in=ACTIVE)
         return rows.annotate(
-            controller_count=Count(
-                "controllers", filter=Q(controllers__revoked_at__isnull=True), distinct=True
-            ),
-            active_count=Count("sessions", filter=active, distinct=True),
+            controller_count=Count("controllers", filter=Q(controllers__revoked_at__isnull=True)),
+            active_count=active_sessions("project"),
         )
 
     def formfield_for_manytomany(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:

@@ -5,7 +5,7 @@ Actions terminate active sessions and clear the output of ended ones.
 
 from collections import Counter
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, get_args
 
 from asgiref.sync import async_to_sync
 from django.contrib import admin, messages
@@ -15,6 +15,7 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.urls import URLPattern, path, reverse
 
+from controller_client.protocol.values import EndReason
 from projects import services
 from projects.admin import takeover, transcript
 from projects.admin.parts.access import OfOwnProjects, ReadOnlyAdmin, actor_of
@@ -64,6 +65,16 @@ class ActiveFilter(ChoiceFilter):
         return {"active": Q(state__in=ACTIVE), "ended": ~Q(state__in=ACTIVE)}
 
 
+class EndReasonFilter(ChoiceFilter):
+    """Sessions by how they ended. The choices are known, so no row is read for them."""
+
+    title = "end reason"
+    parameter_name = "end_reason"
+
+    def conditions(self) -> Mapping[str, Q]:
+        return {reason: Q(end_reason=reason) for reason in get_args(EndReason)}
+
+
 @admin.register(CommandSession)
 class CommandSessionAdmin(ReadOnlyAdmin[CommandSession]):
     """Sessions, newest first. Transcripts and each action need a permission of their own."""
@@ -81,7 +92,7 @@ class CommandSessionAdmin(ReadOnlyAdmin[CommandSession]):
     list_filter = (
         ActiveFilter,
         "state",
-        "end_reason",
+        EndReasonFilter,
         "kind",
         ("controller", OfOwnProjects),
         ("project", OfOwnProjects),

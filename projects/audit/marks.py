@@ -151,8 +151,16 @@ class Signer:
             return
         self._looked_at = new[-1].id
         for project_id in {one.project_id for one in new}:
-            rows = {one.seq for one in new if one.project_id == project_id}
-            known = strangers(list(AuditMark.objects.filter(project_id=project_id, seq__in=rows)))
+            mine = [one for one in new if one.project_id == project_id]
+            known = strangers(
+                list(
+                    AuditMark.objects.filter(
+                        project_id=project_id,
+                        kind__in={one.kind for one in mine},
+                        seq__in={one.seq for one in mine},
+                    )
+                )
+            )
             if known:
                 said = (
                     "audit log of project %s: %d marks are not ours, the first at row %d "

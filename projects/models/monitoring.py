@@ -1,7 +1,7 @@
 """Monitors of log files, and the bytes that they read."""
 
 from django.db import models
-from django.db.models import Q
+from django.db.models import F, Q
 from django.utils import timezone
 
 from projects.models.accounts import Controller, Project
@@ -30,7 +30,9 @@ class Monitor(models.Model):
         STOPPED = "stopped"
 
     id = models.BigAutoField(primary_key=True)
-    project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="monitors")
+    project = models.ForeignKey(
+        Project, on_delete=models.CASCADE, related_name="monitors", db_index=False
+    )
     controller = models.ForeignKey(Controller, on_delete=models.CASCADE, related_name="monitors")
     # Chosen by the caller; may be used again once its monitor is stopped.
     session_id = models.UUIDField()
@@ -71,7 +73,22 @@ class Monitor(models.Model):
                 name="one_active_monitor_per_id",
             ),
         )
-        indexes = (models.Index(fields=("project", "session_id"), name="monitor_by_session_id"),)
+        indexes = (
+            models.Index(fields=("project", "session_id"), name="monitor_by_session_id"),
+            # A page of the list is read in the order of one of these.
+            models.Index(fields=("project", "-started_at"), name="monitors_of_project"),
+            models.Index(fields=("-started_at",), name="monitors_by_start"),
+            models.Index(
+                fields=("project", "-started_at"),
+                condition=Q(status="active"),
+                name="active_monitors_of_project",
+            ),
+            models.Index(
+                fields=("stopped_at",),
+                condition=Q(stopped_at__isnull=False, first_offset__lt=F("next_offset")),
+                name="stopped_monitors_with_bytes",
+            ),
+        )
 
     def __str__(self) -> str:
         return f"{self.session_id} {self.status}"

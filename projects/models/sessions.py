@@ -35,8 +35,13 @@ class CommandSession(models.Model):
         PIPE = "pipe"
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
-    project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="sessions")
-    controller = models.ForeignKey(Controller, on_delete=models.CASCADE, related_name="sessions")
+    # Both are found by the indexes that list their sessions.
+    project = models.ForeignKey(
+        Project, on_delete=models.CASCADE, related_name="sessions", db_index=False
+    )
+    controller = models.ForeignKey(
+        Controller, on_delete=models.CASCADE, related_name="sessions", db_index=False
+    )
     kind = models.CharField(max_length=16, choices=Kind, default=Kind.INTERACTIVE)
     io_mode = models.CharField(max_length=8, choices=IoModeChoice, default=IoModeChoice.PTY)
     state = models.CharField(
@@ -123,7 +128,14 @@ class CommandSession(models.Model):
             ),
         )
         indexes = (
-            models.Index(fields=("project", "state"), name="session_by_project_state"),
+            # A page of a list is read in the order of one of these.
+            models.Index(fields=("project", "-created_at"), name="sessions_of_project"),
+            models.Index(fields=("controller", "-created_at"), name="sessions_of_controller"),
+            models.Index(
+                fields=("project", "-created_at"),
+                condition=Q(state__in=sorted(s.value for s in ACTIVE_STATES)),
+                name="active_sessions_of_project",
+            ),
             models.Index(fields=("controller", "state"), name="session_by_controller_state"),
             # Lookups of the sweeper and the metrics must not cost more with each stored session.
             # No turn changes these columns.
@@ -134,9 +146,9 @@ class CommandSession(models.Model):
             ),
             models.Index(fields=("ended_at",), name="session_by_end"),
             models.Index(
-                fields=("ended_at",),
+                fields=("kind", "ended_at"),
                 condition=Q(ended_at__isnull=False, cleared_at__isnull=True),
-                name="uncleared_sessions",
+                name="uncleared_sessions_of_kind",
             ),
         )
         permissions = (

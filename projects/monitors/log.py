@@ -73,6 +73,6 @@ def forget_stopped() -> None:
     stopped = Monitor.objects.filter(
         status=Monitor.Status.STOPPED, stopped_at__lt=since, first_offset__lt=F("next_offset")
     )
-    for monitor_id in list(stopped.values_list("id", flat=True)[:_STOPPED_PER_SWEEP]):
+    for monitor_id in list(stopped.order_by().values_list("id", flat=True)[:_STOPPED_PER_SWEEP]):
         MonitorChunk.objects.filter(monitor_id=monitor_id).delete()
         Monitor.objects.filter(id=monitor_id).update(first_offset=F("next_offset"))

@@ -67,6 +67,7 @@ def view_page(
     is_final: bool,
     view: View,
     stream: Stream = STDOUT,
+    mask: SecretMask | None = None,
 ) -> StreamText:
     """Shows the first ``budget_bytes`` of ``[start, end)``, cut at a whole character.
 
@@ -78,10 +79,16 @@ def view_page(
         encoded = base64.b64encode(data).decode("ascii")
         return StreamText("", start, page_end, gaps, output_base64=encoded)
     is_whole = is_final and page_end == end
-    page = read_text(session_id, stream, start, page_end, is_final=is_whole, marks_gaps=True)
+
+    def read(*, is_final: bool) -> StreamText:
+        return read_text(
+            session_id, stream, start, page_end, is_final=is_final, marks_gaps=True, mask=mask
+        )
+
+    page = read(is_final=is_whole)
     if page.next_offset == start and page_end < end:
         # A sequence is longer than the page. The reader would never get past it.
-        page = read_text(session_id, stream, start, page_end, is_final=True, marks_gaps=True)
+        page = read(is_final=True)
     return page
 
 

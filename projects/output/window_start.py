@@ -22,6 +22,7 @@ LOOK_BACK_BYTES: Final = MAX_SEQUENCE_CHARS
 """A sequence that began longer ago than this was never meant as one."""
 TURN_LOOK_BACK_BYTES: Final = 256
 """For a turn: it begins where the one before it ended, in an unfinished sequence at worst."""
+_NEAR_BYTES: Final = 1024
 
 
 def rest_before_text(
@@ -37,7 +38,11 @@ def rest_before_text(
     """
     if not start or not data:
         return 0
-    return rest_of(bytes_before(session_id, stream, start, look_back_bytes), data)
+    before = bytes_before(session_id, stream, start, min(look_back_bytes, _NEAR_BYTES))
+    # No sequence goes on behind the end of a line, so what is further back does not matter.
+    if look_back_bytes > _NEAR_BYTES and b"\n" not in before:
+        before = bytes_before(session_id, stream, start, look_back_bytes)
+    return rest_of(before, data)
 
 
 def rest_of(before: bytes, data: bytes) -> int:

@@ -17,10 +17,17 @@ from projects.errors.limits import LifetimeTooLong
 from projects.errors.sessions import SessionNotFound
 from projects.models import AuditEvent, CommandSession
 from projects.storage import clock
-from projects.storage.columns import as_parameter
+from projects.storage.columns import as_parameter, is_one_of
 from projects.storage.rows import fetch_row, fetch_rows
 
 ACTIVE: Final = tuple(sorted(state.value for state in ACTIVE_STATES))
+STATE_IS_ACTIVE: Final = f"state IN ({', '.join(map(repr, ACTIVE))})"
+"""A condition in words that the indexes of active sessions have, too.
+
+SQLite does not find such an index by parameters.
+"""
+IS_ACTIVE: Final = is_one_of("state", ACTIVE)
+"""The same for a queryset of sessions."""
 RECEIPTS: Final = 20
 
 
@@ -63,10 +70,9 @@ def controller_for(project_id: UUID, name_or_id: str | None) -> EnrolledControll
 
 _WITH_SLOT: Final = f"""
 SELECT id, slot FROM projects_commandsession
-WHERE project_id = %s AND kind = %s AND slot IS NOT NULL
-    AND state IN ({", ".join("%s" for _ in ACTIVE)})
+WHERE project_id = %s AND kind = %s AND slot IS NOT NULL AND {STATE_IS_ACTIVE}
 ORDER BY created_at
-"""  # noqa: S608 - placeholders only
+"""  # noqa: S608 - words of our own
 _SESSION_LIMITS: Final = """
 SELECT name, max_interactive_sessions, default_lifetime_seconds, max_lifetime_seconds
 FROM projects_project WHERE id = %s
@@ -109,7 +115,7 @@ class TakenSlot(NamedTuple):
 
 def taken_slots(project_id: UUID, kind: str) -> list[TakenSlot]:
     """The slots that sessions of this kind have, oldest session first."""
-    return fetch_rows(TakenSlot, _WITH_SLOT, [as_parameter(project_id), kind, *ACTIVE])
+    return fetch_rows(TakenSlot, _WITH_SLOT, [as_parameter(project_id), kind])
 
 
 def locked_session_limits_of(project_id: UUID) -> SessionLimits:

@@ -11,6 +11,7 @@ from controller_client.protocol.session_state import ACTIVE_STATES
 from projects import metrics
 from projects.conf import conf
 from projects.models import CommandSession, Controller, ControllerCommand
+from projects.sessions.selectors import IS_ACTIVE
 from projects.storage import clock
 
 
@@ -22,7 +23,7 @@ def take() -> None:
     """
     active = sorted(ACTIVE_STATES)
     found = dict(
-        CommandSession.objects.filter(state__in=active)
+        CommandSession.objects.filter(IS_ACTIVE)
         .order_by()
         .values_list("state")
         .annotate(Count("id"))

@@ -68,14 +68,16 @@ async def expire() -> None:
 
 def sessions_to_clear() -> list[UUID]:
     """Ended sessions whose output was kept for long enough."""
-    interactive = Q(kind=CommandSession.Kind.INTERACTIVE)
     found: list[UUID] = []
     for of_project, own_seconds in _policies("output_retention_seconds"):
-        for of_kind, seconds in (
-            (interactive, conf.output_retention_seconds),
-            (~interactive, conf.command_retention_seconds),
-        ):
-            rows = CommandSession.objects.filter(of_project, of_kind, cleared_at__isnull=True)
+        # One kind after the other: those that are kept for longer are not looked at.
+        for kind in CommandSession.Kind:
+            seconds = (
+                conf.output_retention_seconds
+                if kind == CommandSession.Kind.INTERACTIVE
+                else conf.command_retention_seconds
+            )
+            rows = CommandSession.objects.filter(of_project, kind=kind, cleared_at__isnull=True)
             found += _ended_before(rows, seconds if own_seconds is None else own_seconds)
     return found
 

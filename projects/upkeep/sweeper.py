@@ -17,7 +17,7 @@ from django.db.models.functions import Coalesce, Greatest, Least
 
 from controller_client.protocol.limits import MAX_CHUNK_BYTES, START_TTL_SECONDS
 from controller_client.protocol.messages import Stream
-from controller_client.protocol.session_state import ACTIVE_STATES, SessionState
+from controller_client.protocol.session_state import SessionState
 from projects.accounts import rate_limits
 from projects.audit.marks import heads_sign
 from projects.conf import conf
@@ -28,6 +28,7 @@ from projects.output import log as output_log
 from projects.process import leader_lease as duty
 from projects.process.task import Rounds
 from projects.sessions import lifetimes, outbox
+from projects.sessions.selectors import IS_ACTIVE
 from projects.sessions.state import end_lost, end_session
 from projects.sessions.transactions.control import terminate_session
 from projects.storage import clock
@@ -92,7 +93,7 @@ async def sweep() -> None:
 
 def overdue_sessions() -> list[UUID]:
     """Sessions that wait for a report that will not come."""
-    active = CommandSession.objects.filter(state__in=sorted(ACTIVE_STATES)).filter(_is_overdue())
+    active = CommandSession.objects.filter(IS_ACTIVE).filter(_is_overdue()).order_by()
     # Distinct: the join has a row for each command of the session.
     return list(active.values_list("id", flat=True).distinct())
 
@@ -162,9 +163,10 @@ def _latest_end(session: CommandSession) -> datetime:
 def idle_sessions() -> list[tuple[UUID, UUID]]:
     """(project, session) of background sessions that no caller asked for in a while."""
     return list(
-        CommandSession.objects.filter(_is_idle()).values_list("project_id", "id")[
-            :SESSIONS_PER_SWEEP
-        ]
+        CommandSession.objects.filter(IS_ACTIVE)
+        .filter(_is_idle())
+        .order_by()
+        .values_list("project_id", "id")[:SESSIONS_PER_SWEEP]
     )
 
 
@@ -197,8 +199,7 @@ def oversized_sessions() -> list[tuple[UUID, int]]:
     retained = Coalesce(
         F("retained_bytes"), Value(conf.output_retained_bytes), output_field=BigIntegerField()
     )
-    may_grow = Q(state__in=sorted(ACTIVE_STATES)) | Q(ended_at__gt=clock.now() - RECENTLY)
-    rows = CommandSession.objects.filter(may_grow).annotate(
+    rows = CommandSession.objects.order_by().annotate(
         retained=retained,
         excess=Greatest(
             F("stdout_next_offset") - F("stdout_first_offset"),
@@ -211,7 +212,11 @@ def oversized_sessions() -> list[tuple[UUID, int]]:
         Greatest(Value(MAX_CHUNK_BYTES), F("retained")),
         output_field=BigIntegerField(),
     )
-    return list(rows.filter(excess__gt=slack).values_list("id", "retained")[:SESSIONS_PER_SWEEP])
+    large = rows.filter(excess__gt=slack).values_list("id", "retained")
+    # Two statements: each has its index.
+    growing = large.filter(IS_ACTIVE)[:SESSIONS_PER_SWEEP]
+    grown = large.filter(ended_at__gt=clock.now() - RECENTLY)[:SESSIONS_PER_SWEEP]
+    return [*growing, *grown]
 
 
 ROUNDS: Final = Rounds("sweeper", _sweep_on_duty, lambda: conf.sweep_seconds)

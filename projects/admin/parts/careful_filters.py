@@ -5,7 +5,7 @@ and chose all would then act on every row there is.
 """
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from django.contrib import admin
 from django.contrib.admin.options import IncorrectLookupParameters
@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     _Base = admin.ModelAdmin[Any]
 else:
     _Base = object
+
+
+ROWS_FOR_CHOICES: Final = 1000
 
 
 class BrokenFilter(Exception):
@@ -73,6 +76,26 @@ class ChoiceFilter(admin.SimpleListFilter):
 
     def queryset(self, _request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
         return queryset.filter(self.conditions().get(self.value() or "", Q()))
+
+
+class AmongNewest(admin.SimpleListFilter):
+    """A filter by a column, whose choices are the values in the newest rows.
+
+    For the values of all rows, all of them would be read for every page.
+    """
+
+    newest_first = "-created_at"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+        rows = model_admin.get_queryset(request).order_by(self.newest_first)
+        found = set(rows.values_list(self.parameter_name, flat=True)[:ROWS_FOR_CHOICES])
+        # A value that the address names is a choice, too, however old its rows are.
+        found.add(self.value() or "")
+        return [(value, value) for value in sorted(found) if value]
+
+    def queryset(self, _request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
+        chosen = {self.parameter_name or "": self.value()} if self.value() else {}
+        return queryset.filter(**chosen)
 
 
 class OfOneField(admin.RelatedFieldListFilter):

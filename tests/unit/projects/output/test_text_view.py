@@ -85,6 +85,9 @@ terminal_bytes = st.one_of(
         ("a\u2028b\nc\n\x1b[2Ad".encode(), "a\\u{2028}b\nc\nd"),
         ("a\u2028b\n\x1b[A\x1b[4Cd".encode(), "a\\u{2028}b d"),
         (b"a\x1b[>4;1mb", "ab"),
+        (b"\x1b]0;title\x1b[0mtext", "text"),
+        (b"\x1b\x1b[0m[31mx", "[31mx"),
+        (b"\x1b[1mbold\x1b[0m\r\x1b[K\n", "\n"),
     ],
 )
 def test_bytes_become_the_text_a_person_would_read(data: bytes, text: str) -> None:

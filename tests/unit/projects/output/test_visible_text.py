@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from projects.output.visible_text import shown_in, visible
+from projects.output.visible_text import shown_in, visible, without_controls
 
 
 @pytest.mark.parametrize(
@@ -66,3 +66,8 @@ def test_a_value_has_no_character_that_acts_on_a_terminal() -> None:
         "metadata": {"\\u{001b}[1m": ["\\u{202e}a", 7, None]},
         "raw": "\x1b[1m",
     }
+
+
+@given(st.text(), st.text("ab\\u0 \n\t\r\x7f\x1b\u202e\ud800"))
+def test_a_value_is_shown_as_each_of_its_texts_is(name: str, text: str) -> None:
+    assert shown_in({name: [text, 1]}) == {without_controls(name): [without_controls(text), 1]}

@@ -14,7 +14,8 @@ from projects.errors.sessions import SessionNotFound
 from projects.models import CommandSession, Controller
 from projects.output import log as output_log
 from projects.output.log import NewChunk
-from projects.reads.status import controller_list, session_get, session_list, session_read_output
+from projects.reads.lists import controller_list, session_list
+from projects.reads.status import session_get, session_read_output
 from projects.storage.access import in_database
 from projects.wakeups.doorbells import ring_session
 from tests.support.rows import make_controller, make_session
