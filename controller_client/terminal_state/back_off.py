@@ -6,8 +6,14 @@ FIRST_SECONDS: Final = 0.0003
 GROWTH: Final = 1.5
 WAITING_SECONDS: Final = 0.25
 """The first delay after a claim that the program waits. Output and input start the delays over."""
-IDLE_SECONDS: Final = 1.0
-"""The longest delay while a program waits: only a signal or its own timeout can end the wait."""
+WAITING_GROWTH: Final = 2.0
+KERNEL_IDLE_SECONDS: Final = 15.0
+"""The longest delay while the kernel proves that a program waits: only a signal can end the wait.
+
+The holder wakes that often anyway.
+"""
+IDLE_SECONDS: Final = 5.0
+"""The longest delay while a program waits by any other evidence: its timeout may end the wait."""
 
 # A flood is not looked at: after so many outputs in a row, output must pause for so many seconds
 # before the next look.
@@ -55,14 +61,18 @@ class BackOff:
                 return pause_seconds
         return 0.0
 
-    def next_delay(self, quiet_seconds: float, *, is_waiting: bool) -> float:
+    def next_waiting_delay(self, *, is_proven: bool) -> float:
+        """Return the seconds until a program that waits is looked at again.
+
+        They grow with each call. ``is_proven``: the kernel alone proves that it waits.
+        """
+        longest = KERNEL_IDLE_SECONDS if is_proven else IDLE_SECONDS
+        delay = min(self._waiting_delay, longest)
+        self._waiting_delay = min(delay * WAITING_GROWTH, longest)
+        return delay
+
+    def next_delay(self, quiet_seconds: float) -> float:
         """Return the seconds until the next look; they grow with each call."""
-        if is_waiting:
-            delay, self._waiting_delay = (
-                self._waiting_delay,
-                min(self._waiting_delay * GROWTH, IDLE_SECONDS),
-            )
-            return delay
         delay = min(self._delay, longest_delay(quiet_seconds))
         self._delay = min(self._delay * GROWTH, 1.0)
         return delay

@@ -229,7 +229,7 @@ class TerminalWatcher:
         except VANISHED:
             self._snapshot = self._ripening = None
             self._standing = RUNNING
-            return RUNNING, max(RETRY_SECONDS, self._back_off.next_delay(quiet, is_waiting=False))
+            return RUNNING, max(RETRY_SECONDS, self._back_off.next_delay(quiet))
 
     def _look(
         self, drain: Callable[[], bool], now: float, quiet: float
@@ -241,10 +241,10 @@ class TerminalWatcher:
         )
         ripens_in = self._ripens_in(needed, now, quiet)
         if needed is not None and self._is_claimed(needed):
-            return self._standing, self._back_off.next_delay(quiet, is_waiting=True)
+            return self._standing, self._next_waiting_delay()
         if needed is not None and ripens_in <= 0.0:
             return self._confirm(snapshot, needed, drain, quiet)
-        delay = self._back_off.next_delay(quiet, is_waiting=False)
+        delay = self._back_off.next_delay(quiet)
         if needed is not None:
             delay = min(delay, ripens_in)
         if self._woken is not None:
@@ -261,11 +261,15 @@ class TerminalWatcher:
         if not snapshot.still_holds():
             self._snapshot = None
             self._standing = RUNNING
-            return RUNNING, self._back_off.next_delay(quiet, is_waiting=False)
+            return RUNNING, self._back_off.next_delay(quiet)
         self._back_off.on_claim()
         self._claimed = (needed.key, needed.waiter.counter)
         self._standing = self._awaiting(snapshot, needed)
-        return self._standing, self._back_off.next_delay(quiet, is_waiting=True)
+        return self._standing, self._next_waiting_delay()
+
+    def _next_waiting_delay(self) -> float:
+        is_proven = self._standing.evidence == "kernel"
+        return self._back_off.next_waiting_delay(is_proven=is_proven)
 
     def _is_claimed(self, needed: Requirement) -> bool:
         # An equal claim stands, whatever a background job does meanwhile.
