@@ -270,7 +270,7 @@ def clock_hint(clock: LifetimeClock, now: datetime, *, is_answered: bool) -> str
     """
     if clock.is_paused(now) and (latest := clock.expires_at_latest(now)) is not None:
         return (
-            "Its lifetime does not run while you have the keyboard, and ends it at "
+            "Its lifetime does not run while you have the keyboard. It ends at "
             f"{in_iso(latest)} at the latest."
         )
     why = (

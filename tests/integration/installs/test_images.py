@@ -17,6 +17,7 @@ from typing import IO
 
 import pytest
 
+from controller_client.session_files.directory import all_sessions
 from tests.support.installs.images import PROJECT_ROOT, assemble, filled, images, services
 from tests.support.mcp.light_client import LightCaller
 from tests.support.ports import free_port
@@ -179,6 +180,12 @@ def test_the_images_start_and_a_session_is_held_between_them(composed: Composed)
                 "the controller to connect",
             )
             asyncio.run(_hold_a_session(LightCaller("localhost", composed.port, token)))
+            # A holder waits until the server has its end. Without a server it would wait for ever.
+            wait_until(
+                lambda: not all_sessions(composed.root / "state"),
+                _START_SECONDS,
+                "the holder to go",
+            )
 
 
 async def _hold_a_session(caller: LightCaller) -> None:
