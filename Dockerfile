@@ -33,4 +33,4 @@ VOLUME /data
 EXPOSE 8000
 HEALTHCHECK --interval=5s --timeout=3s --start-period=60s --retries=3 \
   CMD ["python", "-c", "import urllib.request; urllib.request.urlopen('http://127.0.0.1:8000/healthz', timeout=2)"]
-CMD ["daphne", "-b", "0.0.0.0", "-p", "8000", "-v", "0", "config.asgi:application"]
+CMD ["python", "-m", "config.server", "--bind", "0.0.0.0", "--port", "8000"]

@@ -5,7 +5,7 @@ from typing import Final
 from django.conf import settings
 
 from controller_client.protocol import limits
-from projects.conf.setting import Flag, Items, Number, Origin, Seconds, Text
+from projects.conf.setting import Choice, Flag, Items, Number, Origin, Seconds, Text
 
 _DAY: Final = 24 * 3600.0
 
@@ -231,6 +231,14 @@ class Conf:
     )
     sweep_seconds = Seconds(
         "HOLDLINE_SWEEP_SECONDS", 5.0, "time between two rounds of the sweeper", at_least=0.05
+    )
+    server = Choice(
+        "HOLDLINE_SERVER",
+        "daphne",
+        "the ASGI server that `python -m config.server`, `bin/quickstart` and the image start: "
+        "`daphne` or `uvicorn`. See "
+        "[start a server](../howto/start-a-server.md#choose-how-to-serve)",
+        choices=("daphne", "uvicorn"),
     )
     stop_seconds = Seconds(
         "HOLDLINE_STOP_SECONDS",

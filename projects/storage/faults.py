@@ -7,6 +7,7 @@ PostgreSQL keeps a connection to a server that has become a standby.
 
 import os
 import sqlite3
+from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
@@ -73,7 +74,11 @@ def database_path() -> Path | None:
     """The path of the database file; None for a database without one."""
     if connection.vendor != "sqlite" or connection.is_in_memory_db():  # type: ignore[attr-defined] # not in the stubs
         return None
-    return Path(connection.settings_dict["NAME"])
+    return _path(str(connection.settings_dict["NAME"]))
+
+
+# Each hop asks for the path, and to make one takes as long as a statement.
+_path = lru_cache(maxsize=8)(Path)
 
 
 def database_file() -> tuple[int, int] | None:

@@ -25,7 +25,7 @@ _PORT_SECONDS = 5.0
 # limits.
 _INTERACTIVE_SESSIONS, _LIFETIME_SECONDS = 8, 24 * 3600
 _RESTARTS, _RESTARTS_WITHIN_SECONDS = 5, 60.0
-_DAPHNE = ("-m", "daphne", "-b", "127.0.0.1", "-v", "0")
+_SERVER = ("-m", "config.server")
 
 
 class Stack:
@@ -94,8 +94,8 @@ class Stack:
         return found
 
     async def start_server(self) -> None:
-        """Start Daphne on 127.0.0.1 and wait until it answers. Raises StepFailed if it ends."""
-        command = [str(PYTHON), *_DAPHNE, "-p", str(self.options.port), "config.asgi:application"]
+        """Start the server on 127.0.0.1 and wait for an answer. Raises StepFailed if it ends."""
+        command = [str(PYTHON), *_SERVER, "--port", str(self.options.port), "--bind", "127.0.0.1"]
         server = await self._start("the server", command, "server.log")
         async with asyncio.timeout(_SERVER_START_SECONDS):
             while not await self._answers():

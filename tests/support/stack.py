@@ -30,13 +30,6 @@ from tests.support.waiting import wait_until
 PROJECT_ROOT = Path(__file__).resolve().parents[2]
 _START_SECONDS = 240.0
 _STOP_SECONDS = 10.0
-# websockets-sansio is uvicorn's WebSocket implementation with backpressure. The keep-alive time is
-# Daphne's.
-_UVICORN_OPTIONS = (
-    *("--ws", "websockets-sansio", "--ws-ping-interval", "10", "--ws-ping-timeout", "10"),
-    *("--lifespan", "off", "--timeout-graceful-shutdown", "5", "--timeout-keep-alive", "60"),
-    *("--log-level", "warning"),
-)
 SERVERS = ("daphne", "uvicorn")
 RUNSERVER = "runserver"
 _CREDENTIAL_SUFFIX = ".credential"
@@ -54,11 +47,8 @@ def server_command(
     """The command line of a server process; ``server`` is one of SERVERS, or RUNSERVER."""
     if server == RUNSERVER:
         return [sys.executable, "manage.py", "runserver", "--noreload", f"127.0.0.1:{port}"]
-    options = {
-        "daphne": ("-b", "127.0.0.1", "-p", str(port), "-v", "0"),
-        "uvicorn": ("--host", "127.0.0.1", "--port", str(port), *_UVICORN_OPTIONS),
-    }
-    return [str(Path(sys.executable).parent / server), *options[server], application]
+    chosen = ["env", f"HOLDLINE_SERVER={server}", sys.executable, "-m", "config.server"]
+    return [*chosen, "--port", str(port), application]
 
 
 class Live(Protocol):

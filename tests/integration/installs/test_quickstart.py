@@ -80,7 +80,7 @@ async def test_killed_servers_and_daemons_are_restarted_and_the_session_lives(
         token = server["headers"]["Authorization"].removeprefix("Bearer ")
         async with connect(server["url"], token) as caller:
             session = await caller.start("""bash -c 'read -p "name? " n; echo "hello $n"'""")
-        for marker in (f"-p {port} ", "controller_client run"):
+        for marker in (f"--port {port} ", "controller_client run"):
             (old,) = (pid for pid in pids_mentioning(marker) if pid in pids_mentioning(str(port)))
             os.kill(old, signal.SIGKILL)
             await await_until(
@@ -114,11 +114,11 @@ def answers(port: int) -> bool:
 def test_a_quickstart_that_is_killed_leaves_no_server_behind(tmp_path: Path) -> None:
     data_dir, port = tmp_path / "data", free_port()
     with staying_up(data_dir, port) as quickstart:
-        server = pids_mentioning(f"-p {port} ")
+        server = pids_mentioning(f"--port {port} ")
         assert server
         quickstart.kill()
         wait_until(
-            lambda: not pids_mentioning(f"-p {port} ") and not left_behind(data_dir),
+            lambda: not pids_mentioning(f"--port {port} ") and not left_behind(data_dir),
             20,
             "the server and the daemon to end",
         )

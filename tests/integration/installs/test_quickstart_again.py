@@ -170,7 +170,7 @@ def test_a_start_right_after_kill_9_waits_for_the_port(tmp_path: Path) -> None:
     # SIGSTOP listens until it is killed.
     data_dir, port = tmp_path / "data", free_port()
     with staying_up(data_dir, port) as quickstart:
-        (server,) = pids_mentioning(f"-p {port} ")
+        (server,) = pids_mentioning(f"--port {port} ")
         os.kill(server, signal.SIGSTOP)
         quickstart.kill()
         quickstart.wait(SECONDS)
@@ -178,7 +178,7 @@ def test_a_start_right_after_kill_9_waits_for_the_port(tmp_path: Path) -> None:
         assert "Ending the server and the controller of a quickstart that was killed" in printed(
             data_dir
         )
-        assert pids_mentioning(f"-p {port} ") != [server]
+        assert pids_mentioning(f"--port {port} ") != [server]
         interrupt(again)
     assert left_behind(data_dir) == []
 
