@@ -10,6 +10,7 @@ import fcntl
 import json
 import os
 import pty
+import selectors
 import shlex
 import struct
 import subprocess
@@ -26,7 +27,7 @@ from websockets.asyncio.client import connect
 from websockets.asyncio.server import ServerConnection, serve
 from websockets.exceptions import ConnectionClosed
 
-_LOOK_SECONDS = 0.0002
+_LOOK_SECONDS = 0.0001
 _READS_STDIN = "0 0x0 "
 
 
@@ -211,4 +212,9 @@ def raw_turns(count: int) -> list[float]:
 
 
 if __name__ == "__main__":
-    asyncio.run((daemon if len(sys.argv) > 2 else server)(int(sys.argv[1])))
+    if len(sys.argv) > 2:
+        # The timers of epoll ring at whole milliseconds, those of select in time.
+        precise = asyncio.SelectorEventLoop(selectors.SelectSelector())
+        precise.run_until_complete(daemon(int(sys.argv[1])))
+    else:
+        asyncio.run(server(int(sys.argv[1])))

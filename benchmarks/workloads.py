@@ -33,7 +33,8 @@ def _times(seconds: list[float]) -> Figures:
 def _per_call(side: Side, before: dict[str, float], calls: int) -> Figures:
     spent = side.spent()
     return {
-        f"{part} ms": 1000 * (spent[part] - before.get(part, 0.0)) / max(1, calls) for part in spent
+        f"{part} ms": 1000 * max(0.0, spent[part] - before.get(part, 0.0)) / max(1, calls)
+        for part in spent
     }
 
 
