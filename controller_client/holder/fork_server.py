@@ -5,20 +5,22 @@ holders are forked from here, and programs from their holders. Everything is imp
 holders share that memory. A holder leads a session (of processes) of its own. It outlives both the
 daemon and the fork server, which ends when the daemon's end of its socket closes.
 
-One spare holder is kept ready, so that a start does not wait for a fork; it ends with this process.
-Processes that a killed holder leaves are re-parented to this process.
+The daemon has one spare holder in its hands, so that a start does not wait for a fork. The daemon
+writes START to the socket of the spare, which the spare keeps as its first connection. A spare
+whose daemon is gone ends. Processes that a killed holder leaves are re-parented to this process.
 
 The daemon asks through a stream socket, which is the standard input:
 
-=============== =====================================================================
-line            answer
-=============== =====================================================================
-<session_id>    ``<session_id> ok`` once daemons can connect to the new holder, or
-                ``<session_id> <errno name>``
-?<session_id>   processes that a dead holder left: ``?<session_id> <all> <pid>:<start> …``,
-                where ``<all>`` is 1 if these are all, else 0; or
-                ``?<session_id> <errno name>`` if they cannot be looked at now
-=============== =====================================================================
+==================== ================================================================
+line                 answer
+==================== ================================================================
+``+``                ``+ <pid>`` with the socket of a new spare, or ``+ <errno name>``
+``~``                the same, once there is nothing else to do; nothing if that fails
+<pid> <session_id>   none: the spare is the holder of this session now
+?<session_id>        processes that a dead holder left: ``?<session_id> <all>
+                     <pid>:<start> …``, where ``<all>`` is 1 if these are all, else 0;
+                     or ``?<session_id> <errno name>`` if they cannot be looked at now
+==================== ================================================================
 """
 
 import errno
@@ -34,10 +36,10 @@ from typing import Final, NoReturn
 
 import msgspec
 
-from controller_client.holder.process import become_independent, hold, rehearse
-from controller_client.program.child_environment import own_account
+from controller_client.holder.link import HolderLink
+from controller_client.holder.process import become_independent, hold, prepare_forks
+from controller_client.holder.rehearsal import rehearse, rehearse_one_shot
 from controller_client.program.child_setup import inherited_ignores
-from controller_client.program.platforms import this_platform
 from controller_client.session_files.directory import HolderRecord, directory_of
 from controller_client.system import prctl
 from controller_client.system.adoption import Foster
@@ -45,8 +47,11 @@ from controller_client.system.boot import boot_id
 
 LOOK_AGAIN_SECONDS: Final = 0.2
 """Pause after a look at the children that failed."""
-SPARE_AFTER_SECONDS: Final = 0.01
-"""Pause between giving the spare holder to a session and forking the next spare."""
+SPARE_AFTER_SECONDS: Final = 0.001
+"""Pause between giving the spare holder to a session and forking the next spare.
+
+The fork falls into the time in which the host runs the program and the server waits for it.
+"""
 MAX_NAMED: Final = 512
 """Most processes in one answer about a dead holder."""
 _RECEIVE_BYTES: Final = 64 * 1024
@@ -65,7 +70,9 @@ class ForkServer:
         self._requests = requests
         self._groups = groups
         self._foster = Foster()
-        self._spare: tuple[int, socket.socket] | None = None
+        # Holders without a session, which the daemon has in its hands.
+        self._spares: set[int] = set()
+        self._is_spare_due = True
         self._is_look_due = False
         self._child_signals, self._wakeup = os.pipe()
         for descriptor in (self._child_signals, self._wakeup):
@@ -79,10 +86,9 @@ class ForkServer:
         """Serve until the other end of ``requests`` closes."""
         pending = b""
         while True:
-            # The next spare is forked when there is nothing else to do, so that it takes no time
-            # from the program that was just asked for.
+            # The next spare is forked when there is nothing else to do.
             patience = LOOK_AGAIN_SECONDS if self._is_look_due else None
-            if self._spare is None:
+            if self._is_spare_due:
                 patience = SPARE_AFTER_SECONDS
             readable = select.select(
                 [self._requests.fileno(), self._child_signals], (), (), patience
@@ -91,32 +97,58 @@ class ForkServer:
                 with suppress(BlockingIOError):
                     os.read(self._child_signals, 4096)
                 self._is_look_due = True
-            if self._is_look_due:
-                self._look()
+            # Before the look: a holder that died already is to be known by its session.
             if self._requests.fileno() in readable:
                 data = self._requests.recv(_RECEIVE_BYTES)
                 if not data:
-                    if self._spare is not None:
-                        _hand_over(self._spare, b"")
+                    self._end_spares()
                     return
                 *lines, pending = (pending + data).split(b"\n")
                 for line in lines:
                     self._answer(line.decode("ascii", "replace"))
-            elif not readable and self._spare is None:
+            elif not readable and self._is_spare_due:
+                self._is_spare_due = False
                 with suppress(OSError):
-                    self._spare = self._fork()
+                    self._fork(is_awaited=False)
+            if self._is_look_due:
+                self._look()
 
     def _answer(self, asked: str) -> None:
-        if asked.startswith("?"):
+        if asked == "+":
             try:
-                processes, is_all = self._foster.left_by(asked[1:])
+                self._fork(is_awaited=True)
             except OSError as error:
                 self._requests.sendall(_answer(asked, error.errno or errno.EAGAIN))
-                return
-            named = [f"{process.pid}:{process.started}" for process in processes[:MAX_NAMED]]
-            self._requests.sendall(" ".join([asked, str(int(is_all)), *named, "\n"]).encode())
-        elif failed := self._spawn(asked):
-            self._requests.sendall(_answer(asked, failed))
+        elif asked == "~":
+            self._is_spare_due = True
+        elif asked.startswith("?"):
+            self._name_left(asked)
+        else:
+            pid, _, session_id = asked.partition(" ")
+            self._give(int(pid), session_id)
+
+    def _name_left(self, asked: str) -> None:
+        try:
+            processes, is_all = self._foster.left_by(asked[1:])
+        except OSError as error:
+            self._requests.sendall(_answer(asked, error.errno or errno.EAGAIN))
+            return
+        named = [f"{process.pid}:{process.started}" for process in processes[:MAX_NAMED]]
+        self._requests.sendall(" ".join([asked, str(int(is_all)), *named, "\n"]).encode())
+
+    def _give(self, spare: int, session_id: str) -> None:
+        """Note the session of a spare, and continue a spare that a program has stopped."""
+        if spare in self._spares:
+            self._spares.remove(spare)
+            self._foster.raised(spare, session_id)
+            with suppress(ProcessLookupError):
+                os.kill(spare, signal.SIGCONT)
+
+    def _end_spares(self) -> None:
+        """Continue the spares, which end because their daemon is gone."""
+        for spare in self._spares:
+            with suppress(ProcessLookupError):
+                os.kill(spare, signal.SIGCONT)
 
     def _look(self) -> None:
         try:
@@ -141,90 +173,51 @@ class ForkServer:
             msgspec.structs.replace(record, members=sorted({*record.members, *left}))
         )
 
-    def _spawn(self, session_id: str) -> int:
-        """Give the session to the spare holder, or to one that is forked now.
+    def _fork(self, *, is_awaited: bool) -> None:
+        """Fork a spare holder and send its socket to the daemon. Raises OSError.
 
-        Returns 0, or the errno of what went wrong.
-        """
-        spare, self._spare = self._spare, None
-        try:
-            path = bytes(directory_of(self._state_dir, session_id).path)
-            if spare is None or not _hand_over(spare, path):
-                spare = self._fork()
-                _hand_over(spare, path)
-            self._foster.raised(spare[0], session_id)
-        except ValueError:
-            return errno.EINVAL
-        except OSError as error:
-            return error.errno or errno.EAGAIN
-        return 0
-
-    def _fork(self) -> tuple[int, socket.socket]:
-        """Fork a holder; return its pid and the socket at which it waits for its directory.
-
-        Raises OSError.
+        ``is_awaited``: a START waits for this holder, so it has no time to rehearse.
         """
         ours, theirs = socket.socketpair()
-        with theirs:
-            try:
-                if pid := os.fork():
-                    self._foster.raised(pid, "")
-                    return pid, ours
-            except OSError:
-                ours.close()
-                raise
+        with ours, theirs:
+            if pid := os.fork():
+                self._foster.raised(pid, "")
+                self._spares.add(pid)
+                socket.send_fds(self._requests, [f"+ {pid}\n".encode()], [ours.fileno()])
+                return
             try:
                 ours.close()
+                self._requests.close()
                 self._foster.forget()
                 signal.set_wakeup_fd(-1)
                 os.close(self._child_signals)
                 os.close(self._wakeup)
-                os.setsid()
-                _be_holder(theirs, self._requests, self._groups)
+                _use_no_standard_streams()
+                become_independent()
+                if not is_awaited:
+                    rehearse_one_shot()
+                _be_holder(self._state_dir, theirs, self._groups)
             finally:
                 os._exit(1)
 
 
-def _hand_over(holder: tuple[int, socket.socket], path: bytes) -> bool:
-    """Send a holder the path of its session, or nothing to end it; False if it is gone.
-
-    A program of the same user may have stopped a holder that waits, so the holder is continued.
-    """
-    pid, handed = holder
-    with handed:
-        try:
-            handed.sendall(path)
-            os.kill(pid, signal.SIGCONT)
-        except OSError:
-            return False
-    return True
-
-
-def _be_holder(handed: socket.socket, replies: socket.socket, groups: Path | None) -> NoReturn:
+def _use_no_standard_streams() -> None:
     null = os.open(os.devnull, os.O_RDWR)
     for standard in (0, 1, 2):
         os.dup2(null, standard)
     os.close(null)
-    become_independent()
-    rehearse()
-    path = b""
-    while part := handed.recv(_RECEIVE_BYTES):
-        path += part
-    handed.close()
-    if not path:
+
+
+def _be_holder(state_dir: Path, daemon: socket.socket, groups: Path | None) -> NoReturn:
+    link = HolderLink(daemon)
+    start = link.wait_for_start()
+    if start is None:
         os._exit(0)
-    directory = Path(os.fsdecode(path))
-
-    def report(failed: int) -> None:
-        replies.sendall(_answer(directory.name, failed))
-        replies.close()
-
-    hold(directory, report, groups)
+    hold(directory_of(state_dir, start.session_id), start, link, groups)
 
 
-def _answer(session_id: str, failed: int) -> bytes:
-    outcome = errno.errorcode.get(failed, "EAGAIN") if failed else "ok"
-    return f"{session_id} {outcome}\n".encode()
+def _answer(asked: str, failed: int) -> bytes:
+    return f"{asked} {errno.errorcode.get(failed, 'EAGAIN')}\n".encode()
 
 
 def main() -> None:
@@ -232,14 +225,10 @@ def main() -> None:
 
     ``python -m controller_client.holder.fork_server <state-dir> [<control group>]``
     """
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    signal.signal(signal.SIGHUP, signal.SIG_IGN)
-    signal.signal(signal.SIGCHLD, _on_child_signal)
-    prctl.hide_memory()
-    prctl.adopt_orphans()
     inherited_ignores()
-    own_account()
-    this_platform()
+    prepare_forks()
+    signal.signal(signal.SIGCHLD, _on_child_signal)
+    prctl.adopt_orphans()
     boot_id()
     rehearse()
     # All holders share the memory of objects that exist now, so the garbage collector must not

@@ -7,10 +7,11 @@ from collections.abc import Iterator
 from contextlib import suppress
 from typing import Final
 
-from controller_client.protocol.codec import decode_to_holder, encode
+from controller_client.protocol.codec import decode_from_server, decode_to_holder, encode
 from controller_client.protocol.errors import RemoteProtocolError
 from controller_client.protocol.messages import Error, Message, ToHolder
-from controller_client.session_files.framing import Unpacker, pack
+from controller_client.session_files.framing import Unpacker, pack, read_frame
+from controller_client.session_files.one_shot import StartCommand
 from controller_client.session_files.peer_credentials import is_same_user
 
 HIGH_WATER_BYTES: Final = 256 * 1024
@@ -95,6 +96,19 @@ class HolderLink:
                 yield decode_to_holder.decode(frame)
         except RemoteProtocolError as error:
             self.refuse(error.code, str(error))
+
+    def wait_for_start(self) -> StartCommand | None:
+        """Wait for START, the first message to a spare holder; None if none will come.
+
+        What follows START stays in the socket.
+        """
+        with suppress(OSError, EOFError, RemoteProtocolError):
+            self._socket.setblocking(True)
+            start = decode_from_server.decode(read_frame(self._socket))
+            self._socket.setblocking(False)
+            if isinstance(start, StartCommand):
+                return start
+        return None
 
     def refuse(self, code: str, message: str) -> None:
         """Send ERROR with the reason, and close."""

@@ -12,7 +12,7 @@ import select
 import signal
 import time
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Final, NoReturn
@@ -21,7 +21,6 @@ from controller_client.holder.census import Census
 from controller_client.holder.link import HolderLink, accept, listen
 from controller_client.holder.session import InteractiveSession
 from controller_client.program.child_setup import ignore_as_holder
-from controller_client.protocol.codec import decode_from_server, encode
 from controller_client.protocol.errors import LocalProtocolError, RemoteProtocolError
 from controller_client.protocol.messages import (
     Ack,
@@ -33,13 +32,13 @@ from controller_client.protocol.messages import (
     InputAck,
     PauseLifetime,
     Resize,
-    RunCommand,
     SendInput,
     TerminateCmd,
     ToHolder,
 )
 from controller_client.protocol.values import PROVES_READERS
 from controller_client.session_files.directory import LOG_NAME, SOCKET_NAME, SessionDirectory
+from controller_client.session_files.one_shot import StartCommand
 from controller_client.system import prctl, resource_limits
 
 LOCK_SECONDS: Final = 1.0
@@ -60,9 +59,14 @@ _TIMER_SLACK_NANOSECONDS: Final = 20_000
 
 
 class Holder:
-    """The loop around one session. ``directory`` is the current directory of the process."""
+    """The loop around one session. ``directory`` is the current directory of the process.
 
-    def __init__(self, directory: SessionDirectory, session: InteractiveSession) -> None:
+    ``link`` leads to the daemon that asked for the session.
+    """
+
+    def __init__(
+        self, directory: SessionDirectory, session: InteractiveSession, link: HolderLink
+    ) -> None:
         self._directory = directory
         self._session = session
         self._listener = listen(SOCKET_NAME)
@@ -71,7 +75,7 @@ class Holder:
         os.set_blocking(self._wakeup, False)
         signal.set_wakeup_fd(self._wakeup, warn_on_full_buffer=False)
         signal.signal(signal.SIGCHLD, _on_child_signal)
-        self._link: HolderLink | None = None
+        self._link: HolderLink | None = link
         self._listen_again_at = 0.0
         self._is_attached = False
         self._is_done_due = False
@@ -82,6 +86,8 @@ class Holder:
 
     def run(self) -> None:
         """Start the program and serve daemons until the session is forgotten."""
+        # A daemon that was not greeted knows that nothing ran.
+        self._greet(self._link)
         self._session.begin()
         if self._session.pid is not None:
             with suppress(OSError):  # a full disk does not end a program that runs
@@ -155,8 +161,12 @@ class Holder:
             return
         self._drop_link()
         self._link = link
-        link.send(HolderHello(summary=self._session.summary(), capabilities=[PROVES_READERS]))
-        link.flush()
+        self._greet(link)
+
+    def _greet(self, link: HolderLink | None) -> None:
+        if link is not None:
+            link.send(HolderHello(summary=self._session.summary(), capabilities=[PROVES_READERS]))
+            link.flush()
 
     def _on_link_readable(self, link: HolderLink, now: float) -> None:
         for message in link.receive():
@@ -287,35 +297,20 @@ class Holder:
                 self._directory.write_done(done)
 
 
-def rehearse() -> None:
-    """Go through the beginning of a session that never runs.
+def hold(
+    directory: SessionDirectory, start: StartCommand, link: HolderLink, groups: Path | None = None
+) -> NoReturn:
+    """Be the holder of the session until the session is forgotten.
 
-    Memory that this writes to is the holder's own afterwards: it is not copied while a caller waits
-    for a start.
-    """
-    command = RunCommand(seq=1, session_id="rehearsal", command="true", timeout_seconds=1.0)
-    decoded = decode_from_server.decode(encode(command))
-    session = InteractiveSession(decoded if isinstance(decoded, RunCommand) else command)
-    for message in (
-        HolderHello(summary=session.summary(), capabilities=[PROVES_READERS]),
-        session.started(),
-    ):
-        encode(message)
-
-
-def hold(path: Path, report: Callable[[int], None], groups: Path | None = None) -> NoReturn:
-    """Be the holder of the session in ``path`` until the session is forgotten.
-
-    ``groups`` is where control groups of sessions are made, if anywhere. ``report`` is called once:
-    with 0 when daemons can connect, or with the errno of the reason why they never will. The
-    process must be a fresh fork with nothing to lose, and independent: this changes its directory
-    and signals.
+    ``groups`` is where control groups of sessions are made, if anywhere. ``link`` leads to the
+    daemon that sent START. HOLDER_HELLO greets the daemon before the program starts, or ERROR names
+    the errno of the reason why there will be no holder. The process must be a fresh fork with
+    nothing to lose, and independent: this changes its directory and signals.
     """
     status = 1
     try:
-        holder = _settle_in(SessionDirectory(path), report, groups)
+        holder = _settle_in(directory, start, link, groups)
         if holder is not None:
-            report(0)
             holder.run()
             status = 0
     except BaseException:  # noqa: BLE001 (nobody is there to see it, so it is written down)
@@ -326,19 +321,23 @@ def hold(path: Path, report: Callable[[int], None], groups: Path | None = None) 
 
 
 def _settle_in(
-    directory: SessionDirectory, report: Callable[[int], None], groups: Path | None
+    directory: SessionDirectory, start: StartCommand, link: HolderLink, groups: Path | None
 ) -> Holder | None:
     """Do everything up to the program's start; None if the failure of that was reported."""
+    lock = None
     try:
         os.chdir(directory.path)
         lock = _lock_patiently(directory)
-        start = directory.read_start()
-        if lock is not None and start is not None and directory.read_done() is None:
+        if lock is not None and directory.read_done() is None:
             directory.sign(lock)
-            return Holder(directory, InteractiveSession(start, groups))
-        report(errno.EEXIST)
+            return Holder(directory, InteractiveSession(start, groups), link)
+        failed = errno.EEXIST
     except OSError as error:
-        report(error.errno or errno.EIO)
+        failed = error.errno or errno.EIO
+    if lock is not None:
+        # The daemon takes the lock, once it is told, as the proof that there is no holder.
+        os.close(lock)
+    link.refuse(errno.errorcode.get(failed, "EIO"), os.strerror(failed))
     return None
 
 
@@ -353,18 +352,23 @@ def _lock_patiently(directory: SessionDirectory) -> int | None:
     return lock
 
 
-def become_independent() -> None:
-    """Prepare a process to be a holder.
+def prepare_forks() -> None:
+    """Prepare a process whose forks are to be holders: they inherit all of this.
 
-    It adopts what its program leaves behind, and survives when the daemon's own terminal hangs up.
+    They survive when the daemon's own terminal hangs up.
     """
     ignore_as_holder()
     # Typed secrets are in the memory of a holder. Its program inherits that there is no core file.
     resource_limits.forbid_core_files()
     prctl.hide_memory()
+    prctl.be_punctual(_TIMER_SLACK_NANOSECONDS)
+
+
+def become_independent() -> None:
+    """Turn a fork into a holder, which adopts what its program leaves behind."""
+    os.setsid()
     prctl.adopt_orphans()
     prctl.call_process(b"holdline-holder")
-    prctl.be_punctual(_TIMER_SLACK_NANOSECONDS)
 
 
 def _on_child_signal(_number: int, _frame: object) -> None:

@@ -127,15 +127,6 @@ async def look(
     dead = DeadHolder.claim(directory)
     if dead is not None:
         return dead, dead.summary()
-    return await converse(directory, on_message, on_closed)
-
-
-async def converse(
-    directory: SessionDirectory,
-    on_message: Callable[[FromHolder], None],
-    on_closed: Callable[[], None],
-) -> tuple[Live, SessionSummary]:
-    """Open a conversation with a holder that lives. Raises HolderUnreachable."""
     client, summary = await HolderClient.open(directory, on_message, on_closed)
     if not client.is_open:
         # The holder hung up in the turn of the event loop that read its hello. ``on_closed`` was

@@ -16,7 +16,6 @@ from collections import OrderedDict, defaultdict
 import msgspec
 
 from controller_client.config import DaemonConfig
-from controller_client.errors import HolderUnreachable
 from controller_client.logs.service import FileQuestion, FileService
 from controller_client.policy.host_policy import HostPolicy
 from controller_client.policy.input_guard import InputGuard
@@ -270,15 +269,13 @@ class SessionRouter:
         if failure is not None:
             self._routes.pop(start.session_id, None)
             self._refuse_start(start, failure)
-        elif self._connection is None:
-            route.disconnect()
         else:
-            route.connect(self._connection, {}, self._window_bytes)
+            route.go_on(self._connection, self._window_bytes)
 
     async def _spawn(
         self, route: SessionRoute, start: StartCommand, deadline: float
     ) -> Failure | None:
-        """Spawn a holder and open the conversation with it.
+        """Have a holder start the program.
 
         Returns None if there is a holder, or may be one. A failure is returned only if it is
         certain that there is no holder and never will be: the server then reports that nothing ran.
@@ -295,22 +292,16 @@ class SessionRouter:
             return error.failure
         except OSError as error:
             return from_os_error(error, "the session's directory could not be made").failure
-        # 2. A holder for it.
+        # 2. A holder for it, which is told to start.
         try:
-            await self._spawner.spawn(start)
+            await route.begin(start, self._spawner, self._connection, self._window_bytes)
         except StartFailed as error:
             if remove_unless_held(directory_of(self._config.state_dir, start.session_id)):
                 return error.failure
-            # Go on: the fork server did not answer in time, and yet a holder has come up, or may
-            # have. Its program may run, so a failure must not be reported.
-        # 3. The conversation with the holder.
-        try:
-            await route.begin()
-        except HolderUnreachable as error:
-            # Not a failure either: the holder may have started the program. The route searches for
-            # the holder as soon as it is connected.
+            # Go on: the holder did not answer in time, and yet it has come up, or may have. Its
+            # program may run, so a failure must not be reported. The route searches for it.
             route.end_watch.recall()
-            logger.warning("%s", error)
+            logger.warning("session %s: %s", start.session_id, error)
         return None
 
     def _refuse_start(self, start: StartCommand, failure: Failure) -> None:

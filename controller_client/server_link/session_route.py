@@ -53,12 +53,12 @@ from controller_client.protocol.messages import (
     TerminateCmd,
     new_id,
 )
-from controller_client.server_link.ack_ledger import AckLedger
+from controller_client.server_link.ack_ledger import AckCourier, end_of
 from controller_client.server_link.connection import Connection
 from controller_client.server_link.holders.aftermath import Aftermath
-from controller_client.server_link.holders.client import HolderClient
 from controller_client.server_link.holders.dead_holder import DeadHolder
 from controller_client.server_link.holders.end_watch import EndWatch, is_end
+from controller_client.server_link.holders.fork_server import Spawner
 from controller_client.server_link.refusals import ENDED, TOO_OLD, Command, refusal
 from controller_client.server_link.route_states import (
     Attached,
@@ -68,10 +68,10 @@ from controller_client.server_link.route_states import (
     ServerState,
     Unreachable,
     Unwanted,
-    converse,
     look,
 )
 from controller_client.session_files.directory import SessionDirectory
+from controller_client.session_files.one_shot import StartCommand
 
 logger = logging.getLogger(__name__)
 
@@ -80,11 +80,6 @@ FIND_SECONDS = 1.5
 # The delays between two looks of a search. The first are short because the socket of a dying holder
 # closes a moment before its lock is free.
 SEARCH_SECONDS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
-# Each message wakes the holder, so acknowledgements are collected. They are passed on when they
-# free ACK_BYTES of the holder's memory (or an eighth of its window), after ACK_SECONDS, or with a
-# command.
-ACK_BYTES = 16 * 1024
-ACK_SECONDS = 0.5
 # All sessions share it: a host that cannot open sockets logs that once, not once for each session.
 _OUTAGE = Outage(logger)
 
@@ -110,8 +105,7 @@ class SessionRoute:
         # Commands that came while no holder answered, in order. They follow HOLDER_ATTACH.
         self._waiting: list[Command] = []
         self._task: asyncio.Task[None] | None = None
-        self._acks = AckLedger(directory.session_id)
-        self._ack_timer: asyncio.TimerHandle | None = None
+        self._acks = AckCourier(directory.session_id, self._pass_acks_on)
         # The holder's answer to START, to be repeated if START comes again.
         self._started: Started | None = None
         # How often a holder was searched for since one last answered.
@@ -124,11 +118,31 @@ class SessionRoute:
 
     # ---- START
 
-    async def begin(self) -> None:
-        """Open the conversation with a holder that was just spawned. Raises HolderUnreachable."""
-        on_message, on_closed = self._on_holder, self._on_holder_closed
-        self._holder, summary = await converse(self._directory, on_message, on_closed)
-        self.end_watch.heard(summary)
+    async def begin(
+        self, start: StartCommand, spawner: Spawner, connection: Connection | None, window: int
+    ) -> None:
+        """Have a holder do ``start`` and attach to it in one write. Raises StartFailed."""
+        attach = []
+        if connection is not None:
+            self._server = Attached(connection, window, is_found_awaited=False)
+            attach = [self._attachment(window)]
+        client = await spawner.spawn(start, attach, (self._on_holder, self._on_holder_closed))
+        if client.is_open:  # one of our own fork server, so it knows what we know
+            self._holder = Live(client, knows_lifetime=True)
+
+    def go_on(self, connection: Connection | None, window: int) -> None:
+        """Serve ``connection``, which may be another one than when the START began, or none."""
+        is_same = isinstance(self._server, Attached) and self._server.connection is connection
+        if is_same and isinstance(self._holder, Live):
+            self._take_waiting()
+        elif connection is None:
+            self.disconnect()
+        else:
+            if isinstance(self._holder, Live):
+                # No frame of an earlier connection may reach this one.
+                self._holder.client.close()
+                self._holder = Unreachable()
+            self.connect(connection, {}, window)
 
     def repeat_start(self, command_seq: int) -> None:
         """Answer a START that came again as the first one was answered, under its own number."""
@@ -200,7 +214,7 @@ class SessionRoute:
 
     def settle(self) -> None:
         """Have the session removed, because the server has committed its end."""
-        self._stop_ack_timer()
+        self._acks.stop()
         if isinstance(self._holder, Live):
             self._holder.client.send(DoneAck(session_ids=[self.session_id]))
             self._holder.is_settled = True
@@ -211,7 +225,7 @@ class SessionRoute:
     def disconnect(self) -> None:
         """Leave the connection, which is gone. The holder keeps its program and its output."""
         self._server = Detached()
-        self._stop_ack_timer()
+        self._acks.stop()
         if self._task is not None:
             self._task.cancel()
             self._task = None
@@ -237,7 +251,10 @@ class SessionRoute:
         if isinstance(holder, DeadHolder):
             self._task = asyncio.get_running_loop().create_task(self._report_end(holder))
         else:
-            self._attach(holder.client, server.window_bytes)
+            holder.client.send(self._attachment(server.window_bytes))
+        self._take_waiting()
+
+    def _take_waiting(self) -> None:
         waiting, self._waiting = self._waiting, []
         for command in waiting:
             self.command(command)
@@ -249,15 +266,14 @@ class SessionRoute:
         else:
             # Without HOLDER_ATTACH the holder sends nothing, and would keep the end for ever.
             self._acks.begin({})
-            self._attach(holder.client, SESSION_WINDOW_BYTES)
-            holder.client.send(TerminateCmd(seq=0, session_id=self.session_id))
+            holder.client.send(
+                self._attachment(SESSION_WINDOW_BYTES),
+                TerminateCmd(seq=0, session_id=self.session_id),
+            )
 
-    def _attach(self, client: HolderClient, window_bytes: int) -> None:
-        self._stop_ack_timer()
+    def _attachment(self, window_bytes: int) -> HolderAttach:
         offsets = self._acks.take_all()
-        client.send(
-            HolderAttach(session_id=self.session_id, window_bytes=window_bytes, offsets=offsets)
-        )
+        return HolderAttach(session_id=self.session_id, window_bytes=window_bytes, offsets=offsets)
 
     def _remove(self, holder: DeadHolder) -> None:
         holder.remove()
@@ -281,29 +297,18 @@ class SessionRoute:
                 # An input that the policy refuses goes to the holder, too, with the refusal in it:
                 # the holder answers it in its turn among the others.
                 command = self._guard.judged(command, holder.client.capabilities)
-            self._stop_ack_timer()
             holder.client.send(*self._acks.take_pending(), command)
 
     def acknowledge(self, offsets: list[StreamOffset]) -> None:
         """Note output that the server has committed, so that the holder can free its memory."""
-        self._acks.commit(offsets)
         if not isinstance(self._holder, Live):
-            return
-        window_bytes = self._server.window_bytes if isinstance(self._server, Attached) else 0
-        if self._acks.pending_bytes >= min(ACK_BYTES, window_bytes // 8):
-            self._pass_acks_on()
-        elif self._ack_timer is None:
-            self._ack_timer = asyncio.get_running_loop().call_later(ACK_SECONDS, self._pass_acks_on)
+            return self._acks.commit(offsets)
+        attached = self._server if isinstance(self._server, Attached) else None
+        return self._acks.commit_soon(offsets, attached.window_bytes if attached else 0)
 
     def _pass_acks_on(self) -> None:
-        self._stop_ack_timer()
         if isinstance(self._holder, Live):
             self._holder.client.send(*self._acks.take_pending())
-
-    def _stop_ack_timer(self) -> None:
-        if self._ack_timer is not None:
-            self._ack_timer.cancel()
-            self._ack_timer = None
 
     # ---- messages of the holder
 
@@ -333,23 +338,18 @@ class SessionRoute:
 
     def _acknowledge_unwanted(self, message: FromHolder) -> None:
         """Answer the holder as a server would that commits everything at once."""
-        if isinstance(message, InteractiveOutput):
-            self._acknowledge_to(message.stream, message.offset + len(message.data))
-        elif isinstance(message, Gap):
-            self._acknowledge_to(message.stream, message.to_offset)
-        elif is_end(message):
+        if is_end(message):
             self.settle()
-
-    def _acknowledge_to(self, stream: Stream, offset: int) -> None:
-        self.acknowledge([StreamOffset(session_id=self.session_id, stream=stream, offset=offset)])
+        elif isinstance(message, InteractiveOutput | Gap):
+            self.acknowledge([end_of(message)])
 
     def _on_holder_closed(self) -> None:
         if not isinstance(self._holder, Live):
-            # The conversation closed before converse() returned it, so converse() raises the error.
+            # The conversation closed before it was returned, so its opening raises the error.
             return
         is_settled = self._holder.is_settled
         self._holder = Unreachable()
-        self._stop_ack_timer()
+        self._acks.stop()
         if is_settled:
             self._on_forgotten(self.session_id)
         elif not isinstance(self._server, Detached):

@@ -3,6 +3,7 @@
 A frame is a 4-byte big-endian length, then that many bytes of one codec frame.
 """
 
+import socket
 import struct
 
 from controller_client.protocol.errors import FrameTooLarge
@@ -16,6 +17,27 @@ def pack(frame: bytes) -> bytes:
     if len(frame) > MAX_FRAME_BYTES:
         raise FrameTooLarge(len(frame), MAX_FRAME_BYTES)
     return _LENGTH.pack(len(frame)) + frame
+
+
+def read_frame(connection: socket.socket) -> bytes:
+    """Wait for one frame and return it; what comes behind it is not read.
+
+    Raises EOFError at the end of the stream, FrameTooLarge over MAX_FRAME_BYTES, OSError.
+    """
+    (size,) = _LENGTH.unpack(_read_exactly(connection, _LENGTH.size))
+    if size > MAX_FRAME_BYTES:
+        raise FrameTooLarge(size, MAX_FRAME_BYTES)
+    return _read_exactly(connection, size)
+
+
+def _read_exactly(connection: socket.socket, size: int) -> bytes:
+    data = b""
+    while len(data) < size:
+        part = connection.recv(size - len(data))
+        if not part:
+            raise EOFError
+        data += part
+    return data
 
 
 class Unpacker:

@@ -6,13 +6,21 @@ Only a holder of the same user is accepted: the uid of the other end is checked.
 import asyncio
 import errno
 import logging
+import os
+import socket
 from collections.abc import Callable
 from typing import Self, cast
 
 from controller_client.errors import HolderUnreachable
 from controller_client.protocol.codec import decode_from_holder, encode
 from controller_client.protocol.errors import ProtocolError
-from controller_client.protocol.messages import FromHolder, HolderHello, Message, SessionSummary
+from controller_client.protocol.messages import (
+    Error,
+    FromHolder,
+    HolderHello,
+    Message,
+    SessionSummary,
+)
 from controller_client.session_files.directory import SessionDirectory
 from controller_client.session_files.framing import Unpacker, pack
 from controller_client.session_files.peer_credentials import is_same_user
@@ -22,12 +30,18 @@ logger = logging.getLogger(__name__)
 HELLO_SECONDS = 2.0
 
 
-def _nothing() -> None:
-    pass
+def error_named(name: str) -> OSError:
+    """Return the error of an errno's name, or EAGAIN for any other text."""
+    number = getattr(errno, name, errno.EAGAIN)
+    return OSError(number, os.strerror(number))
 
 
-def _ignore(_message: FromHolder) -> None:
-    pass
+def nothing() -> None:
+    """Do nothing when a conversation ends."""
+
+
+def ignore(_message: FromHolder) -> None:
+    """Take no notice of a message."""
 
 
 class HolderClient(asyncio.Protocol):
@@ -55,41 +69,53 @@ class HolderClient(asyncio.Protocol):
     async def open(
         cls,
         directory: SessionDirectory,
-        on_message: Callable[[FromHolder], None] = _ignore,
-        on_closed: Callable[[], None] = _nothing,
+        on_message: Callable[[FromHolder], None] = ignore,
+        on_closed: Callable[[], None] = nothing,
     ) -> tuple[Self, SessionSummary]:
         """Connect to the holder of ``directory`` and wait for its HOLDER_HELLO.
 
         Returns the conversation and the summary of HOLDER_HELLO. Raises HolderUnreachable.
         """
         session_id = directory.session_id
+        connected = None
         try:
             connected = directory.connect()
-        except OSError as error:
-            raise HolderUnreachable(session_id, error.strerror or str(error)) from None
-        try:
             if not is_same_user(connected):
                 raise PermissionError(errno.EPERM, "its socket belongs to another user")
-            _, client = await asyncio.get_running_loop().create_unix_connection(
-                lambda: cls(session_id, on_message, on_closed), sock=connected
-            )
-        except OSError as error:
-            connected.close()
+            client = await cls.over(connected, session_id, on_message, on_closed)
+            return client, await client.hello_within(HELLO_SECONDS)
+        except OSError as error:  # also TimeoutError
+            if connected is not None:
+                connected.close()
             raise HolderUnreachable(session_id, error.strerror or str(error)) from None
-        return client, await client.hello_within(HELLO_SECONDS)
+
+    @classmethod
+    async def over(
+        cls,
+        connected: socket.socket,
+        session_id: str,
+        on_message: Callable[[FromHolder], None] = ignore,
+        on_closed: Callable[[], None] = nothing,
+    ) -> Self:
+        """Begin a conversation over a connected socket. Raises OSError."""
+        _, client = await asyncio.get_running_loop().create_unix_connection(
+            lambda: cls(session_id, on_message, on_closed), sock=connected
+        )
+        return client
 
     async def hello_within(self, seconds: float) -> SessionSummary:
         """Wait for HOLDER_HELLO and return its summary.
 
-        Raises HolderUnreachable, and ends the conversation, if the hello does not come.
+        Raises OSError, and ends the conversation, if the hello does not come: the error that the
+        holder told in its place, or that of the connection.
         """
         try:
             async with asyncio.timeout(seconds):
                 return await self._hello
-        except (TimeoutError, ConnectionError) as error:
+        except TimeoutError:
             self.close()
-            raise HolderUnreachable(self.session_id, str(error) or "no answer") from None
-        except asyncio.CancelledError:
+            raise TimeoutError(errno.ETIMEDOUT, "no answer") from None
+        except (OSError, asyncio.CancelledError):
             # The caller never gets this conversation, and a holder can have only one.
             self.close()
             raise
@@ -109,8 +135,8 @@ class HolderClient(asyncio.Protocol):
 
     def close(self) -> None:
         """End the conversation; the holder keeps its program. ``on_closed`` is not called."""
-        self._on_closed = _nothing
-        self._on_message = _ignore
+        self._on_closed = nothing
+        self._on_message = ignore
         if self._transport is not None:
             self._transport.abort()
 
@@ -139,8 +165,7 @@ class HolderClient(asyncio.Protocol):
         """Fail the hello if it has not come; otherwise call ``on_closed``."""
         self._transport = None
         if not self._hello.done():
-            self._hello.set_exception(ConnectionResetError("closed before its hello"))
-            self._hello.exception()
+            self._fail(ConnectionResetError(errno.ECONNRESET, "closed before its hello"))
         else:
             self._on_closed()
 
@@ -151,7 +176,14 @@ class HolderClient(asyncio.Protocol):
             self.capabilities = frozenset(message.capabilities)
             self._hello.set_result(message.summary)
         else:
+            if isinstance(message, Error):
+                self._fail(error_named(message.code))
             self._abort()
+
+    def _fail(self, error: OSError) -> None:
+        self._hello.set_exception(error)
+        # Nobody may be waiting for the hello any more.
+        self._hello.exception()
 
     def _abort(self) -> None:
         if self._transport is not None:

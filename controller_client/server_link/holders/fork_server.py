@@ -1,7 +1,7 @@
 """The daemon's side of the fork server, which forks the holders of sessions.
 
-The two talk over a socket pair, in lines. ``<session>`` asks for a holder and is answered with
-``ok`` or the name of an errno. ``?<session>`` asks which processes a dead holder left.
+The two talk over a socket pair, in lines: ``spares`` has the way to one fork server. The fork
+server is started again when it has ended.
 """
 
 import asyncio
@@ -11,11 +11,20 @@ import signal
 import socket
 import sys
 from asyncio.subprocess import Process
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
 import controller_client
+from controller_client.protocol.messages import FromHolder, Message
+from controller_client.server_link.holders.client import (
+    HolderClient,
+    error_named,
+    ignore,
+    nothing,
+)
+from controller_client.server_link.holders.spares import SPAWN_SECONDS, ForkServerLink
 from controller_client.session_files.directory import all_sessions
 from controller_client.session_files.one_shot import StartCommand
 from controller_client.system import prctl
@@ -23,8 +32,6 @@ from controller_client.system.adoption import Foster, Left
 from controller_client.system.process_tree import ProcessInfo, read_process
 from controller_client.system.start_failure import from_os_error
 
-# A holder that has not come up after this time never will.
-SPAWN_SECONDS: Final = 15.0
 # The delay before children are looked at again that could not be looked at.
 LOOK_AGAIN_SECONDS: Final = 0.2
 # The fork server has this long to name the processes that a dead holder left.
@@ -47,9 +54,7 @@ class Spawner:
         self._arguments = [str(state_dir), *([str(groups)] if groups is not None else [])]
         self._state_dir = state_dir
         self._process: Process | None = None
-        self._writer: asyncio.StreamWriter | None = None
-        self._replies: asyncio.Task[None] | None = None
-        self._waiting: dict[str, asyncio.Future[str]] = {}
+        self._link: ForkServerLink | None = None
         self._starting = asyncio.Lock()
         self._foster = Foster(self._session_held_by, self._is_fork_server) if is_adopting else None
         if self._foster is not None:
@@ -68,8 +73,6 @@ class Spawner:
 
     async def _launch(self) -> None:
         await self._discard()
-        # Each fork server has its own waiting questions, so the end of one fails only its own.
-        waiting = self._waiting = {}
         ours, theirs = socket.socketpair()
         with theirs:
             self._process = await asyncio.create_subprocess_exec(
@@ -80,21 +83,28 @@ class Spawner:
                 stdin=theirs.fileno(),
                 env=_environment(),
             )
-        reader, self._writer = await asyncio.open_connection(sock=ours)
-        self._replies = asyncio.create_task(_read_replies(reader, waiting))
+        self._link = ForkServerLink(ours)
 
-    async def spawn(self, start: StartCommand) -> None:
-        """Start a holder in the session's directory and wait until it can be connected to.
+    async def spawn(
+        self,
+        start: StartCommand,
+        more: Sequence[Message] = (),
+        listeners: tuple[Callable[[FromHolder], None], Callable[[], None]] = (ignore, nothing),
+    ) -> HolderClient:
+        """Hand START, and ``more`` behind it, to a holder in one write; return the conversation.
 
-        Raises StartFailed. A holder may come up all the same if the fork server did not answer in
-        time: only who holds the lock of the session's directory knows that there is none.
+        ``listeners`` are ``on_message`` and ``on_closed`` of the conversation. Raises StartFailed.
+        A holder may come up all the same if none answered in time: only who holds the lock of the
+        session's directory knows that there is none.
         """
         try:
-            outcome = await self._ask(start.session_id)
-            if outcome != "ok":
-                raise _error_named(outcome)
+            spare = await (await self._reached()).give(start.session_id)
+            client = await HolderClient.over(spare.connection, start.session_id, *listeners)
+            client.send(start, *more)
+            await client.hello_within(SPAWN_SECONDS)
         except OSError as error:  # also TimeoutError
             raise from_os_error(error, "no holder could be started") from None
+        return client
 
     async def left_by(self, session_id: str) -> Left:
         """Name the processes of a dead holder's session that the fork server or we have adopted.
@@ -105,26 +115,22 @@ class Spawner:
             self._foster.left_by(session_id) if self._foster is not None else Left([], is_all=False)
         )
         try:
-            is_all, *named = (await self._ask(f"?{session_id}", LEFT_SECONDS)).split()
+            link = await self._reached()
+            is_all, *named = (await link.ask(f"?{session_id}", LEFT_SECONDS)).split()
         except OSError:  # also TimeoutError
             return ours
         if is_all in errno.errorcode.values():
-            raise _error_named(is_all)
+            raise error_named(is_all)
         found = [process for name in named if (process := _process_named(name)) is not None]
         return Left([*ours.processes, *found], ours.is_all or is_all == "1")
 
-    async def _ask(self, question: str, seconds: float = SPAWN_SECONDS) -> str:
-        """Send one line to the fork server and return its answer. Raises OSError."""
+    async def _reached(self) -> ForkServerLink:
+        """Return the way to a fork server that runs, and is not stopped. Raises OSError."""
         await self.start()
-        waiting, answer = self._waiting, asyncio.get_running_loop().create_future()
-        waiting[question] = answer
-        try:
-            if self._writer is not None:
-                self._writer.write(f"{question}\n".encode())
-            self._continue()
-            return await asyncio.wait_for(answer, seconds)
-        finally:
-            waiting.pop(question, None)
+        self._continue()
+        if self._link is None:
+            raise error_named("ECONNRESET")
+        return self._link
 
     def _continue(self) -> None:
         """Let a fork server go on that a program of the same user has stopped."""
@@ -164,9 +170,9 @@ class Spawner:
             await self._discard()
 
     async def _discard(self) -> None:
-        if self._writer is not None:
-            self._writer.close()
-            self._writer = None
+        if self._link is not None:
+            self._link.close()
+            self._link = None
         self._continue()
         if self._process is not None:
             try:
@@ -175,30 +181,6 @@ class Spawner:
                 self._process.kill()
                 await self._process.wait()
             self._process = None
-        if self._replies is not None:
-            self._replies.cancel()
-            with suppress(asyncio.CancelledError):
-                await self._replies
-            self._replies = None
-
-
-async def _read_replies(
-    reader: asyncio.StreamReader, waiting: dict[str, asyncio.Future[str]]
-) -> None:
-    """Give each answer to the question that waits for it; at the end, fail the others."""
-    while line := await reader.readline():
-        question, _, outcome = line.decode("ascii", "replace").strip().partition(" ")
-        answer = waiting.get(question)
-        if answer is not None and not answer.done():
-            answer.set_result(outcome)
-    for answer in waiting.values():
-        if not answer.done():
-            answer.set_exception(ConnectionResetError(errno.ECONNRESET, "the fork server ended"))
-
-
-def _error_named(name: str) -> OSError:
-    number = getattr(errno, name, errno.EAGAIN)
-    return OSError(number, os.strerror(number))
 
 
 def _process_named(name: str) -> ProcessInfo | None:

@@ -15,8 +15,10 @@ from uuid import uuid4
 
 import pytest
 
-from controller_client.protocol.messages import StartInteractiveCmd
+from controller_client.protocol.codec import decode_from_holder, encode
+from controller_client.protocol.messages import HolderHello, StartInteractiveCmd
 from controller_client.session_files.directory import create, directory_of
+from controller_client.session_files.framing import pack, read_frame
 from tests.support.accounts import Account, host_libraries, interpreter_for, ordinary_user, requires
 from tests.support.hosts.holders import Conversation
 from tests.support.processes import is_running, pids_mentioning, send_signal
@@ -52,11 +54,13 @@ class UserHost:
         os.setegid(self.account.gid)
         os.seteuid(self.account.uid)
         try:
-            create(
-                self.state_dir, StartInteractiveCmd(seq=1, session_id=session_id, command=command)
-            )
-            self._requests.sendall(f"{session_id}\n".encode())
-            assert self._requests.recv(1000).endswith(b" ok\n")
+            start = StartInteractiveCmd(seq=1, session_id=session_id, command=command)
+            create(self.state_dir, start)
+            self._requests.sendall(b"+\n")
+            _, (spare,), _, _ = socket.recv_fds(self._requests, 1000, 1)
+            with socket.socket(fileno=spare) as holder:
+                holder.sendall(pack(encode(start)))
+                assert isinstance(decode_from_holder.decode(read_frame(holder)), HolderHello)
             connection = directory_of(self.state_dir, session_id).connect()
         finally:
             os.seteuid(0)

@@ -1,7 +1,9 @@
 """What cannot be started is refused with a typed reason, before anything runs."""
 
+import asyncio
 import os
 import pwd
+import signal
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -15,8 +17,8 @@ from controller_client.protocol.messages import (
     StartInteractiveCmd,
 )
 from controller_client.system.start_failure import StartFailed
-from tests.support.hosts.holders import HolderHost, holder_host
-from tests.support.processes import children_of
+from tests.support.hosts.holders import HolderHost, holder_host, holders_of
+from tests.support.processes import children_of, is_running
 from tests.support.waiting import await_until
 
 
@@ -130,9 +132,10 @@ async def test_no_process_left_is_a_lack_of_resources_and_the_next_start_works(
     async def limit(limits: tuple[int, int]) -> None:
         """For the fork server, and for the holder that waits for the next start."""
         resource.prlimit(process.pid, resource.RLIMIT_NOFILE, limits)
-        await await_until(lambda: children_of(process.pid), 20, "a spare")
-        for spare in children_of(process.pid):
-            resource.prlimit(spare, resource.RLIMIT_NOFILE, limits)
+        await await_until(lambda: holders_of(process.pid), 20, "a spare")
+        # Also one that is just being forked, and has no name of its own yet.
+        for child in children_of(process.pid):
+            resource.prlimit(child, resource.RLIMIT_NOFILE, limits)
 
     # Room for the holder's own files, not for a terminal and the pipe of its start.
     await limit((10, unlimited[1]))
@@ -164,3 +167,23 @@ async def test_a_second_holder_for_a_session_is_refused(host: HolderHost) -> Non
     assert refused.value.failure.errno_name == "EEXIST"
     await talk.type(b"unharmed\n")
     await talk.shows(b"unharmed")
+
+
+async def test_a_spare_that_was_killed_is_not_missed(host: HolderHost) -> None:
+    process = host.spawner._process
+    assert process is not None
+    await await_until(lambda: holders_of(process.pid), 20, "a spare")
+    for spare in holders_of(process.pid):
+        os.kill(spare, signal.SIGKILL)
+        await await_until(lambda spare=spare: not is_running(spare), 20, "the spare to die")
+    talk = await host.run("echo without it")
+    await talk.done()
+    assert talk.output == b"without it\r\n"
+
+
+async def test_many_starts_at_once_have_a_holder_each(host: HolderHost) -> None:
+    talks = await asyncio.gather(*(host.run(f"echo {number}") for number in range(12)))
+    for number, talk in enumerate(talks):
+        await talk.done()
+        assert talk.output == f"{number}\r\n".encode()
+    assert len({talk.session_id for talk in talks}) == 12

@@ -37,6 +37,7 @@ from controller_client.session_files.directory import SessionDirectory, create, 
 from controller_client.session_files.framing import Unpacker, pack
 from controller_client.session_files.one_shot import StartCommand
 from controller_client.system.termination import kill_leftovers
+from tests.support.processes import children_of, status_field
 from tests.support.waiting import await_until
 
 M = TypeVar("M", bound=Message)
@@ -272,6 +273,15 @@ class Conversation:
         await self._pump
 
 
+def holders_of(fork_server: int) -> set[int]:
+    """The holders that a fork server has forked, without the programs that it rehearses with."""
+    return {
+        child
+        for child in children_of(fork_server)
+        if status_field(child, "Name") == "holdline-holder"
+    }
+
+
 class HolderHost:
     """The fork server and the sessions of one test."""
 
@@ -296,7 +306,7 @@ class HolderHost:
         """Start the session that a START describes."""
         assert create(self.state_dir, start)
         self._sessions.append(start.session_id)
-        await self.spawner.spawn(start)
+        (await self.spawner.spawn(start)).close()
 
     async def talk(self, session_id: str, *, acks: bool = True) -> Conversation:
         """Connect to a holder, and return once it has said HOLDER_HELLO."""
