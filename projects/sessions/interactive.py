@@ -294,7 +294,8 @@ async def session_take_over(project_id: UUID, session_id: UUID, *, operator: str
         if told is None:
             unasked = _ClockStop(project_id, session_id, None)
             return await in_database(unasked.look, True) or ""
-        await doorbells.ring_controller(told.controller_id)
+        if told.to_ring is not None:
+            await doorbells.ring_controller(told.to_ring)
         stop = _ClockStop(project_id, session_id, told.seq)
         return await watch(bell, stop.look, CLOCK_WAIT_SECONDS, look_first=False)
 
@@ -308,8 +309,8 @@ async def session_hand_back(
     """
     told = await in_database(hand_back, project_id, session_id, operator, note[:1000])
     await doorbells.ring_session(session_id)
-    if told is not None:
-        await doorbells.ring_controller(told.controller_id)
+    if told is not None and told.to_ring is not None:
+        await doorbells.ring_controller(told.to_ring)
 
 
 @dataclass(frozen=True, slots=True)

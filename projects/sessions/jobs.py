@@ -129,8 +129,8 @@ async def job_submit(
         request_id=request_id,
         details={"pty": use_pty, "buffer": buffer_bytes, "timeout": timeout_seconds},
     )
-    if acted.controller_id is not None:
-        await doorbells.ring_controller(acted.controller_id)
+    if acted.to_ring is not None:
+        await doorbells.ring_controller(acted.to_ring)
     return acted.session_id
 
 

@@ -22,9 +22,9 @@ TAKE_OVER: Final = "take_over"
 
 
 class Told(NamedTuple):
-    """A host that has to be rung: command ``seq`` of its outbox tells it the new state."""
+    """Command ``seq`` tells a host the new state. ``to_ring`` is the host, if it has to be rung."""
 
-    controller_id: UUID
+    to_ring: UUID | None
     seq: int
 
 
@@ -78,8 +78,10 @@ def _change(session: CommandSession, cause: str, *, is_held: bool) -> Told | Non
     message = PauseLifetime(
         seq=seq, session_id=str(session.id), is_paused=is_paused, max_seconds=max_seconds
     )
-    outbox.enqueue(controller_id=session.controller_id, session_id=session.id, message=message)
-    return Told(session.controller_id, seq)
+    to_ring = outbox.enqueue(
+        controller_id=session.controller_id, session_id=session.id, message=message
+    )
+    return Told(to_ring, seq)
 
 
 def _write(session: CommandSession, cause: str, *, is_held: bool) -> None:

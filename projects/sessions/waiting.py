@@ -83,8 +83,8 @@ async def rung(acted: Acted) -> AsyncIterator[Doorbell]:
     The session's doorbell is heard first, so that no answer of the controller is missed.
     """
     async with session_doorbell(acted.session_id) as bell:
-        if acted.controller_id is not None:
-            await ring_controller(acted.controller_id)
+        if acted.to_ring is not None:
+            await ring_controller(acted.to_ring)
         yield bell
 
 

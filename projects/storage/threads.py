@@ -1,7 +1,7 @@
 """Threads for database work, and the way to them and back.
 
-The way is short on purpose: a turn takes it five times. To hand a function over is one put into a
-queue. Results that come back while the event loop is busy wake it once, together.
+The way is short on purpose: a turn takes it several times. To hand a function over is one put into
+a queue. Results that come back while the event loop is busy wake it once, together.
 """
 
 import asyncio
@@ -9,6 +9,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
+from functools import partial
 from queue import SimpleQueue
 from typing import Any, Final, TypeVar
 from weakref import WeakKeyDictionary
@@ -21,8 +22,66 @@ WAIT_SECONDS: Final = 20.0
 """Work that has not begun by then is given up: its caller must not wait for blocked threads."""
 
 
+_local = threading.local()
+
+
 class NotBegunError(Exception):
     """The work was given up before it began."""
+
+
+class LoopCalls:
+    """Calls from threads into one event loop; those that come while it is busy wake it once."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        # A bound method instead of the loop: the threads must not keep a loop alive that nobody
+        # runs any more.
+        self._call_soon = loop.call_soon_threadsafe
+        self._arrived: deque[Callable[[], None]] = deque()
+        self._is_on_its_way = False
+
+    def put(self, call: Callable[[], None]) -> None:
+        """Have the event loop make this call soon, after those that were put before it."""
+        self._arrived.append(call)
+        if not self._is_on_its_way:
+            self._is_on_its_way = True
+            try:
+                self._call_soon(self._make)
+            except RuntimeError:
+                # The loop was closed: nobody waits.
+                self._arrived.clear()
+
+    def _make(self) -> None:
+        """Make all calls that arrived. The event loop calls this.
+
+        The flag goes first: a call that arrives from now on asks again, at worst in vain.
+        """
+        self._is_on_its_way = False
+        while self._arrived:
+            self._arrived.popleft()()
+
+
+_calls: WeakKeyDictionary[asyncio.AbstractEventLoop, LoopCalls] = WeakKeyDictionary()
+
+
+def calls_into_this_loop() -> LoopCalls:
+    """The way for threads into the event loop that is running here."""
+    loop = asyncio.get_running_loop()
+    calls = _calls.get(loop)
+    if calls is None:
+        calls = _calls[loop] = LoopCalls(loop)
+    return calls
+
+
+def after_result(call: Callable[[], None]) -> None:
+    """Make ``call`` once the result of the work of this thread is on its way to its caller.
+
+    In a thread that is none of DatabaseThreads the call is made at once.
+    """
+    later: list[Callable[[], None]] | None = getattr(_local, "later", None)
+    if later is None:
+        call()
+    else:
+        later.append(call)
 
 
 class DatabaseThreads:
@@ -45,7 +104,6 @@ class DatabaseThreads:
         self._on_end = on_end
         self._queue: SimpleQueue[_Job | None] = SimpleQueue()
         self._threads: list[threading.Thread] = []
-        self._results: WeakKeyDictionary[asyncio.AbstractEventLoop, _Results] = WeakKeyDictionary()
 
     def submit(self, function: Callable[[], T]) -> "asyncio.Future[T]":
         """The future result of ``function()`` in one of the threads.
@@ -53,12 +111,8 @@ class DatabaseThreads:
         NotBegunError if no thread was free for WAIT_SECONDS. A future that is cancelled before the
         work began stops it; work that has begun runs to its end.
         """
-        loop = asyncio.get_running_loop()
-        results = self._results.get(loop)
-        if results is None:
-            results = self._results[loop] = _Results(loop)
-        future: asyncio.Future[T] = loop.create_future()
-        self._queue.put(_Job(function, future, results))
+        future: asyncio.Future[T] = asyncio.get_running_loop().create_future()
+        self._queue.put(_Job(function, future, calls_into_this_loop()))
         if len(self._threads) < self._count:
             thread = threading.Thread(
                 target=self._work, name=f"{self._name}_{len(self._threads)}", daemon=True
@@ -96,62 +150,41 @@ class DatabaseThreads:
 
 
 class _Job:
-    __slots__ = ("_function", "_future", "_queued_at", "_results")
+    __slots__ = ("_calls", "_function", "_future", "_queued_at")
 
     def __init__(
-        self, function: Callable[[], Any], future: "asyncio.Future[Any]", results: "_Results"
+        self, function: Callable[[], Any], future: "asyncio.Future[Any]", calls: LoopCalls
     ) -> None:
         self._function = function
         self._future = future
-        self._results = results
+        self._calls = calls
         self._queued_at = time.monotonic()
 
     def run(self) -> None:
         if self._future.cancelled():
             return
         if time.monotonic() - self._queued_at > WAIT_SECONDS:
-            self._results.put(self._future, None, NotBegunError())
+            self._answer(None, NotBegunError())
             return
+        later: list[Callable[[], None]] = []
+        _local.later = later
         try:
             result = self._function()
         except BaseException as error:  # noqa: BLE001 - every error belongs to the future
-            self._results.put(self._future, None, error)
+            self._answer(None, error)
         else:
-            self._results.put(self._future, result, None)
+            self._answer(result, None)
+        for call in later:
+            call()
+
+    def _answer(self, result: Any, error: BaseException | None) -> None:
+        self._calls.put(partial(_set, self._future, result, error))
 
 
-class _Results:
-    """Results on their way to one event loop."""
-
-    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
-        # A bound method instead of the loop: the threads must not keep a loop alive that nobody
-        # runs any more.
-        self._call_soon = loop.call_soon_threadsafe
-        self._arrived: deque[tuple[asyncio.Future[Any], Any, BaseException | None]] = deque()
-        self._is_on_its_way = False
-
-    def put(self, future: "asyncio.Future[Any]", result: Any, error: BaseException | None) -> None:
-        """Hands a result over. The database threads call this."""
-        self._arrived.append((future, result, error))
-        if not self._is_on_its_way:
-            self._is_on_its_way = True
-            try:
-                self._call_soon(self._deliver)
-            except RuntimeError:
-                # The loop was closed: nobody waits.
-                self._arrived.clear()
-
-    def _deliver(self) -> None:
-        """Sets the results of all futures that arrived. The event loop calls this.
-
-        The flag goes first: a result that arrives from now on calls again, at worst in vain.
-        """
-        self._is_on_its_way = False
-        while self._arrived:
-            future, result, error = self._arrived.popleft()
-            if future.cancelled():
-                continue
-            if error is not None:
-                future.set_exception(error)
-            else:
-                future.set_result(result)
+def _set(future: "asyncio.Future[Any]", result: Any, error: BaseException | None) -> None:
+    if future.cancelled():
+        return
+    if error is not None:
+        future.set_exception(error)
+    else:
+        future.set_result(result)

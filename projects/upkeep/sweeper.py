@@ -181,14 +181,14 @@ def _is_idle() -> Q:
 
 @transaction.atomic
 def end_idle(project_id: UUID, session_id: UUID) -> UUID | None:
-    """Has an idle session ended. Returns the controller to ring; None if it is not idle."""
+    """Has an idle session ended. Returns the controller to ring, if there is one to ring."""
     if (
         not CommandSession.objects.select_for_update(no_key=True)
         .filter(_is_idle(), id=session_id)
         .exists()
     ):
         return None
-    return terminate_session(project_id, session_id, ACTOR, ended_by="idle").controller_id
+    return terminate_session(project_id, session_id, ACTOR, ended_by="idle").to_ring
 
 
 def oversized_sessions() -> list[tuple[UUID, int]]:

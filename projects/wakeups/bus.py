@@ -9,7 +9,7 @@ have gathered. A ring may get lost on the way: every listener also looks again b
 import asyncio
 import logging
 from contextvars import Context
-from typing import Any, Final
+from typing import Any, Final, Protocol
 from uuid import uuid4
 from weakref import WeakKeyDictionary
 
@@ -25,6 +25,13 @@ RETRY_SECONDS: Final = 1.0
 _PROCESS: Final = uuid4().hex
 
 
+class Listener(Protocol):
+    """Somebody who hears a doorbell, such as an ``asyncio.Event``."""
+
+    def set(self) -> None:
+        """Hear a ring."""
+
+
 class Exchange:
     """The doorbells of one event loop, and their connection to those of other processes.
 
@@ -34,25 +41,25 @@ class Exchange:
 
     def __init__(self, process: str = _PROCESS) -> None:
         self._process = process
-        self._listeners: dict[str, set[asyncio.Event]] = {}
+        self._listeners: dict[str, set[Listener]] = {}
         self._unsent: set[str] = set()
         self._has_unsent = asyncio.Event()
         self._tasks: list[asyncio.Task[None]] = []
 
     def listeners(self) -> dict[str, int]:
         """The number of listeners for each name that has any."""
-        return {name: len(events) for name, events in self._listeners.items()}
+        return {name: len(heard) for name, heard in self._listeners.items()}
 
-    def join(self, name: str, event: asyncio.Event) -> None:
-        """Set ``event`` whenever ``name`` is rung, here or in another process."""
+    def join(self, name: str, listener: Listener) -> None:
+        """Set ``listener`` whenever ``name`` is rung, here or in another process."""
         self._ensure_connected()
-        self._listeners.setdefault(name, set()).add(event)
+        self._listeners.setdefault(name, set()).add(listener)
 
-    def leave(self, name: str, event: asyncio.Event) -> None:
-        """Stop setting ``event`` when ``name`` is rung."""
-        events = self._listeners.get(name, set())
-        events.discard(event)
-        if not events:
+    def leave(self, name: str, listener: Listener) -> None:
+        """Stop setting ``listener`` when ``name`` is rung."""
+        listeners = self._listeners.get(name, set())
+        listeners.discard(listener)
+        if not listeners:
             self._listeners.pop(name, None)
 
     def ring(self, name: str) -> None:
@@ -69,10 +76,10 @@ class Exchange:
 
     def ring_here(self, name: str) -> bool:
         """Wake the listeners in this process only. Returns True if there are any."""
-        events = self._listeners.get(name, ())
-        for event in events:
-            event.set()
-        return bool(events)
+        listeners = self._listeners.get(name, ())
+        for listener in listeners:
+            listener.set()
+        return bool(listeners)
 
     def _ensure_connected(self) -> bool:
         """Start the tasks that connect to other processes. Returns False without a layer."""

@@ -67,10 +67,11 @@ class Doorbell:
     def __init__(self, group: str, session_id: UUID | str | None = None) -> None:
         self._group = group
         self.session_id = session_id
-        self._rung = asyncio.Event()
+        self._woken = asyncio.Event()
+        self._is_rung = False
 
     async def __aenter__(self) -> Self:
-        exchange().join(self._group, self._rung)
+        exchange().join(self._group, self)
         return self
 
     async def __aexit__(
@@ -79,16 +80,25 @@ class Doorbell:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        exchange().leave(self._group, self._rung)
+        exchange().leave(self._group, self)
 
-    async def rung(self) -> None:
-        """Wait for a ring without a timeout.
+    def set(self) -> None:
+        """Hear a ring."""
+        self._is_rung = True
+        self._woken.set()
+
+    def wake(self) -> None:
+        """End the wait of this listener without a ring."""
+        self._woken.set()
+
+    async def rung(self) -> bool:
+        """Wait for a ring without a timeout. Returns False if ``wake`` alone ended the wait.
 
         Use it only for work that the reconciler of the process looks for
         (``projects.wakeups.reconciler``).
         """
-        await self._rung.wait()
-        self._rung.clear()
+        await self._woken.wait()
+        return self._heard()
 
     async def wait(self, timeout: float) -> bool:
         """Wait for a ring, then look again in any case.
@@ -96,14 +106,18 @@ class Doorbell:
         Returns True as soon as it rings, and False after ``timeout`` seconds, or after
         ``conf.safety_net_seconds`` if that is shorter.
         """
-        if not self._rung.is_set():
+        if not self._woken.is_set():
             try:
                 async with asyncio.timeout(max(0.0, min(timeout, conf.safety_net_seconds))):
-                    await self._rung.wait()
+                    await self._woken.wait()
             except TimeoutError:
                 return False
-        self._rung.clear()
-        return True
+        return self._heard()
+
+    def _heard(self) -> bool:
+        is_rung, self._is_rung = self._is_rung, False
+        self._woken.clear()
+        return is_rung
 
 
 def session_doorbell(session_id: UUID | str) -> Doorbell:

@@ -1,12 +1,11 @@
 """The reconciler: it looks once a second for work whose doorbell was lost.
 
 One look serves all controllers of this process. It also finds connections that were fenced or
-revoked. If each connection looked for itself, every idle controller would cost a query a second.
+revoked, and commands that were handed over to a connection and never came. If each connection
+looked for itself, every idle controller would cost a query a second.
 """
 
 import logging
-from collections.abc import Iterator
-from contextlib import contextmanager
 from datetime import timedelta
 from typing import Final, NamedTuple
 from uuid import UUID
@@ -20,6 +19,7 @@ from projects.storage.columns import as_parameter, time_as_parameter
 from projects.storage.rows import fetch_rows
 from projects.wakeups.bus import exchange
 from projects.wakeups.doorbells import controller_group, files_group
+from projects.wakeups.serving import Served, all_served
 
 logger = logging.getLogger(__name__)
 
@@ -39,10 +39,12 @@ FROM projects_filerequest f JOIN projects_controller k ON k.id = f.controller_id
 WHERE f.answer IS NULL AND f.expires_at > %s AND f.sent_epoch < k.epoch
 """
 
+_CURRENT: Final = (
+    "SELECT id, epoch, last_command_seq FROM projects_controller WHERE id IN ({places})"
+)
+
 # Small enough for every database's limit of parameters.
 _IDS_AT_ONCE: Final = 500
-
-_served: set[tuple[UUID, int]] = set()
 
 
 class _Command(NamedTuple):
@@ -54,22 +56,10 @@ class _Question(NamedTuple):
     controller_id: UUID
 
 
-class _Epoch(NamedTuple):
+class _Current(NamedTuple):
     id: UUID
     epoch: int
-
-
-@contextmanager
-def serving(controller_id: UUID, epoch: int) -> Iterator[None]:
-    """Inside this context the connection is also rung if ``epoch`` is no longer the controller's.
-
-    Then it was fenced or revoked.
-    """
-    _served.add((controller_id, epoch))
-    try:
-        yield
-    finally:
-        _served.discard((controller_id, epoch))
+    last_command_seq: int
 
 
 async def look() -> None:
@@ -81,7 +71,7 @@ async def look() -> None:
     if not here.listeners():
         return
     commands, questions = await in_database(_find)
-    for controller_id in await in_database(_outdated, list(_served)):
+    for controller_id in await in_database(_outdated, all_served()):
         here.ring_here(controller_group(controller_id))
     for command in commands:
         if here.ring_here(controller_group(command.controller_id)) and command.is_lost:
@@ -90,17 +80,21 @@ async def look() -> None:
         here.ring_here(files_group(question.controller_id))
 
 
-def _outdated(served: list[tuple[UUID, int]]) -> list[UUID]:
-    """The controllers that are served under an epoch which is no longer theirs."""
+def _outdated(served: list[tuple[Served, int]]) -> list[UUID]:
+    """The controllers whose connection is not the newest, or has not sent their last command."""
     found: list[UUID] = []
     for start in range(0, len(served), _IDS_AT_ONCE):
         some = served[start : start + _IDS_AT_ONCE]
         places = ", ".join(["%s"] * len(some))
-        query = f"SELECT id, epoch FROM projects_controller WHERE id IN ({places})"  # noqa: S608
-        keys = [as_parameter(controller_id) for controller_id, _ in some]
-        current = {row.id: row.epoch for row in fetch_rows(_Epoch, query, keys)}
+        query = _CURRENT.format(places=places)
+        keys = [as_parameter(each.controller_id) for each, _ in some]
+        current = {row.id: row for row in fetch_rows(_Current, query, keys)}
         found += [
-            controller_id for controller_id, epoch in some if current.get(controller_id) != epoch
+            each.controller_id
+            for each, sent_up_to in some
+            if (now := current.get(each.controller_id)) is None
+            or now.epoch != each.epoch
+            or now.last_command_seq > sent_up_to
         ]
     return found
 

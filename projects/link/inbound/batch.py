@@ -297,8 +297,10 @@ class _Batch:
         """Tell the host to end a program whose session was given up before it was reported."""
         seq = outbox.allocate_seq(self._controller_id)
         message = TerminateCmd(seq=seq, session_id=draft.key)
-        outbox.enqueue(controller_id=self._controller_id, session_id=draft.id, message=message)
-        self._result.has_commands = True
+        to_ring = outbox.enqueue(
+            controller_id=self._controller_id, session_id=draft.id, message=message
+        )
+        self._result.has_commands |= to_ring is not None
 
     def _start_failed(self, draft: SessionDraft, failure: Failure) -> None:
         # There will be no more reports about a program that never began: the host may forget it.

@@ -39,16 +39,20 @@ _KEY_LOST: Final = "the server lost the key of this command"
 # ---- to send -------------------------------------------------------------------------------------
 
 # A new connection sends again what the one before it sent and nobody settled: every command is safe
-# to repeat.
+# to repeat. A command of this epoch that this connection has not sent was handed over to it, and
+# has not arrived.
 _TAKE: Final = """
-UPDATE projects_controllercommand SET is_sent_again = (sent_epoch IS NOT NULL), sent_epoch = %s
+UPDATE projects_controllercommand
+SET is_sent_again = (is_sent_again OR COALESCE(sent_epoch < %s, FALSE)), sent_epoch = %s
 WHERE id IN (
     SELECT id FROM projects_controllercommand
-    WHERE controller_id = %s AND settled_at IS NULL AND (sent_epoch IS NULL OR sent_epoch < %s){but}
+    WHERE controller_id = %s AND settled_at IS NULL
+        AND (sent_epoch IS NULL OR sent_epoch < %s OR (sent_epoch = %s AND seq > %s)){but}
     ORDER BY seq LIMIT %s
 ) AND EXISTS (SELECT 1 FROM projects_controller WHERE id = %s AND epoch = %s)
 RETURNING seq, type, session_id, body, expires_at
 """
+_LAST: Final = "SELECT last_command_seq FROM projects_controller WHERE id = %s"
 _BUT_INPUTS: Final = " AND NOT (type = 'SEND_INPUT' AND session_id IN ({places}))"
 
 
@@ -71,27 +75,29 @@ def take_commands(
     epoch: int,
     *,
     sent_up_to: int = 0,
+    missing_after: int | None = None,
     awaited: Collection[UUID] = (),
     found: Collection[UUID] = (),
 ) -> tuple[list[FromServer], list[str]]:
     """Take the next commands out of the outbox and mark them as sent under ``epoch``.
 
-    Returns the messages to send, in order, and the ids of sessions that ended because their START
-    came too late. These are at most COMMANDS_PER_TAKE; if it is as many, there may be more. A
-    connection that a newer one has replaced gets nothing.
+    Returns the messages to send, in order, and the ids of sessions to ring: their START came too
+    late, or no key opens their command. These are at most COMMANDS_PER_TAKE; if it is as many,
+    there may be more. A connection that a newer one has replaced gets nothing.
 
-    ``sent_up_to`` is the highest number that this connection was given. Raises DatabaseRestored for
-    another command under such a number, and marks nothing. Inputs of ``awaited`` sessions stay in
-    the outbox. Inputs of ``found`` sessions stayed there before, so they may have a lower number.
+    ``sent_up_to`` is the number up to which this connection was given all commands. Raises
+    DatabaseRestored for another command under such a number, and marks nothing. Inputs of
+    ``awaited`` sessions stay in the outbox. Inputs of ``found`` sessions stayed there before, so
+    they may have a lower number. Commands after number ``missing_after`` that were handed over to
+    this connection have not arrived, and are taken as well.
     """
     key = as_parameter(controller_id)
     but = _BUT_INPUTS.format(places=", ".join(["%s"] * len(awaited))) if awaited else ""
     kept_back = [as_parameter(session_id) for session_id in awaited]
+    wanted = [epoch, epoch, missing_after, *kept_back, COMMANDS_PER_TAKE]
     with transaction.atomic():
         commands = fetch_rows(
-            _Taken,
-            _TAKE.format(but=but),
-            [epoch, key, epoch, *kept_back, COMMANDS_PER_TAKE, key, epoch],
+            _Taken, _TAKE.format(but=but), [epoch, epoch, key, *wanted, key, epoch]
         )
         if any(
             command.seq <= sent_up_to
@@ -100,16 +106,27 @@ def take_commands(
         ):
             raise DatabaseRestored
         messages: list[FromServer] = []
-        ended: list[str] = []
+        settled: list[str] = []
         for command in sorted(commands, key=lambda command: command.seq):
             message = _message(controller_id, command, epoch)
             if command.type in START_TYPES:
                 message = _start_to_send(command, message)
-                if message is None:
-                    ended.append(str(command.session_id))
-            if message is not None:
+            if message is None:
+                settled.append(str(command.session_id))
+            else:
                 messages.append(message)
-    return messages, ended
+    return messages, settled
+
+
+def last_number(controller_id: UUID) -> int:
+    """The number of the last command that is committed for the controller.
+
+    A command with a lower number is committed as well: each one locks its controller.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute(_LAST, [as_parameter(controller_id)])
+        row = cursor.fetchone()
+    return 0 if row is None else int(row[0])
 
 
 def _message(controller_id: UUID, command: _Taken, epoch: int) -> FromServer | None:

@@ -4,6 +4,7 @@ If the database knows less than that, it was restored while the connection was o
 """
 
 from collections.abc import Iterable, Mapping
+from typing import NamedTuple
 from uuid import UUID
 
 import msgspec
@@ -21,21 +22,32 @@ from controller_client.protocol.messages import (
     Welcome,
 )
 from projects.link.inbound.batch import SessionMessage
-from projects.link.inbound.commands import take_commands
+from projects.link.inbound.commands import COMMANDS_PER_TAKE, last_number, take_commands
 from projects.link.inbound.refusals import DatabaseRestored
 from projects.link.inbound.restored import released_of
-from projects.sessions.outbox import OutboxMessage
+
+
+class Taken(NamedTuple):
+    """What the outbox gave a connection: see ``commands.take_commands``.
+
+    ``up_to`` is the number up to which it has nothing more for this connection; with ``is_all``
+    that is the last number.
+    """
+
+    messages: list[FromServer]
+    settled: list[str]
+    up_to: int
+    is_all: bool
 
 
 class ConnectionMemory:
     """The memory of one connection.
 
-    ``sent_up_to`` is the highest number of a command that was sent. ``awaited`` are the sessions
-    whose holders were silent at HELLO, ``found`` those whose holders were heard of since.
+    ``awaited`` are the sessions whose holders were silent at HELLO, ``found`` those whose holders
+    were heard of since.
     """
 
     def __init__(self) -> None:
-        self.sent_up_to = 0
         self.awaited: set[UUID] = set()
         self.found: set[UUID] = set()
         self._released: Mapping[tuple[str, Stream], int] = {}
@@ -58,16 +70,27 @@ class ConnectionMemory:
         # Another thread may be reading these sets, so they are replaced and not changed.
         self.found, self.awaited = self.found | heard, self.awaited - heard
 
-    def take_commands(self, controller_id: UUID, epoch: int) -> tuple[list[FromServer], list[str]]:
-        """Take the commands that this connection has to send now: see ``commands``."""
-        return take_commands(
-            controller_id, epoch, sent_up_to=self.sent_up_to, awaited=self.awaited, found=self.found
-        )
+    def is_held_back(self, session_id: str) -> bool:
+        """True for a session whose inputs may have to wait in the outbox, or may have waited there.
 
-    def sent(self, messages: Iterable[FromServer]) -> None:
-        """Remember that these commands are being sent."""
-        sent = (message.seq for message in messages if isinstance(message, OutboxMessage))
-        self.sent_up_to = max([self.sent_up_to, *sent])
+        Only the outbox knows their order then.
+        """
+        return bool(self.awaited or self.found) and UUID(session_id) in self.awaited | self.found
+
+    def take_commands(self, controller_id: UUID, epoch: int, sent_up_to: int) -> Taken:
+        """Take the commands that this connection has to send now: see ``commands``."""
+        # Read first: a command that is committed after this is found by the next take.
+        last = last_number(controller_id)
+        messages, settled = take_commands(
+            controller_id,
+            epoch,
+            sent_up_to=sent_up_to,
+            missing_after=sent_up_to,
+            awaited=self.awaited,
+            found=self.found,
+        )
+        is_all = len(messages) + len(settled) < COMMANDS_PER_TAKE
+        return Taken(messages, settled, last if is_all else 0, is_all)
 
     def stored(self, acks: Iterable[StreamOffset]) -> None:
         """Remember that everything before these offsets was stored."""

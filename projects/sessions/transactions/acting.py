@@ -46,14 +46,14 @@ RETURNING id, last_command_seq, name, lease_expires_at
 class Acted:
     """The outcome of the transaction of an action.
 
-    ``controller_id`` has to be rung; None: nothing was put into its outbox.
+    ``to_ring``: the controller that has to be rung for a new command in its outbox.
     ``from_offset``: where the output of this call begins, in bytes.
     ``is_new``: the call did something now; a repeat of an earlier call did not.
     ``is_withdrawn``: the program was never started, and never will be.
     """
 
     session_id: UUID
-    controller_id: UUID | None = None
+    to_ring: UUID | None = None
     from_offset: int = 0
     input_seq: int = 0
     command_seq: int | None = None

@@ -72,7 +72,7 @@ def terminate_session(
     controller_id, seq = numbered.controller_id, numbered.seq
     active = CommandSession.objects.filter(id=session_id, state__in=selectors.ACTIVE)
     active.update(ended_by=ended_by)
-    outbox.enqueue(
+    to_ring = outbox.enqueue(
         controller_id=controller_id,
         session_id=session_id,
         message=TerminateCmd(
@@ -90,7 +90,7 @@ def terminate_session(
     _record(request, session, command_seq=seq)
     return Acted(
         session_id=session_id,
-        controller_id=controller_id,
+        to_ring=to_ring,
         from_offset=session.shown_offset,
         input_seq=session.input_seq,
         command_seq=seq,
@@ -165,7 +165,7 @@ def resize_session(
     session = selectors.session_of(project_id, session_id)
     if not is_resized:
         raise session_ended(session)
-    outbox.enqueue(
+    to_ring = outbox.enqueue(
         controller_id=controller_id,
         session_id=session_id,
         message=Resize(seq=seq, session_id=str(session_id), rows=rows, cols=cols),
@@ -177,7 +177,7 @@ def resize_session(
         request.record(Done(session_id=session_id, from_offset=from_offset, command_seq=seq))
     return Acted(
         session_id=session_id,
-        controller_id=controller_id,
+        to_ring=to_ring,
         from_offset=from_offset,
         command_seq=seq,
     )

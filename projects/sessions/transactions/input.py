@@ -95,7 +95,7 @@ def send_input(
         secret_masks.secret_remember(session_id, secret.value)
     _check_lines(project_id, session, typing)
     _use_rate(caller, typing)
-    outbox.enqueue(
+    to_ring = outbox.enqueue(
         controller_id=controller_id,
         session_id=session_id,
         message=_message(typing, secret, session_id, seq=seq, input_seq=session.input_seq),
@@ -114,7 +114,7 @@ def send_input(
         )
     return Acted(
         session_id=session_id,
-        controller_id=controller_id,
+        to_ring=to_ring,
         from_offset=session.shown_offset,
         input_seq=session.input_seq,
         command_seq=seq,

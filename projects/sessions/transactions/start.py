@@ -99,7 +99,7 @@ def start_session(
     )
     seq = outbox.allocate_seq(host.id)
     add_session(session)
-    outbox.enqueue(
+    to_ring = outbox.enqueue(
         controller_id=host.id,
         session_id=session.id,
         message=_start_message(launch, allowed, session, seq),
@@ -110,7 +110,7 @@ def start_session(
     audit(actor_of(caller), "session.start", (project_id, host.id, session.id), detail)
     if request is not None:
         request.record(Done(session_id=session.id))
-    return Acted(session_id=session.id, controller_id=host.id)
+    return Acted(session_id=session.id, to_ring=to_ring)
 
 
 def _start_message(

@@ -8,14 +8,15 @@ import pytest
 from django.utils import timezone
 from prometheus_client import REGISTRY
 
-from controller_client.protocol.messages import ReadFile, Resize
+from controller_client.protocol.messages import Message, ReadFile, Resize
 from projects.link.inbound.commands import take_commands
 from projects.models import Controller, ControllerCommand
 from projects.monitors import questions as file_questions
 from projects.sessions import outbox
 from projects.storage.access import in_database
-from projects.wakeups import doorbells
+from projects.wakeups import doorbells, serving
 from projects.wakeups import reconciler as safety_net
+from projects.wakeups.serving import Served
 from tests.support.rows import make_controller, make_session
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -104,11 +105,29 @@ async def test_a_question_about_a_file_is_found(controller: Controller) -> None:
         assert await _is_rung(bell)
 
 
-async def test_a_connection_that_was_fenced_is_told_to_look(controller: Controller) -> None:
+class _Connection:
+    """A connection that has sent nothing yet."""
+
+    sent_up_to = 0
+
+    def takes(self, command: Message) -> bool:
+        return False
+
+    def hand_over(self, command: Message) -> None:
+        pass
+
+
+async def test_a_connection_that_is_behind_or_fenced_is_told_to_look(
+    controller: Controller,
+) -> None:
     async with doorbells.controller_doorbell(controller.id) as bell:
-        with safety_net.serving(controller.id, 1):
+        with serving.serving(Served(controller.id, 1), _Connection()):
             await safety_net.look()
             assert not await _is_rung(bell)
+            await in_database(lambda: Controller.objects.update(last_command_seq=1))
+            await safety_net.look()
+            assert await _is_rung(bell)
+            await in_database(lambda: Controller.objects.update(last_command_seq=0))
             await in_database(lambda: Controller.objects.update(epoch=2))
             await safety_net.look()
             assert await _is_rung(bell)

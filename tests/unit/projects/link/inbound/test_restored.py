@@ -123,8 +123,8 @@ def test_no_input_is_sent_to_a_silent_holder_before_its_count_is_known(
     for number in range(2, 5):
         _type(session, f"before {number}")
     _type(other, "other")
-    held, _ = memory.take_commands(controller.id, welcome.epoch)
-    memory.sent(held)
+    taken = memory.take_commands(controller.id, welcome.epoch, 0)
+    held = taken.messages
     assert [
         (message.input_seq, message.data) for message in held if isinstance(message, SendInput)
     ] == [(1, b"other")]
@@ -133,8 +133,8 @@ def test_no_input_is_sent_to_a_silent_holder_before_its_count_is_known(
     assert batch.commit_batch(controller.id, welcome.epoch, [found]).has_commands
     memory.committed([found])
     assert not memory.is_expected(found)
-    late, _ = memory.take_commands(controller.id, welcome.epoch)
-    numbers = [message.input_seq for message in late if isinstance(message, SendInput)]
+    late = memory.take_commands(controller.id, welcome.epoch, taken.up_to)
+    numbers = [message.input_seq for message in late.messages if isinstance(message, SendInput)]
     # None is given a number that the holder has used; what could not be told to be new is said to
     # be not known.
     assert numbers == ([4, 5, 6] if connection.vendor == "sqlite" else [4])
