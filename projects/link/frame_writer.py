@@ -180,7 +180,7 @@ class FrameWriter:
     async def _report(self, result: BatchResult) -> None:
         """Wake the callers, then acknowledge to the host: a host can wait longer than callers."""
         for session_id in result.rings:
-            await doorbells.ring_session(session_id)
+            await doorbells.ring_session(session_id, besides=result.looked)
         if result.acks:
             self._memory.stored(result.acks)
             await self._send(Ack(offsets=result.acks))

@@ -130,7 +130,9 @@ async def background_start(
         if wait_seconds <= 0:
             return BackgroundStarted(session_id=session_id, pid=pid)
         unread = UnreadOutput(project_id, session_id, reader_of(caller), request_id, view)
-        output = await watch(bell, unread.look, clamped(wait_seconds), look_first=True)
+        output = await watch(
+            bell, unread.look, clamped(wait_seconds), look_first=True, is_offered=False
+        )
     return BackgroundStarted(
         session_id=session_id, pid=pid, stdout=output.stdout, stderr=output.stderr
     )
@@ -156,7 +158,9 @@ async def background_read(
     if output is not None:
         return output
     async with doorbells.session_doorbell(session_id) as bell:
-        return await watch(bell, unread.look, clamped(wait_seconds), look_first=True)
+        return await watch(
+            bell, unread.look, clamped(wait_seconds), look_first=True, is_offered=False
+        )
 
 
 async def background_write(

@@ -9,7 +9,8 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import Final, NamedTuple, Protocol, TypeVar
+from functools import partial
+from typing import Final, Generic, NamedTuple, Protocol, TypeVar
 from uuid import UUID
 
 from projects import metrics
@@ -21,6 +22,7 @@ from projects.storage.access import at_length, in_database
 from projects.storage.columns import as_parameter
 from projects.storage.rows import fetch_row
 from projects.wakeups.doorbells import Doorbell, ring_controller, session_doorbell
+from projects.wakeups.looks import Offer
 
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
@@ -95,12 +97,15 @@ async def watch(
     *,
     look_first: bool,
     is_long: bool = False,
+    is_offered: bool = True,
 ) -> T:
     """Wait until ``look`` finds something, and return that.
 
     ``look`` runs in a database thread: at once if ``look_first``, otherwise after the first
-    doorbell, and then after each doorbell. ``is_long`` says that looking may take long. The last
-    look is after ``wait_seconds``, or sooner if this process is being stopped.
+    doorbell, and then after each doorbell. ``is_long`` says that looking may take long. A look that
+    ``is_offered`` and not long may instead run in the transaction that stores news of the session
+    (``projects.wakeups.looks``), so it writes at most to the session's own row. The last look is
+    after ``wait_seconds``, or sooner if this process is being stopped.
 
     Raises Unauthenticated if the token of the caller (``calling``) was revoked meanwhile.
     """
@@ -110,12 +115,17 @@ async def watch(
     deadline = began + wait_seconds
     report = REPORT.get() if bell.session_id is not None else None
     hop = at_length if is_long else in_database
-    is_rung = look_first or await bell.wait(wait_seconds)
+    is_offered = is_offered and not is_long
+    heard = _Heard[T](look_first, None)
+    if not look_first:
+        heard = await _hear(bell, look, wait_seconds, is_offered=is_offered)
     while True:
         remaining = min(deadline - loop.time(), draining.seconds_left_to_wait())
-        found = await hop(look, remaining <= 0)
+        found = heard.found
+        if found is None:
+            found = await hop(look, remaining <= 0)
         if found is not None:
-            if not is_rung and remaining > 0:
+            if not heard.is_rung and remaining > 0:
                 metrics.LOST_SESSION.inc()
             return found
         if caller is not None and loop.time() - checked >= CHECK_SECONDS:
@@ -125,7 +135,29 @@ async def watch(
             reported = loop.time()
             committed = await in_database(_committed, str(bell.session_id))
             await report(Progress(reported - began, wait_seconds, *committed))
-        is_rung = await bell.wait(min(deadline - loop.time(), draining.seconds_left_to_wait()))
+        remaining = min(deadline - loop.time(), draining.seconds_left_to_wait())
+        heard = await _hear(bell, look, remaining, is_offered=is_offered)
+
+
+class _Heard(NamedTuple, Generic[T]):
+    """The end of one wait: a ring or not, and what a batch has found already."""
+
+    is_rung: bool
+    found: T | None
+
+
+async def _hear(bell: Doorbell, look: Look[T], seconds: float, *, is_offered: bool) -> _Heard[T]:
+    """Wait for a doorbell. A look that ``is_offered`` may be taken meanwhile."""
+    if not is_offered or bell.session_id is None:
+        return _Heard(await bell.wait(seconds), None)
+    with Offer(str(bell.session_id), partial(look, False), bell) as offer:
+        is_rung = await bell.wait(seconds)
+    outcome = await offer.outcome()
+    if outcome is None:
+        return _Heard(is_rung, None)
+    if outcome.error is not None:
+        raise outcome.error
+    return _Heard(True, outcome.value)
 
 
 def _committed(session_id: str) -> _Committed:

@@ -8,6 +8,7 @@ have gathered. A ring may get lost on the way: every listener also looks again b
 
 import asyncio
 import logging
+from collections.abc import Container
 from contextvars import Context
 from typing import Any, Final, Protocol
 from uuid import uuid4
@@ -62,9 +63,12 @@ class Exchange:
         if not listeners:
             self._listeners.pop(name, None)
 
-    def ring(self, name: str) -> None:
-        """Wake the listeners in this process now, and those in other processes soon."""
-        self.ring_here(name)
+    def ring(self, name: str, *, besides: Container[Listener] = ()) -> None:
+        """Wake the listeners in this process now, and those in other processes soon.
+
+        The listeners in ``besides`` know already.
+        """
+        self.ring_here(name, besides=besides)
         if self._ensure_connected():
             self._unsent.add(name)
             self._has_unsent.set()
@@ -74,11 +78,12 @@ class Exchange:
         if not self.ring_here(name):
             self.ring(name)
 
-    def ring_here(self, name: str) -> bool:
+    def ring_here(self, name: str, *, besides: Container[Listener] = ()) -> bool:
         """Wake the listeners in this process only. Returns True if there are any."""
         listeners = self._listeners.get(name, ())
         for listener in listeners:
-            listener.set()
+            if listener not in besides:
+                listener.set()
         return bool(listeners)
 
     def _ensure_connected(self) -> bool:

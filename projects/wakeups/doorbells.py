@@ -5,6 +5,7 @@ A doorbell may be lost, doubled or late. So each waiter also looks once per
 """
 
 import asyncio
+from collections.abc import Container
 from types import TracebackType
 from typing import Self
 from uuid import UUID
@@ -33,9 +34,14 @@ def files_group(controller_id: UUID | str) -> str:
     return f"files.{controller_id}"
 
 
-async def ring_session(session_id: UUID | str) -> None:
-    """Wake the callers that wait for the session. No ring ever waits or raises."""
-    exchange().ring(session_group(session_id))
+async def ring_session(
+    session_id: UUID | str, *, besides: Container["Doorbell"] = frozenset()
+) -> None:
+    """Wake the callers that wait for the session. No ring ever waits or raises.
+
+    Those in ``besides`` have seen already what it is rung for.
+    """
+    exchange().ring(session_group(session_id), besides=besides)
 
 
 async def ring_controller(controller_id: UUID | str) -> None:

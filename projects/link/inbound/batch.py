@@ -87,6 +87,8 @@ from projects.sessions.state import (
 from projects.storage import clock
 from projects.storage.columns import as_parameter
 from projects.storage.rows import fetch_rows, row_update
+from projects.wakeups.doorbells import Doorbell
+from projects.wakeups.looks import LookFailed, TakenLooks
 
 SessionMessage = (
     Started
@@ -133,7 +135,8 @@ class BatchResult:
 
     ``acks`` are to be sent. ``dones`` are ends, to be verified and then acknowledged. ``forget``
     has ids of sessions to acknowledge at once, ``rings`` those whose waiting callers should look
-    again. ``has_commands`` says that the outbox has something new.
+    again; ``looked`` are the callers for whom the batch has looked. ``has_commands`` says that the
+    outbox has something new.
 
     ``error`` is the reason to close the connection: a frame about ``error_session_id`` broke the
     protocol. The frames before that frame are committed.
@@ -143,6 +146,7 @@ class BatchResult:
     dones: list[InteractiveCmdDone] = field(default_factory=list)
     forget: list[str] = field(default_factory=list)
     rings: set[str] = field(default_factory=set)
+    looked: set[Doorbell] = field(default_factory=set)
     has_commands: bool = False
     error: RemoteProtocolError | None = None
     error_session_id: str = ""
@@ -153,10 +157,20 @@ def commit_batch(
 ) -> BatchResult:
     """Commit ``messages`` in their order, in one transaction. A repeat of a batch changes nothing.
 
-    Raises Fenced if a newer connection took over.
+    The callers of this process that wait for the sessions are handed what they wait for. Raises
+    Fenced if a newer connection took over.
     """
-    with transaction.atomic():
-        return _Batch(controller_id, epoch, messages).commit()
+    try:
+        with TakenLooks() as taken:
+            with transaction.atomic():
+                result = _Batch(controller_id, epoch, messages).commit()
+                result.looked = taken.look_at(result.rings)
+            taken.committed()
+            return result
+    except LookFailed:
+        # It took its transaction with it, but no frame. The callers look by themselves.
+        with transaction.atomic():
+            return _Batch(controller_id, epoch, messages).commit()
 
 
 class _Batch:
