@@ -30,7 +30,7 @@ class Listener(Protocol):
     """Somebody who hears a doorbell, such as an ``asyncio.Event``."""
 
     def set(self) -> None:
-        """Hear a ring."""
+        """Hear that the doorbell was rung."""
 
 
 class Exchange:

@@ -89,7 +89,7 @@ class Doorbell:
         exchange().leave(self._group, self)
 
     def set(self) -> None:
-        """Hear a ring."""
+        """Hear that the doorbell was rung."""
         self._is_rung = True
         self._woken.set()
 

@@ -28,7 +28,7 @@ from projects.link.inbound.restored import released_of
 
 
 class Taken(NamedTuple):
-    """What the outbox gave a connection: see ``commands.take_commands``.
+    """The answer of the outbox to a connection: see ``commands.take_commands``.
 
     ``up_to`` is the number up to which it has nothing more for this connection; with ``is_all``
     that is the last number.
