@@ -16,6 +16,7 @@ from django.db import connection, transaction
 from django.utils import timezone
 
 from projects.storage.columns import as_parameter, time_as_parameter
+from projects.storage.rows import execute
 
 SERVER: Final = UUID(int=0)
 """The chain of rows that belong to no project, such as a failed login."""
@@ -63,18 +64,18 @@ def audit(actor: str, action: str, about: About, detail: Mapping[str, Any] | Non
     """
     project_id = about[0] or SERVER
     actor, detail, now = actor[:MAX_ACTOR_CHARS], dict(detail or {}), timezone.now()
-    with transaction.atomic(savepoint=False), connection.cursor() as cursor:
+    with transaction.atomic(savepoint=False):
         if connection.vendor == "postgresql":
             # SQLite has one writer anyway. The lock is a statement of its own, because the next
             # statement must see the rows that the lock waited for.
-            cursor.execute(_LOCK, [project_id.int & 0x7FFF_FFFF_FFFF_FFFF])
-        cursor.execute(_HEAD, [as_parameter(project_id)])
-        before, previous = cursor.fetchone() or (0, GENESIS)
+            execute(_LOCK, [project_id.int & 0x7FFF_FFFF_FFFF_FFFF])
+        head = execute(_HEAD, [as_parameter(project_id)]).fetchone()
+        before, previous = head or (0, GENESIS)
         seq = before + 1
         about = (project_id, *about[1:])
         digest = hash_of(previous, Entry(seq, now, about, actor, action, detail))
         ids = [None if each is None else as_parameter(each) for each in about]
-        cursor.execute(
+        execute(
             _INSERT, [time_as_parameter(now), *ids, actor, action, json.dumps(detail), seq, digest]
         )
 

@@ -20,8 +20,8 @@ from django.utils import timezone
 from controller_client.protocol.limits import MAX_CHUNK_BYTES
 from controller_client.protocol.messages import GapReason, Stream, StreamFinal
 from projects.models import CommandSession, OutputChunk, OutputGap
-from projects.storage.columns import as_parameter
-from projects.storage.rows import row_update
+from projects.storage.columns import as_parameter, time_as_parameter
+from projects.storage.rows import execute, row_update
 
 # A gap as old as the session may be followed by many small ones; a read shows no more than this at
 # once.
@@ -93,15 +93,15 @@ def append(chunks: Sequence[NewChunk]) -> None:
 
     The caller has checked that each chunk begins where its stream ended.
     """
-    now = connection.ops.adapt_datetimefield_value(timezone.now())
+    now = time_as_parameter(timezone.now())
     rows = [
         (as_parameter(c.session_id), c.stream, c.offset, len(c.data), c.seq, c.data, now)
         for c in chunks
     ]
-    with connection.cursor() as cursor:
-        if len(rows) == 1:
-            cursor.execute(_INSERT_CHUNK, rows[0])
-        elif rows:
+    if len(rows) == 1:
+        execute(_INSERT_CHUNK, rows[0])
+    elif rows:
+        with connection.cursor() as cursor:
             cursor.executemany(_INSERT_CHUNK, rows)
 
 
@@ -167,20 +167,22 @@ def _read_across_gaps(session_id: UUID, stream: Stream, offset: int, max_bytes: 
 
 def _contiguous(session_id: UUID, stream: Stream, offset: int, max_bytes: int) -> bytes:
     """Bytes from ``offset`` up to the first hole, or ``max_bytes``."""
-    with connection.cursor() as cursor:
-        key = as_parameter(session_id)
-        cursor.execute(_READ, [key, stream, offset + max_bytes, key, stream, offset, offset])
-        rows = cursor.fetchall()
+    key = as_parameter(session_id)
+    wanted = [key, stream, offset + max_bytes, key, stream, offset, offset]
+    rows = execute(_READ, wanted).fetchall()
     parts: list[bytes] = []
     position, end = offset, offset + max_bytes
     for start, data in rows:
-        if start + len(data) <= position:
-            continue
-        if start > position:
+        last = start + len(data)
+        if start == position and last <= end:
+            # Nearly every chunk, and there may be many small ones.
+            parts.append(data)
+            position = last
+        elif start > position:
             break
-        part = bytes(data[position - start : end - start])
-        parts.append(part)
-        position += len(part)
+        elif last > position:
+            parts.append(bytes(data[position - start : end - start]))
+            position += len(parts[-1])
     return b"".join(parts)
 
 

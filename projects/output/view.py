@@ -104,7 +104,15 @@ def view_screen(session_id: UUID, end: int, rows: int, cols: int) -> StreamText:
 def lines_above(session_id: UUID, end: int, mask: SecretMask) -> list[str]:
     """The last lines of the output before ``end``, without the line that ends there."""
     start = max(0, end - _ABOVE_BYTES)
-    text = read_text(session_id, STDOUT, start, end, is_final=True, mask=mask).text
+    text = read_text(
+        session_id,
+        STDOUT,
+        start,
+        end,
+        is_final=True,
+        look_back_bytes=TURN_LOOK_BACK_BYTES,
+        mask=mask,
+    ).text
     return text.split("\n")[:-1]
 
 

@@ -14,8 +14,6 @@ from dataclasses import dataclass
 from typing import Any, Final
 from uuid import UUID
 
-from django.db import connection
-
 from controller_client.command_policy import shell_grammar
 from controller_client.command_policy.allowlist import Allowlist
 from controller_client.command_policy.programs import is_shell
@@ -29,6 +27,7 @@ from projects.policy.arguments import START_SCOPES
 from projects.policy.launch import Launch
 from projects.policy.typed_input import Typing
 from projects.storage.columns import as_parameter
+from projects.storage.rows import execute
 
 ANY_COMMAND_SCOPE: Final = START_SCOPES[1]
 _RULES: Final = (
@@ -120,9 +119,7 @@ class Rules:
 
 def rules_of(project_id: UUID) -> Rules:
     """The rules of a project, read now: a change holds from the next start or input on."""
-    with connection.cursor() as cursor:
-        cursor.execute(_RULES, [as_parameter(project_id)])
-        row = cursor.fetchone()
+    row = execute(_RULES, [as_parameter(project_id)]).fetchone()
     commands, directories, limits, strict = (None,) * 4 if row is None else map(_as_json, row)
     names = commands if commands is not None else list(conf.allowed_commands)
     in_force = Allowlist.parse(names)

@@ -13,7 +13,7 @@ from functools import partial
 from typing import Final
 from uuid import UUID
 
-from django.db import connection, transaction
+from django.db import transaction
 
 from controller_client.protocol import codec
 from controller_client.protocol.messages import (
@@ -28,6 +28,7 @@ from projects.models import Controller
 from projects.sessions.state import hand_over
 from projects.storage import clock
 from projects.storage.columns import as_parameter, time_as_parameter
+from projects.storage.rows import execute
 from projects.storage.sealing import seal
 from projects.storage.threads import after_result
 from projects.wakeups import serving
@@ -82,9 +83,7 @@ def enqueue(
         as_parameter(controller_id),
         epoch,
     ]
-    with connection.cursor() as cursor:
-        cursor.execute(_ENQUEUE, values)
-        (sent_epoch,) = cursor.fetchone()
+    (sent_epoch,) = execute(_ENQUEUE, values).fetchone()
     if served is None or sent_epoch is None:
         return controller_id
     if tag in START_TYPES:
@@ -99,9 +98,7 @@ def allocate_seq(controller_id: UUID) -> int:
     The controller is locked until the transaction ends. Raises Controller.DoesNotExist for a
     controller that is gone.
     """
-    with connection.cursor() as cursor:
-        cursor.execute(_ALLOCATE, [as_parameter(controller_id)])
-        row = cursor.fetchone()
+    row = execute(_ALLOCATE, [as_parameter(controller_id)]).fetchone()
     if row is None:
         raise Controller.DoesNotExist
     seq: int = row[0]

@@ -13,8 +13,6 @@ from datetime import datetime, timedelta
 from typing import Protocol, TypedDict, Unpack
 from uuid import UUID
 
-from django.db import connection
-
 from controller_client.protocol.session_state import SessionState, check_transition
 from projects.audit.log import audit
 from projects.errors.uncertain import (
@@ -27,7 +25,7 @@ from projects.errors.uncertain import (
 from projects.models import CommandSession
 from projects.storage import clock
 from projects.storage.columns import as_parameter, as_time, time_as_parameter
-from projects.storage.rows import row_insert, row_swap
+from projects.storage.rows import execute, row_insert, row_swap
 
 SESSION_ENDED = "SESSION_ENDED"
 
@@ -174,9 +172,7 @@ def _swap(
 
 def ending_session(session_id: UUID) -> EndingSession:
     """Read the session that is about to end. Raises CommandSession.DoesNotExist."""
-    with connection.cursor() as cursor:
-        cursor.execute(_FIND, [as_parameter(session_id)])
-        row = cursor.fetchone()
+    row = execute(_FIND, [as_parameter(session_id)]).fetchone()
     if row is None:
         raise CommandSession.DoesNotExist
     project_id, controller_id, state, started_at, ended_by, notes, name = row
@@ -235,9 +231,8 @@ def end_lost(session: Losable, *, actor: str, note: str) -> None:
 
 def settle_commands(session_id: UUID, now: datetime) -> None:
     """Settle every open command of a session that is over."""
-    with connection.cursor() as cursor:
-        words = [SESSION_ENDED, INPUT_UNCONFIRMED, ENDED_BEFORE, ENDED_MEANWHILE]
-        cursor.execute(_SETTLE_ALL, [time_as_parameter(now), *words, as_parameter(session_id)])
+    words = [SESSION_ENDED, INPUT_UNCONFIRMED, ENDED_BEFORE, ENDED_MEANWHILE]
+    execute(_SETTLE_ALL, [time_as_parameter(now), *words, as_parameter(session_id)])
 
 
 def _ended_at(started_at: datetime | None, duration_seconds: float, now: datetime) -> datetime:

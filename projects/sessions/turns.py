@@ -11,7 +11,6 @@ from typing import Final, Literal, Protocol, TypeVar
 from uuid import UUID
 
 import re2
-from django.db import connection
 
 from controller_client.protocol.sentences import sentences
 from projects.errors.calls import InvalidPattern
@@ -32,6 +31,7 @@ from projects.sessions.snapshot import Snapshot, session_snapshot
 from projects.sessions.waiting import watch
 from projects.storage import clock
 from projects.storage.columns import as_parameter
+from projects.storage.rows import execute
 from projects.wakeups.doorbells import Doorbell
 
 DEFAULT_WAIT_SECONDS: Final = 10.0
@@ -193,10 +193,7 @@ def _conclude(turn: Turn, now: Snapshot, state: TerminalState) -> InteractiveOut
         mask=mask_of(turn.session_id, now.sealed_secrets),
     )
     if turn.is_showing and shown.next_offset > now.shown_offset:
-        with connection.cursor() as cursor:
-            cursor.execute(
-                _SHOWN, [shown.next_offset, as_parameter(turn.session_id), shown.next_offset]
-            )
+        execute(_SHOWN, [shown.next_offset, as_parameter(turn.session_id), shown.next_offset])
     if turn.view == "screen":
         shown = view_screen(turn.session_id, end, now.rows, now.cols)
     result = terminal_result(

@@ -2,14 +2,13 @@
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from functools import cache
 from typing import Any
 from uuid import UUID
 
 from django.db import connection
 from django.db.models import BooleanField, F, Func
 from django.utils import timezone
-
-from projects.models import Controller
 
 
 def is_one_of(column: str, values: Sequence[str]) -> Func:
@@ -23,14 +22,22 @@ def is_one_of(column: str, values: Sequence[str]) -> Func:
     return Func(F(column), template=f"%(expressions)s {condition}", output_field=BooleanField())
 
 
-def as_parameter(value: UUID) -> Any:
+def as_parameter(value: UUID) -> UUID | str:
     """A UUID as this database stores it."""
-    return Controller._meta.pk.get_db_prep_value(value, connection)
+    return value if _has_types_of_its_own() else value.hex
 
 
-def time_as_parameter(value: datetime | None) -> Any:
+def time_as_parameter(value: datetime | None) -> datetime | str | None:
     """A time as this database stores it."""
-    return connection.ops.adapt_datetimefield_value(value)
+    if value is None or _has_types_of_its_own():
+        return value
+    return str(value.astimezone(UTC).replace(tzinfo=None))
+
+
+@cache
+def _has_types_of_its_own() -> bool:
+    """True unless this is SQLite, which stores ids and times as text."""
+    return connection.vendor != "sqlite"
 
 
 def as_time(value: Any) -> datetime | None:

@@ -1,21 +1,79 @@
-"""Inserts and updates of rows while a caller waits.
+"""Hand-written statements, and inserts and updates of rows, while a caller waits.
 
-Columns and types are the model's, and each statement is built once. The ORM builds it anew every
-time, which takes several times as long as the database takes to execute it.
+Statements go to the connection of the database's own library, which keeps them prepared. Django's
+cursors take several times as long as the database takes to execute one.
+
+Columns and types of inserts and updates are the model's, and each statement is built once. The ORM
+builds it anew every time.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
-from functools import cache
-from typing import Any, NamedTuple, TypeVar, get_args, get_type_hints
+from functools import cache, lru_cache
+from typing import Any, NamedTuple, Protocol, TypeVar, get_args, get_type_hints
 from uuid import UUID
+from weakref import WeakKeyDictionary
 
-from django.db import connection
+from django.db import DEFAULT_DB_ALIAS, connection, connections
+from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models import Model
 
 from projects.storage.columns import as_time
 
 Row = TypeVar("Row", bound=NamedTuple)
+
+
+class Executed(Protocol):
+    """A statement that was executed. Its rows are gone once the next one is."""
+
+    @property
+    def rowcount(self) -> int:
+        """The number of rows that the statement changed."""
+
+    def fetchone(self) -> Any:
+        """The next row; None after the last one."""
+
+    def fetchall(self) -> Any:
+        """All rows that are left."""
+
+
+def execute(statement: str, parameters: Sequence[Any]) -> Executed:
+    """Execute a hand-written statement with ``%s`` in the places of its parameters.
+
+    Raises the errors of ``django.db``.
+    """
+    here = connections[DEFAULT_DB_ALIAS]
+    if here.queries_logged or here.execute_wrappers:
+        # Somebody wants to see what is executed.
+        cursor: Any = here.cursor()
+        cursor.execute(statement, parameters)
+        return cursor  # type: ignore[no-any-return]
+    here.ensure_connection()
+    here.validate_no_broken_transaction()
+    with here.wrap_database_errors:
+        if here.vendor == "sqlite":
+            executed: Executed = here.connection.execute(_with_marks(statement), parameters)
+            return executed
+        cursor = _cursor_of(here)
+        cursor.execute(statement, parameters)
+    return cursor
+
+
+@lru_cache(maxsize=512)
+def _with_marks(statement: str) -> str:
+    """The statement as SQLite's library wants it."""
+    return statement.replace("%s", "?").replace("%%", "%")
+
+
+def _cursor_of(here: BaseDatabaseWrapper) -> Any:
+    """The one cursor of this connection for hand-written statements."""
+    kept = _cursors.get(here)
+    if kept is None or kept.connection is not here.connection:
+        kept = _cursors[here] = here.create_cursor()
+    return kept
+
+
+_cursors: WeakKeyDictionary[BaseDatabaseWrapper, Any] = WeakKeyDictionary()
 
 
 def fetch_rows(row_type: type[Row], statement: str, parameters: Sequence[Any]) -> list[Row]:
@@ -24,16 +82,12 @@ def fetch_rows(row_type: type[Row], statement: str, parameters: Sequence[Any]) -
     ``row_type`` names the columns in their order. Fields that it declares as UUID, datetime or bool
     have such values on every database, or None. Other values are as the database returns them.
     """
-    with connection.cursor() as cursor:
-        cursor.execute(statement, parameters)
-        return [_typed(row_type, row) for row in cursor.fetchall()]
+    return [_typed(row_type, row) for row in execute(statement, parameters).fetchall()]
 
 
 def fetch_row(row_type: type[Row], statement: str, parameters: Sequence[Any]) -> Row | None:
     """Execute ``statement`` as ``fetch_rows`` does. Return its first row; None if it has none."""
-    with connection.cursor() as cursor:
-        cursor.execute(statement, parameters)
-        row = cursor.fetchone()
+    row = execute(statement, parameters).fetchone()
     return None if row is None else _typed(row_type, row)
 
 
@@ -70,8 +124,7 @@ def row_insert(row: Model) -> None:
     values = [
         _prepared(field, getattr(row, field.attname)) for field in _meta(type(row)).concrete_fields
     ]
-    with connection.cursor() as cursor:
-        cursor.execute(_insertion(type(row)), values)
+    execute(_insertion(type(row)), values)
 
 
 def row_update(model: type[Model], key: Any, **values: Any) -> None:
@@ -94,10 +147,7 @@ def row_swap(
     meta = _meta(model)
     named = (*values.items(), (meta.pk.name, key), *expected.items())
     prepared = [_prepared(meta.get_field(name), value) for name, value in named]
-    with connection.cursor() as cursor:
-        cursor.execute(_change(model, tuple(values), (meta.pk.name, *expected)), prepared)
-        changed: int = cursor.rowcount
-    return changed > 0
+    return execute(_change(model, tuple(values), (meta.pk.name, *expected)), prepared).rowcount > 0
 
 
 def _meta(model: type[Model]) -> Any:

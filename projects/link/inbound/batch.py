@@ -86,7 +86,7 @@ from projects.sessions.state import (
 )
 from projects.storage import clock
 from projects.storage.columns import as_parameter
-from projects.storage.rows import fetch_rows, row_update
+from projects.storage.rows import execute, fetch_rows, row_update
 from projects.wakeups.doorbells import Doorbell
 from projects.wakeups.looks import LookFailed, TakenLooks
 
@@ -223,9 +223,8 @@ class _Batch:
     def _store(self) -> None:
         changed = [draft for draft in self._drafts.values() if draft.is_changed]
         output_log.append([chunk for draft in changed for chunk in draft.chunks()])
-        with connection.cursor() as cursor:
-            for draft in changed:
-                cursor.execute(_STORE, [*draft.columns(), as_parameter(draft.id)])
+        for draft in changed:
+            execute(_STORE, [*draft.columns(), as_parameter(draft.id)])
         self._result.acks = [ack for draft in self._drafts.values() for ack in draft.acks()]
 
     # ---- one message each ------------------------------------------------------------------------

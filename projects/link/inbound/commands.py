@@ -8,7 +8,7 @@ from uuid import UUID
 
 import msgspec
 from cryptography.fernet import InvalidToken
-from django.db import connection, transaction
+from django.db import transaction
 
 from controller_client.protocol.codec import decode_from_server
 from controller_client.protocol.messages import (
@@ -28,7 +28,7 @@ from projects.sessions.outbox import START_TYPES
 from projects.sessions.state import end_lost, end_session, hand_over
 from projects.storage import clock
 from projects.storage.columns import as_parameter, time_as_parameter
-from projects.storage.rows import fetch_rows
+from projects.storage.rows import execute, fetch_rows
 from projects.storage.sealing import open_sealed
 
 logger = logging.getLogger(__name__)
@@ -123,9 +123,7 @@ def last_number(controller_id: UUID) -> int:
 
     A command with a lower number is committed as well: each one locks its controller.
     """
-    with connection.cursor() as cursor:
-        cursor.execute(_LAST, [as_parameter(controller_id)])
-        row = cursor.fetchone()
+    row = execute(_LAST, [as_parameter(controller_id)]).fetchone()
     return 0 if row is None else int(row[0])
 
 
@@ -223,15 +221,13 @@ def settle_input(controller_id: UUID, session_id: UUID, ack: InputAck) -> None:
     code, text = stored_failure(input_failure(ack))
     values = [code, ENDED_MEANWHILE, text, code, INPUT_UNCONFIRMED, code]
     keys = [as_parameter(controller_id), ack.command_seq, as_parameter(session_id), ack.input_seq]
-    with connection.cursor() as cursor:
-        now = time_as_parameter(clock.now())
-        cursor.execute(_SETTLE_INPUT, [now, *values, *keys, INPUT_UNCONFIRMED])
+    now = time_as_parameter(clock.now())
+    execute(_SETTLE_INPUT, [now, *values, *keys, INPUT_UNCONFIRMED])
 
 
 def _settle(
     statement: str, controller_id: UUID, session_id: UUID, seq: int, failure: Failure | None
 ) -> None:
     keys = [as_parameter(controller_id), seq, as_parameter(session_id)]
-    with connection.cursor() as cursor:
-        now = time_as_parameter(clock.now())
-        cursor.execute(statement, [now, *stored_failure(failure), *keys])
+    now = time_as_parameter(clock.now())
+    execute(statement, [now, *stored_failure(failure), *keys])

@@ -37,7 +37,7 @@ from projects.sessions import lifetimes
 from projects.storage import clock
 from projects.storage.access import in_database
 from projects.storage.columns import as_parameter, time_as_parameter
-from projects.storage.rows import fetch_row
+from projects.storage.rows import execute, fetch_row
 
 logger = logging.getLogger(__name__)
 
@@ -218,8 +218,7 @@ def _take_over(controller: _Controller, message: Hello, credential_id: UUID | No
         None if message.log_roots is None else json.dumps(_log_roots(message.log_roots)),
         as_parameter(controller.id),
     ]
-    with connection.cursor() as cursor:
-        cursor.execute(_TAKE_OVER, values)
+    execute(_TAKE_OVER, values)
     _audit(controller, "controller.connect", {"epoch": epoch})
     return epoch
 

@@ -23,7 +23,7 @@ from projects.models import CommandSession, Controller, ControllerCommand, Contr
 from projects.sessions import outbox
 from projects.sessions.outbox import OutboxMessage
 from projects.storage.access import in_database
-from projects.wakeups import reconciler, serving
+from projects.wakeups import bus, reconciler, serving
 from projects.wakeups.bus import exchange
 from projects.wakeups.doorbells import controller_group
 from tests.support.hosts.consumer_server import enrolled
@@ -74,6 +74,8 @@ def _foreign_commits(monkeypatch: pytest.MonkeyPatch) -> None:
         return None if _IS_FOREIGN.get() else newest(controller_id)
 
     monkeypatch.setattr(serving, "newest", newest_here)
+    # Listeners are rung once when there is a channel layer.
+    monkeypatch.setattr(bus, "get_channel_layer", lambda: None)
 
 
 def _host(epoch: int = 1) -> tuple[CommandSession, Lease]:

@@ -16,7 +16,7 @@ from projects.sessions import waiting
 from projects.sessions.turns import Turn, take_turn
 from projects.sessions.waiting import watch
 from projects.storage.access import in_database
-from projects.wakeups import looks
+from projects.wakeups import bus, looks
 from projects.wakeups.doorbells import ring_session, session_doorbell
 from projects.wakeups.looks import MAX_LOOKS, TakenLooks
 from tests.support.rows import make_controller, make_session
@@ -26,6 +26,12 @@ pytestmark = pytest.mark.django_db(transaction=True)
 T = TypeVar("T")
 
 DEADLINE_SECONDS: Final = 60.0
+
+
+@pytest.fixture(autouse=True)
+def _no_other_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Leave out the channel layer: listeners are rung once when it is there."""
+    monkeypatch.setattr(bus, "get_channel_layer", lambda: None)
 
 
 @pytest.fixture
