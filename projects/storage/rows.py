@@ -45,18 +45,20 @@ def execute(statement: str, parameters: Sequence[Any]) -> Executed:
     here = connections[DEFAULT_DB_ALIAS]
     if here.queries_logged or here.execute_wrappers:
         # Somebody wants to see what is executed.
-        cursor: Any = here.cursor()
-        cursor.execute(statement, parameters)
-        return cursor  # type: ignore[no-any-return]
+        return _executed(here.cursor(), statement, parameters)
     here.ensure_connection()
     here.validate_no_broken_transaction()
     with here.wrap_database_errors:
         if here.vendor == "sqlite":
             executed: Executed = here.connection.execute(_with_marks(statement), parameters)
             return executed
-        cursor = _cursor_of(here)
-        cursor.execute(statement, parameters)
-    return cursor
+        return _executed(_cursor_of(here), statement, parameters)
+
+
+def _executed(cursor: Any, statement: str, parameters: Sequence[Any]) -> Executed:
+    cursor.execute(statement, parameters)
+    executed: Executed = cursor
+    return executed
 
 
 @lru_cache(maxsize=512)
