@@ -118,7 +118,13 @@ async def command_execute(
     )
     async with rung(acted) as bell:
         wait_seconds = timeout_seconds + _END_SLACK_SECONDS
-        return await watch(bell, completion.look, wait_seconds, look_first=not acted.is_new)
+        return await watch(
+            bell,
+            completion.look,
+            wait_seconds,
+            look_first=not acted.is_new,
+            is_offered=max_output_bytes <= DEFAULT_OUTPUT_BYTES,
+        )
 
 
 @dataclass(frozen=True, slots=True)

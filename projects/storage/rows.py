@@ -7,12 +7,12 @@ Columns and types of inserts and updates are the model's, and each statement is 
 builds it anew every time.
 """
 
+import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import cache, lru_cache
 from typing import Any, NamedTuple, Protocol, TypeVar, get_args, get_type_hints
 from uuid import UUID
-from weakref import WeakKeyDictionary
 
 from django.db import DEFAULT_DB_ALIAS, connection, connections
 from django.db.backends.base.base import BaseDatabaseWrapper
@@ -21,6 +21,8 @@ from django.db.models import Model
 from projects.storage.columns import as_time
 
 Row = TypeVar("Row", bound=NamedTuple)
+
+_local = threading.local()
 
 
 class Executed(Protocol):
@@ -68,14 +70,11 @@ def _with_marks(statement: str) -> str:
 
 
 def _cursor_of(here: BaseDatabaseWrapper) -> Any:
-    """The one cursor of this connection for hand-written statements."""
-    kept = _cursors.get(here)
+    """The one cursor of this thread's connection for hand-written statements."""
+    kept = getattr(_local, "cursor", None)
     if kept is None or kept.connection is not here.connection:
-        kept = _cursors[here] = here.create_cursor()
+        kept = _local.cursor = here.create_cursor()
     return kept
-
-
-_cursors: WeakKeyDictionary[BaseDatabaseWrapper, Any] = WeakKeyDictionary()
 
 
 def fetch_rows(row_type: type[Row], statement: str, parameters: Sequence[Any]) -> list[Row]:
