@@ -48,6 +48,8 @@ def execute(statement: str, parameters: Sequence[Any]) -> Executed:
     if here.queries_logged or here.execute_wrappers:
         # Somebody wants to see what is executed.
         return _executed(here.cursor(), statement, parameters)
+    # As Django's own cursors do: the server may have ended the connection.
+    here.close_if_health_check_failed()
     here.ensure_connection()
     here.validate_no_broken_transaction()
     with here.wrap_database_errors:

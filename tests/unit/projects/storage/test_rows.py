@@ -2,12 +2,15 @@
 
 from datetime import datetime
 from typing import NamedTuple
+from unittest import mock
 from uuid import UUID
 
 import pytest
+from django.db import DEFAULT_DB_ALIAS, connections
 from django.utils import timezone
 
 from projects.models import Controller, Project
+from projects.storage.access import in_database
 from projects.storage.columns import as_parameter
 from projects.storage.rows import fetch_row, fetch_rows
 
@@ -37,3 +40,19 @@ def test_columns_become_fields_of_their_declared_types() -> None:
 
 def test_no_row_is_none() -> None:
     assert fetch_row(_Found, _STATEMENT, [as_parameter(UUID(int=0))]) is None
+
+
+def _is_replaced() -> bool:
+    """True if a statement opens a new connection in place of one that is found to be dead."""
+    here = connections[DEFAULT_DB_ALIAS]
+    here.ensure_connection()
+    dead = here.connection
+    here.health_check_enabled, here.health_check_done = True, False
+    with mock.patch.object(here, "is_usable", return_value=False):
+        fetch_row(_Found, _STATEMENT, [as_parameter(UUID(int=0))])
+    return here.connection is not dead
+
+
+@pytest.mark.django_db(transaction=True)
+async def test_a_dead_connection_is_replaced_before_a_statement_uses_it() -> None:
+    assert await in_database(_is_replaced)
