@@ -25,7 +25,7 @@ MODULES = (
     "projects.errors.server",
     "projects.errors.sessions",
     "projects.errors.uncertain",
-    "projects.accounts.authentication",
+    "projects.accounts.guesses",
     "projects.accounts.errors",
     "projects.monitors.errors",
     "agent.errors",
