@@ -127,7 +127,11 @@ class FrameWriter:
                         done.session_id,
                     )
             except StorageUnavailable:
-                logger.error("the digest of session %s could not be compared", done.session_id)
+                # The host keeps its record of the end until then.
+                logger.error("the digest of session %s cannot be compared now", done.session_id)
+                await asyncio.sleep(STORAGE_RETRY_MAX_SECONDS)
+                self._dones.put_nowait(done)
+                continue
             self._memory.ended(done.session_id, done.streams)
             await self._send(DoneAck(session_ids=[done.session_id]))
 
