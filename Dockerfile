@@ -20,14 +20,24 @@ VOLUME /state
 # The daemon says nothing on a port; that it lives is that its process does.
 ENTRYPOINT ["python", "-m", "controller_client", "run", "--state-dir", "/state"]
 
+# The files of others that the console's pages load, each checked against the hash in the lock.
+FROM python:3.13-slim-bookworm AS browser-files
+WORKDIR /srv/holdline
+COPY requirements-node.txt ./
+COPY quickstart quickstart
+COPY console/browser console/browser
+RUN python -m quickstart.browser_files
+
 FROM base AS server
 ENV HOLDLINE_DATA_DIR=/data DJANGO_SETTINGS_MODULE=config.settings.production
 COPY manage.py ./
 COPY agent agent
 COPY config config
+COPY console console
 COPY mcp_adapter mcp_adapter
 COPY projects projects
 COPY deploy deploy
+COPY --from=browser-files /srv/holdline/console/static/console/vendor console/static/console/vendor
 USER 10001
 VOLUME /data
 EXPOSE 8000

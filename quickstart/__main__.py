@@ -2,8 +2,9 @@
 
 import os
 import sys
+from pathlib import Path
 
-from quickstart import environment, preflight
+from quickstart import browser_files, environment, preflight
 from quickstart.console import Console
 from quickstart.errors import QuickstartError
 from quickstart.options import ROOT, parse
@@ -21,8 +22,17 @@ def main() -> None:
     except KeyboardInterrupt:
         console.line("stopped; run bin/quickstart again to continue")
         sys.exit(1)
+    _fetch_browser_files(python, console)
     os.chdir(ROOT)
     os.execv(python, [str(python), "-m", "quickstart.run", *sys.argv[1:]])  # noqa: S606 - no shell on purpose
+
+
+def _fetch_browser_files(python: Path, console: Console) -> None:
+    """Without these files the console shows screens as text, so a failure ends nothing."""
+    try:
+        browser_files.ensure(python, console)
+    except QuickstartError as error:
+        console.error(error)
 
 
 if __name__ == "__main__":

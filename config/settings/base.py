@@ -82,6 +82,7 @@ INSTALLED_APPS = [
     # Before the static files, whose runserver would be found instead of ours.
     "projects",
     "agent",
+    "console",
     "django.contrib.staticfiles",
 ]
 MIDDLEWARE = [
@@ -104,10 +105,12 @@ TEMPLATES = [
                 "django.template.context_processors.request",
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
+                "console.parts.header.header",
             ]
         },
     }
 ]
+LOGIN_URL = "console:login"
 ROOT_URLCONF = "config.urls"
 ASGI_APPLICATION = "config.asgi.application"
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"

@@ -15,7 +15,6 @@ from django.core.exceptions import ValidationError
 from django.db import transaction
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
-from django.template.response import TemplateResponse
 from django.urls import reverse_lazy
 
 from projects.accounts.client_address import network_of, peer_of_request
@@ -145,20 +144,6 @@ def _audit_failure(action: str, name: str, peer: str) -> None:
     # A name that no user has may be a password that was typed into the wrong field.
     is_known = get_user_model().objects.filter(username=name).exists()
     audit("nobody", action, (None, None, None), {"user": name if is_known else None, "from": peer})
-
-
-def login(request: HttpRequest) -> HttpResponseBase:
-    """The admin's login page. Its status is 429 once there were too many attempts."""
-    response: HttpResponseBase = admin.site.login(request)
-    form = (
-        (response.context_data or {}).get("form")
-        if isinstance(response, TemplateResponse)
-        else None
-    )
-    if isinstance(form, LoginForm) and form.retry_after_seconds:
-        response.status_code = 429
-        response["Retry-After"] = str(form.retry_after_seconds)
-    return response
 
 
 def password_change(request: HttpRequest) -> HttpResponseBase:

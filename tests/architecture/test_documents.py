@@ -29,7 +29,7 @@ DOCUMENTS = sorted(
 )
 _LINK = re.compile(r"\[[^\]]*\]\((?!https?:|mailto:)([^)#\s]*)(#[^)\s]*)?\)")
 _FILE = re.compile(
-    r"`((?:bin|config|projects|agent|mcp_adapter|mcp_bridge|controller_client|quickstart|tests|benchmarks|docs|\.ci)/[\w./-]*)`"
+    r"`((?:bin|config|console|projects|agent|mcp_adapter|mcp_bridge|controller_client|quickstart|tests|benchmarks|docs|\.ci)/[\w./-]*)`"
 )
 
 

@@ -12,6 +12,7 @@ LONGEST_TEST_NAME = 70
 APPS = (
     "agent",
     "config",
+    "console",
     "controller_client",
     "mcp_adapter",
     "mcp_bridge",

@@ -167,6 +167,7 @@ def test_the_images_start_and_a_session_is_held_between_them(composed: Composed)
             "/static/admin/css/base.css",
             "/static/projects/transcript.css",
             "/static/agent/run.js",
+            "/static/console/console.css",
         ):
             assert _status(composed.port, file) == 200
         with composed.running(

@@ -1,0 +1,1 @@
+"""The pages on which people see, replay and touch what agents do."""

@@ -1,0 +1,1 @@
+"""The socket that keeps pages up to date."""

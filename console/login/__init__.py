@@ -1,0 +1,1 @@
+"""The login of people: the password, and the limit of attempts."""

@@ -1,0 +1,35 @@
+"""The login page of the console and of the admin: one form, one limit of attempts."""
+
+from typing import Any
+
+from django.contrib.auth.views import LoginView, LogoutView
+from django.http import HttpRequest
+from django.http.response import HttpResponseBase, HttpResponseRedirect
+
+from console.parts.access import is_staff
+from projects.admin.login import LoginForm
+
+
+class _Login(LoginView):
+    """Django's view. Its status is 429 once there were too many attempts."""
+
+    template_name = "console/login.html"
+    authentication_form = LoginForm
+    next_page = "console:now"
+
+    def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
+        if request.method == "GET" and is_staff(request):
+            return HttpResponseRedirect(self.get_success_url())
+        return super().dispatch(request, *args, **kwargs)
+
+    def form_invalid(self, form: Any) -> Any:
+        response = super().form_invalid(form)
+        if seconds := form.retry_after_seconds:
+            response.status_code = 429
+            response["Retry-After"] = str(seconds)
+        return response
+
+
+login = _Login.as_view()
+admin_login = _Login.as_view(next_page="admin:index")
+logout = LogoutView.as_view(next_page="console:login")

@@ -1,0 +1,70 @@
+"""The rights of the person who asks: those of the admin, project by project."""
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Concatenate, Final, ParamSpec
+from uuid import UUID
+
+from django.contrib.auth.views import redirect_to_login
+from django.core.exceptions import PermissionDenied
+from django.db.models import QuerySet
+from django.http import Http404, HttpRequest, HttpResponse
+
+from projects.admin.parts.access import projects_of
+from projects.models import CommandSession, Controller
+
+SEE_SESSIONS: Final = "projects.view_commandsession"
+SEE_SCREENS: Final = "projects.view_transcript"
+SEE_HOSTS: Final = "projects.view_controller"
+SEE_EVENTS: Final = "projects.view_auditevent"
+TYPE: Final = "projects.take_over_session"
+
+P = ParamSpec("P")
+View = Callable[Concatenate[HttpRequest, P], HttpResponse]
+
+
+def page(*rights: str) -> Callable[[View[P]], View[P]]:
+    """A decorator of a page for staff with all these rights.
+
+    Whoever is not signed in is sent to the login page. A missing right is answered with 403.
+    """
+
+    def decorate(view: View[P]) -> View[P]:
+        @wraps(view)
+        def guarded(request: HttpRequest, /, *args: P.args, **kwargs: P.kwargs) -> HttpResponse:
+            if not is_staff(request):
+                return redirect_to_login(request.get_full_path(), "console:login")
+            if not request.user.has_perms(rights):
+                raise PermissionDenied
+            return view(request, *args, **kwargs)
+
+        return guarded
+
+    return decorate
+
+
+def is_staff(request: HttpRequest) -> bool:
+    """Returns True for a signed-in, active member of staff."""
+    return bool(request.user.is_active and request.user.is_staff)
+
+
+def sessions_of(request: HttpRequest) -> QuerySet[CommandSession]:
+    """The sessions of the person's projects. None without the right to see sessions."""
+    if not request.user.has_perm(SEE_SESSIONS):
+        return CommandSession.objects.none()
+    return CommandSession.objects.filter(project__in=projects_of(request))
+
+
+def hosts_of(request: HttpRequest) -> QuerySet[Controller]:
+    """The hosts of the person's projects. None without the right to see hosts."""
+    if not request.user.has_perm(SEE_HOSTS):
+        return Controller.objects.none()
+    return Controller.objects.filter(project__in=projects_of(request))
+
+
+def session_or_404(request: HttpRequest, session_id: UUID) -> CommandSession:
+    """The session with its host and project. A session of another project does not exist."""
+    rows = sessions_of(request).select_related("controller", "project")
+    if (session := rows.filter(pk=session_id).first()) is None:
+        raise Http404
+    return session

@@ -1,0 +1,28 @@
+// Keys of every page. Rows are elements with data-row; the first link in a row opens the row.
+const rows = () => [...document.querySelectorAll("[data-row]")].filter((row) => row.offsetParent);
+const isTyping = ({ target }) => target.closest("input, textarea, select, dialog, .xterm");
+let isGoing = false;
+
+function step(by) {
+  const all = rows();
+  const at = all.indexOf(document.activeElement.closest("[data-row]"));
+  const row = all[at < 0 ? 0 : Math.min(Math.max(at + by, 0), all.length - 1)];
+  row?.querySelector("a")?.focus();
+}
+
+const actions = {
+  j: () => step(1),
+  k: () => step(-1),
+  "/": () => document.querySelector("input[type=search]")?.focus(),
+  "?": () => document.querySelector("#keys").showModal(),
+};
+
+document.addEventListener("keydown", (event) => {
+  if (event.ctrlKey || event.metaKey || event.altKey || isTyping(event)) return;
+  const place = isGoing && document.querySelector(`[data-key="${CSS.escape(event.key)}"]`);
+  const action = place ? () => place.click() : actions[event.key];
+  isGoing = event.key === "g" && !isGoing;
+  if (!action) return;
+  event.preventDefault();
+  action();
+});

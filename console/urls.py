@@ -1,0 +1,28 @@
+"""The addresses of the console, mounted at ``/``."""
+
+from typing import Final
+
+from django.urls import path
+
+from console.login.views import login, logout
+from console.pages.hosts import host, hosts
+from console.pages.now import now
+from console.pages.replay import replay
+from console.pages.runs import runs
+from console.pages.search import search
+from console.pages.session import session
+from console.pages.timeline import timeline
+
+app_name: Final = "console"
+urlpatterns = [
+    path("", now, name="now"),
+    path("sessions/<uuid:session_id>/", session, name="session"),
+    path("sessions/<uuid:session_id>/replay/", replay, name="replay"),
+    path("hosts/", hosts, name="hosts"),
+    path("hosts/<uuid:host_id>/", host, name="host"),
+    path("runs/", runs, name="runs"),
+    path("search/", search, name="search"),
+    path("timeline/", timeline, name="timeline"),
+    path("login/", login, name="login"),
+    path("logout/", logout, name="logout"),
+]

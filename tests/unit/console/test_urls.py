@@ -1,0 +1,77 @@
+"""Every address of the console asks who is there, and for which projects."""
+
+import re
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import Permission, User
+from django.test import Client
+from django.urls import reverse
+
+from console.urls import urlpatterns
+from projects.models import CommandSession, Controller, Project
+
+pytestmark = pytest.mark.django_db
+OPEN = {"login", "logout"}
+
+
+@pytest.fixture
+def session() -> CommandSession:
+    project = Project.objects.create(name="theirs")
+    host = Controller.objects.create(project=project, name="web-17")
+    return CommandSession.objects.create(
+        project=project, controller=host, command="hidden-command", state="RUNNING"
+    )
+
+
+def _addresses(session: CommandSession) -> list[str]:
+    ids = {"session_id": session.pk, "host_id": session.controller_id}
+    found = []
+    for pattern in urlpatterns:
+        if pattern.name not in OPEN:
+            taken = {name: ids[name] for name in pattern.pattern.converters}
+            found.append(reverse(f"console:{pattern.name}", kwargs=taken))
+    return found
+
+
+def _person(**fields: Any) -> Client:
+    client = Client()
+    client.force_login(User.objects.create_user("ann", is_staff=True, **fields))
+    return client
+
+
+def test_nobody_sees_a_page_without_a_login(session: CommandSession) -> None:
+    for address in _addresses(session):
+        answer = Client().get(address)
+        assert answer.status_code == 302, address
+        assert answer["Location"].startswith("/login/?next="), address
+
+
+def test_a_person_without_rights_is_refused_everywhere(session: CommandSession) -> None:
+    client = _person()
+    session.project.members.add(User.objects.get())
+    assert {client.get(address).status_code for address in _addresses(session)} == {403}
+
+
+def test_a_person_sees_nothing_of_another_project(session: CommandSession) -> None:
+    client = _person()
+    rights = Permission.objects.exclude(codename="view_all_projects")
+    User.objects.get().user_permissions.set(rights)
+    for address in _addresses(session):
+        answer = client.get(address)
+        assert answer.status_code == (404 if str(session.pk) in address else 200) or (
+            str(session.controller_id) in address and answer.status_code == 404
+        ), address
+        assert b"hidden-command" not in answer.content, address
+        assert b"web-17" not in answer.content, address
+
+
+def test_every_answer_has_a_nonce_of_its_own() -> None:
+    answers = [Client().get(reverse("console:login")) for _ in range(2)]
+    nonces = [
+        re.findall(r"'nonce-([\w-]{20,})'", answer["Content-Security-Policy"]) for answer in answers
+    ]
+    assert nonces[0] != nonces[1]
+    for answer, (nonce,) in zip(answers, nonces, strict=True):
+        assert f'nonce="{nonce}"' in answer.text
+        assert "unsafe" not in answer["Content-Security-Policy"]
