@@ -5,7 +5,8 @@ from typing import Final
 from django.urls import path
 
 from console.login.views import login, logout
-from console.pages.hosts import host, hosts
+from console.pages.host import host, revoke, stop_all
+from console.pages.hosts import enrol, hosts
 from console.pages.now import now
 from console.pages.replay import replay
 from console.pages.runs import runs
@@ -19,7 +20,10 @@ urlpatterns = [
     path("sessions/<uuid:session_id>/", session, name="session"),
     path("sessions/<uuid:session_id>/replay/", replay, name="replay"),
     path("hosts/", hosts, name="hosts"),
+    path("hosts/enrol/", enrol, name="enrol"),
     path("hosts/<uuid:host_id>/", host, name="host"),
+    path("hosts/<uuid:host_id>/stop/", stop_all, name="stop_all"),
+    path("hosts/<uuid:host_id>/revoke/", revoke, name="revoke"),
     path("runs/", runs, name="runs"),
     path("search/", search, name="search"),
     path("timeline/", timeline, name="timeline"),

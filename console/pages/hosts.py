@@ -1,21 +1,95 @@
-"""The hosts, and one host."""
+"""The list of hosts, and the enrolment of another one."""
 
-from uuid import UUID
+from typing import Final
+from urllib.parse import urlsplit
 
+from django.contrib import messages
+from django.core.exceptions import ValidationError
+from django.db.models import Max, Q, QuerySet
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import get_object_or_404, render
+from django.shortcuts import get_object_or_404, redirect, render
+from django.views.decorators.http import require_POST
 
-from console.parts.access import SEE_HOSTS, hosts_of, page
+from console.parts.access import MANAGE_HOSTS, SEE_HOSTS, hosts_of, page
+from console.parts.hosts import in_words
+from projects.admin.parts.access import actor_of, projects_of
+from projects.admin.parts.counts import active_sessions
+from projects.conf import conf
+from projects.enrolment.codes import CODE_MINUTES, enrolment_code_create
+from projects.models import Controller
+from projects.storage import clock
+
+_MOST: Final = 500
+_STATES: Final = ("online", "offline", "alarm", "waits", "revoked")
 
 
 @page(SEE_HOSTS)
 def hosts(request: HttpRequest) -> HttpResponse:
-    """Shows the hosts of the person's projects."""
-    return render(request, "console/hosts.html", {"hosts": hosts_of(request)})
+    """Shows the hosts of the person's projects. ``?q=`` and ``?state=`` narrow the list."""
+    rows = hosts_of(request)
+    wanted, state = request.GET.get("q", ""), request.GET.get("state", "")
+    if wanted:
+        rows = rows.filter(
+            Q(name__icontains=wanted)
+            | Q(hostname__icontains=wanted)
+            | Q(platform__icontains=wanted)
+        )
+    shown = with_facts(_in_state(rows, state).select_related("project"))[:_MOST]
+    return render(
+        request,
+        "console/hosts.html",
+        {
+            "hosts": [in_words(host) for host in shown],
+            "q": wanted,
+            "state": state,
+            "states": _STATES,
+            "projects": projects_of(request) if request.user.has_perm(MANAGE_HOSTS) else (),
+        },
+    )
 
 
-@page(SEE_HOSTS)
-def host(request: HttpRequest, host_id: UUID) -> HttpResponse:
-    """Shows one host. A host of another project does not exist."""
-    found = get_object_or_404(hosts_of(request), pk=host_id)
-    return render(request, "console/host.html", {"host": found})
+def with_facts(rows: QuerySet[Controller]) -> QuerySet[Controller]:
+    """Adds the number of active sessions, and when the newest valid credential was made."""
+    valid = Q(credentials__revoked_at__isnull=True)
+    return rows.annotate(
+        active_count=active_sessions("controller"),
+        credential_at=Max("credentials__created_at", filter=valid),
+    ).order_by("name")
+
+
+def _in_state(rows: QuerySet[Controller], state: str) -> QuerySet[Controller]:
+    """The hosts in one state. Revoked hosts are shown only to whoever asks for them."""
+    if state == "revoked":
+        return rows.filter(revoked_at__isnull=False)
+    rows = rows.filter(revoked_at__isnull=True)
+    running = Q(lease_expires_at__gt=clock.lease_now(conf.lease_seconds))
+    conditions = {
+        "online": running,
+        "offline": ~running,
+        "alarm": Q(alarmed_at__isnull=False),
+        "waits": Q(awaits_approval_since__isnull=False),
+    }
+    return rows.filter(conditions.get(state, Q()))
+
+
+@page(MANAGE_HOSTS)
+@require_POST
+def enrol(request: HttpRequest) -> HttpResponse:
+    """Makes a code, and shows once the line that enrols the host with it."""
+    name = request.POST.get("name", "").strip()
+    try:
+        project = get_object_or_404(projects_of(request), pk=request.POST.get("project", ""))
+        row, code = enrolment_code_create(project=project, name=name, actor=actor_of(request))
+    except (ValueError, ValidationError) as error:
+        said = error.messages if isinstance(error, ValidationError) else [str(error)]
+        messages.error(request, f"No code was made: {' '.join(said)}.")
+        return redirect("console:hosts")
+    line = f"holdline-controller enroll --server {_socket(request)} --code {code}"
+    context = {"code": row, "line": line, "minutes": f"{CODE_MINUTES:g}"}
+    return render(request, "console/enrol.html", context)
+
+
+def _socket(request: HttpRequest) -> str:
+    """The address that a host connects to."""
+    parts = urlsplit(conf.public_url or request.build_absolute_uri("/"))
+    return f"{'wss' if parts.scheme == 'https' else 'ws'}://{parts.netloc}/ws/controller/"

@@ -17,6 +17,9 @@ SEE_SESSIONS: Final = "projects.view_commandsession"
 SEE_SCREENS: Final = "projects.view_transcript"
 SEE_HOSTS: Final = "projects.view_controller"
 SEE_EVENTS: Final = "projects.view_auditevent"
+MANAGE_HOSTS: Final = "projects.manage_controller"
+TERMINATE: Final = "projects.terminate_session"
+EXPORT_EVENTS: Final = "projects.export_auditevent"
 TYPE: Final = "projects.take_over_session"
 
 P = ParamSpec("P")

@@ -57,13 +57,16 @@ def test_a_person_sees_nothing_of_another_project(session: CommandSession) -> No
     client = _person()
     rights = Permission.objects.exclude(codename="view_all_projects")
     User.objects.get().user_permissions.set(rights)
+    ids = {str(session.pk), str(session.controller_id)}
     for address in _addresses(session):
-        answer = client.get(address)
-        assert answer.status_code == (404 if str(session.pk) in address else 200) or (
-            str(session.controller_id) in address and answer.status_code == 404
-        ), address
-        assert b"hidden-command" not in answer.content, address
-        assert b"web-17" not in answer.content, address
+        is_named = any(one in address for one in ids)
+        for answer in (client.get(address), client.post(address)):
+            assert answer.status_code in ({404, 405} if is_named else {200, 302, 405}), address
+            assert b"hidden-command" not in answer.content, address
+            assert b"web-17" not in answer.content, address
+    session.refresh_from_db()
+    assert session.state == "RUNNING"
+    assert session.controller.revoked_at is None
 
 
 def test_every_answer_has_a_nonce_of_its_own() -> None:

@@ -1,0 +1,86 @@
+"""One host: its facts, its sessions, and what can be done about them."""
+
+from typing import Final
+from uuid import UUID
+
+from asgiref.sync import async_to_sync
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.views.decorators.http import require_POST
+
+from console.pages.hosts import with_facts
+from console.parts.access import (
+    MANAGE_HOSTS,
+    SEE_HOSTS,
+    TERMINATE,
+    hosts_of,
+    page,
+    sessions_of,
+)
+from console.parts.hosts import in_words
+from controller_client import __version__
+from projects import services
+from projects.admin.parts.access import actor_of
+from projects.admin.parts.display import shortened
+from projects.enrolment.revocation import controller_revoke
+from projects.models import CommandSession, Controller
+from projects.sessions.selectors import ACTIVE, IS_ACTIVE
+
+_MOST_ENDED: Final = 20
+
+
+@page(SEE_HOSTS)
+def host(request: HttpRequest, host_id: UUID) -> HttpResponse:
+    """Shows one host. A host of another project does not exist."""
+    rows = with_facts(hosts_of(request).select_related("project"))
+    found = get_object_or_404(rows, pk=host_id)
+    sessions = sessions_of(request).filter(controller=found).order_by("-created_at")
+    return render(
+        request,
+        "console/host.html",
+        {
+            "host": in_words(found),
+            "active": sessions.filter(IS_ACTIVE),
+            "ended": sessions.exclude(state__in=ACTIVE)[:_MOST_ENDED],
+            "server_version": __version__,
+            "may_terminate": request.user.has_perm(TERMINATE),
+            "may_manage": request.user.has_perm(MANAGE_HOSTS) and found.revoked_at is None,
+        },
+    )
+
+
+@page(TERMINATE)
+@require_POST
+def stop_all(request: HttpRequest, host_id: UUID) -> HttpResponse:
+    """Ends every active session of the host."""
+    found = get_object_or_404(hosts_of(request), pk=host_id)
+    _end_sessions(request, found)
+    return redirect("console:host", host_id)
+
+
+@page(MANAGE_HOSTS)
+@require_POST
+def revoke(request: HttpRequest, host_id: UUID) -> HttpResponse:
+    """Revokes the host, after its sessions have ended if the form says so."""
+    found = get_object_or_404(hosts_of(request), pk=host_id)
+    wants_end = bool(request.POST.get("end")) and request.user.has_perm(TERMINATE)
+    if wants_end and not _end_sessions(request, found):
+        messages.error(request, "The host is not revoked, because a session there has not ended.")
+    else:
+        controller_revoke(controller=found, actor=actor_of(request))
+        messages.success(request, f"Revoked: {found.name}.")
+    return redirect("console:host", host_id)
+
+
+def _end_sessions(request: HttpRequest, found: Controller) -> bool:
+    """Asks every active session to end. Returns True if all have ended."""
+    active = list(CommandSession.objects.filter(IS_ACTIVE, controller=found))
+    ids = [(session.project_id, session.pk) for session in active]
+    problems = async_to_sync(services.sessions_terminate)(ids, actor=actor_of(request))
+    failed = [(row, problem) for row, problem in zip(active, problems, strict=True) if problem]
+    for session, problem in failed:
+        messages.error(request, f"{shortened(session.command)} has not ended: {problem}")
+    count = len(active) - len(failed)
+    messages.success(request, f"Ended {count} session{'' if count == 1 else 's'}.")
+    return not failed

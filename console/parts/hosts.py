@@ -1,0 +1,67 @@
+"""A host in the words of its pages."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from controller_client import __version__
+from projects.admin.parts.display import duration, visible
+from projects.models import Controller
+from projects.sessions.selectors import is_online
+
+
+@dataclass(frozen=True, slots=True)
+class HostInWords:
+    """A host as a page shows it. ``row`` is its row; texts are visible throughout."""
+
+    row: Controller
+    id: UUID
+    name: str
+    project: str
+    state: str
+    is_online: bool
+    seen: str
+    active: int
+    version: str
+    is_outdated: bool
+    credential_age: str
+    alarm: str
+
+
+def in_words(host: Any) -> HostInWords:
+    """Describes a host that has the facts of ``with_facts``."""
+    online = host.revoked_at is None and is_online(host.lease_expires_at)
+    version = host.client_version
+    return HostInWords(
+        row=host,
+        id=host.pk,
+        name=visible(host.name),
+        project=host.project.name,
+        state=_state(host, is_now_online=online),
+        is_online=online,
+        seen=_seen(host.lease_expires_at, is_now_online=online),
+        active=host.active_count,
+        version=visible(version) or "not known",
+        is_outdated=bool(version) and version.partition("+")[0] != __version__,
+        credential_age=_age(host.credential_at),
+        alarm=visible(host.alarm) if host.alarmed_at else "",
+    )
+
+
+def _state(host: Controller, *, is_now_online: bool) -> str:
+    if host.revoked_at is not None:
+        return "revoked"
+    if host.awaits_approval_since is not None:
+        return "waits for approval"
+    return "online" if is_now_online else "offline"
+
+
+def _seen(lease_expires_at: datetime | None, *, is_now_online: bool) -> str:
+    if is_now_online:
+        return "now"
+    return f"{duration(lease_expires_at, None)} ago" if lease_expires_at else "never"
+
+
+def _age(made_at: datetime | None) -> str:
+    return f"{duration(made_at, None)}" if made_at else "none"

@@ -1,0 +1,1 @@
+"""Filters of the templates, under the name that a template loads."""

@@ -1,0 +1,57 @@
+"""A person of the console, one project with a host and a session, and another project."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import pytest
+from django.contrib.auth.models import Permission, User
+from django.test import Client
+
+from projects.models import CommandSession, Controller, Project
+
+PersonWith = Callable[..., Client]
+
+
+@dataclass(frozen=True)
+class Tenant:
+    """A project with one host and one active session."""
+
+    project: Project
+    host: Controller
+    session: CommandSession
+
+
+def _tenant(name: str) -> Tenant:
+    project = Project.objects.create(name=name)
+    host = Controller.objects.create(project=project, name=f"host-of-{name}")
+    session = CommandSession.objects.create(
+        project=project, controller=host, command=f"command-of-{name}", state="RUNNING"
+    )
+    return Tenant(project, host, session)
+
+
+@pytest.fixture
+def ours(db: None) -> Tenant:
+    """The project of the person."""
+    return _tenant("ours")
+
+
+@pytest.fixture
+def theirs(db: None) -> Tenant:
+    """A project that the person is no member of."""
+    return _tenant("theirs")
+
+
+@pytest.fixture
+def person_with(ours: Tenant) -> PersonWith:
+    """A function that logs a member of ``ours`` in with these rights."""
+
+    def log_in(*codenames: str) -> Client:
+        user = User.objects.create_user("ann", is_staff=True)
+        user.user_permissions.set(Permission.objects.filter(codename__in=codenames))
+        ours.project.members.add(user)
+        client = Client()
+        client.force_login(user)
+        return client
+
+    return log_in

@@ -1,0 +1,63 @@
+"""The page of one host: its sessions, and the two buttons that end things there."""
+
+from typing import Any
+
+import pytest
+
+from projects import services
+from projects.models import Controller
+from tests.unit.console.conftest import PersonWith, Tenant
+
+RIGHTS = ("view_controller", "view_commandsession", "terminate_session", "manage_controller")
+
+
+@pytest.fixture
+def ended(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """The sessions that the service was asked to end."""
+    asked: list[Any] = []
+
+    async def end(ids: list[Any], *, actor: str) -> list[str]:
+        asked.extend(session for _, session in ids)
+        return ["" for _ in ids]
+
+    monkeypatch.setattr(services, "sessions_terminate", end)
+    return asked
+
+
+def test_the_page_counts_in_its_button_what_it_ends(
+    person_with: PersonWith, ours: Tenant, ended: list[Any]
+) -> None:
+    client = person_with(*RIGHTS)
+    text = client.get(f"/hosts/{ours.host.pk}/").text
+    assert f"Terminate 1 session on {ours.host.name}" in text
+    client.post(f"/hosts/{ours.host.pk}/stop/")
+    assert ended == [ours.session.pk]
+
+
+def test_a_host_is_revoked_after_its_sessions(
+    person_with: PersonWith, ours: Tenant, ended: list[Any]
+) -> None:
+    text = person_with(*RIGHTS).post(f"/hosts/{ours.host.pk}/revoke/", {"end": "1"}, follow=True)
+    assert ended == [ours.session.pk]
+    assert Controller.objects.get(pk=ours.host.pk).revoked_at is not None
+    assert "revoked" in text.text
+
+
+def test_a_host_stays_when_a_session_does_not_end(
+    person_with: PersonWith, ours: Tenant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def fail(ids: list[Any], *, actor: str) -> list[str]:
+        return [f"{actor} cannot end it" for _ in ids]
+
+    monkeypatch.setattr(services, "sessions_terminate", fail)
+    answer = person_with(*RIGHTS).post(f"/hosts/{ours.host.pk}/revoke/", {"end": "1"}, follow=True)
+    assert Controller.objects.get(pk=ours.host.pk).revoked_at is None
+    assert "cannot end it" in answer.text
+
+
+def test_looking_alone_gives_no_buttons(person_with: PersonWith, ours: Tenant) -> None:
+    client = person_with("view_controller", "view_commandsession")
+    text = client.get(f"/hosts/{ours.host.pk}/").text
+    assert "Terminate" not in text
+    assert "Revoke" not in text
+    assert client.post(f"/hosts/{ours.host.pk}/revoke/").status_code == 403

@@ -1,0 +1,50 @@
+"""The list of hosts shows those of the person's projects, and makes a line that enrols another."""
+
+import re
+
+from projects.enrolment.codes import host_enrol
+from projects.models import AuditEvent, Controller
+from tests.unit.console.conftest import PersonWith, Tenant
+
+
+def test_hosts_of_other_projects_are_not_listed(
+    person_with: PersonWith, ours: Tenant, theirs: Tenant
+) -> None:
+    text = person_with("view_controller").get("/hosts/").text
+    assert ours.host.name in text
+    assert theirs.host.name not in text
+
+
+def test_an_outdated_version_and_an_alarm_are_said(person_with: PersonWith, ours: Tenant) -> None:
+    ours.host.client_version = "0.0.9+abcdef01"
+    ours.host.alarm, ours.host.alarmed_at = "a copy of the credential", ours.host.created_at
+    ours.host.save()
+    text = person_with("view_controller").get("/hosts/?state=alarm").text
+    assert "not the server&#x27;s" in text or "not the server's" in text
+    assert "ALARM" in text
+
+
+def test_the_line_to_paste_enrols_a_host_once(person_with: PersonWith, ours: Tenant) -> None:
+    client = person_with("view_controller", "manage_controller")
+    form = {"project": str(ours.project.pk), "name": "web-2"}
+    text = client.post("/hosts/enrol/", form).text
+    (address, code) = re.findall(r"enroll --server (\S+) --code (\S+)</pre>", text)[0]
+    assert address.endswith("/ws/controller/")
+    assert host_enrol(code=code).controller == "web-2"
+    assert Controller.objects.filter(project=ours.project, name="web-2").exists()
+    assert AuditEvent.objects.filter(action="enrolment_code.create", actor="admin:ann").exists()
+
+
+def test_a_name_that_is_taken_is_refused_with_its_reason(
+    person_with: PersonWith, ours: Tenant
+) -> None:
+    client = person_with("view_controller", "manage_controller")
+    form = {"project": str(ours.project.pk), "name": ours.host.name}
+    assert "already has a controller" in client.post("/hosts/enrol/", form, follow=True).text
+
+
+def test_nobody_enrols_a_host_into_another_project(person_with: PersonWith, theirs: Tenant) -> None:
+    client = person_with("view_controller", "manage_controller")
+    form = {"project": str(theirs.project.pk), "name": "web-2"}
+    assert client.post("/hosts/enrol/", form).status_code == 404
+    assert client.post("/hosts/enrol/", {"project": "x", "name": "web-2"}).status_code == 302
