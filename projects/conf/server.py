@@ -107,6 +107,12 @@ class Conf:
         "a background session is ended, by `idle`, if no caller asks for it for this long",
         at_least=0.1,
     )
+    keyboard_idle_minutes = Number(
+        "HOLDLINE_KEYBOARD_IDLE_MINUTES",
+        15,
+        "an operator in the console who types nothing for this long hands the keyboard back",
+        at_least=1,
+    )
     command_retention_seconds = Seconds(
         "HOLDLINE_COMMAND_RETENTION_SECONDS",
         _DAY,

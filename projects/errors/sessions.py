@@ -44,6 +44,17 @@ class SessionTakenOver(Conflict):
         super().__init__(f"session {session_id} was taken over by {operator}")
 
 
+class KeyboardNotHeld(Conflict):
+    """An operator typed without having the keyboard. Nothing of this input was typed."""
+
+    code = "KEYBOARD_NOT_HELD"
+    hint = "Take the session over before you type."
+
+    def __init__(self, session_id: object, operator: str) -> None:
+        holder = operator or "its caller"
+        super().__init__(f"the keyboard of session {session_id} belongs to {holder}")
+
+
 class SessionActive(Conflict):
     """The program still runs, so its output cannot be deleted."""
 

@@ -20,6 +20,7 @@ from projects.models.monitoring import Monitor, MonitorChunk
 from projects.models.secrets import Secret
 from projects.models.sessions import (
     CommandSession,
+    HeldKeyboard,
     LifetimeHold,
     OutputChunk,
     OutputGap,
@@ -39,6 +40,7 @@ __all__ = [
     "Duty",
     "EnrolmentCode",
     "FileRequest",
+    "HeldKeyboard",
     "LifetimeHold",
     "Monitor",
     "MonitorChunk",

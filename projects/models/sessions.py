@@ -194,6 +194,24 @@ class LifetimeHold(models.Model):
         return f"{self.session_id}: {self.cause}"
 
 
+class HeldKeyboard(models.Model):
+    """A keyboard that an operator at a browser has, for as long as they have it.
+
+    ``seen_at`` is when the browser was last heard, ``typed_at`` when something was last typed. An
+    operator without a browser, such as one at ``manage.py take_over``, has no such row.
+    """
+
+    session = models.OneToOneField(
+        CommandSession, on_delete=models.CASCADE, primary_key=True, related_name="held_keyboard"
+    )
+    operator = models.CharField(max_length=128)
+    seen_at = models.DateTimeField()
+    typed_at = models.DateTimeField()
+
+    def __str__(self) -> str:
+        return f"{self.session_id}: {self.operator}"
+
+
 class StreamName(models.TextChoices):
     """The streams of a session; a PTY has only the first."""
 

@@ -28,6 +28,7 @@ from projects.sessions.answers.results import (
     return_code_of,
 )
 from projects.sessions.idempotency import request_for
+from projects.sessions.lifetimes import Told
 from projects.sessions.snapshot import session_snapshot
 from projects.sessions.transactions.acting import Acted, actor_of
 from projects.sessions.transactions.control import (
@@ -37,6 +38,12 @@ from projects.sessions.transactions.control import (
     terminate_session,
 )
 from projects.sessions.transactions.input import poll_session, send_input
+from projects.sessions.transactions.keyboard import (
+    keyboard_keep,
+    keyboard_release,
+    keyboard_take,
+    keyboard_type,
+)
 from projects.sessions.transactions.start import launch_session
 from projects.sessions.turns import (
     DEFAULT_OUTPUT_BYTES,
@@ -308,6 +315,55 @@ async def session_hand_back(
     Raises SessionNotFound or SessionEnded.
     """
     told = await in_database(hand_back, project_id, session_id, operator, note[:1000])
+    await _tell(session_id, told)
+
+
+async def session_keyboard_take(
+    project_id: UUID, session_id: UUID, *, operator: str, is_insisting: bool
+) -> None:
+    """Give the keyboard to an operator at a browser; they keep it with ``session_keyboard_keep``.
+
+    Raises SessionNotFound, SessionEnded, InvalidArgument, and SessionTakenOver unless the operator
+    insists on taking the keyboard from another one.
+    """
+    told = await in_database(
+        keyboard_take, project_id, session_id, operator, is_insisting=is_insisting
+    )
+    await _tell(session_id, told)
+
+
+async def session_keyboard_release(
+    project_id: UUID, session_id: UUID, *, operator: str, note: str = ""
+) -> None:
+    """Hand back the keyboard that the operator has. Raises KeyboardNotHeld or SessionEnded."""
+    told = await in_database(keyboard_release, project_id, session_id, operator, note[:1000])
+    await _tell(session_id, told)
+
+
+async def session_keyboard_keep(session_id: UUID, *, operator: str, has_typed: bool) -> bool:
+    """Note that the operator's browser is there. Returns False if the keyboard is gone."""
+    return await in_database(keyboard_keep, session_id, operator, has_typed=has_typed)
+
+
+async def session_keyboard_type(
+    project_id: UUID, session_id: UUID, text: str, *, caller: Caller, request_id: UUID
+) -> None:
+    """Type exactly ``text`` for an operator who has the keyboard, once for each ``request_id``.
+
+    Returns as soon as the input is committed. Raises KeyboardNotHeld and the errors of
+    ``controller_send_input``.
+    """
+    body = {"session_id": session_id, "input_text": text, "keys": [], "eof": False}
+    request = request_for(project_id, request_id, "session.input", body)
+    acted = await in_database(
+        keyboard_type, project_id, session_id, caller, typing_of(text), request
+    )
+    if acted.to_ring is not None:
+        await doorbells.ring_controller(acted.to_ring)
+
+
+async def _tell(session_id: UUID, told: Told | None) -> None:
+    """Ring everybody who is concerned by a change of who has the keyboard."""
     await doorbells.ring_session(session_id)
     if told is not None and told.to_ring is not None:
         await doorbells.ring_controller(told.to_ring)

@@ -31,6 +31,7 @@ from projects.sessions import lifetimes, outbox
 from projects.sessions.selectors import IS_ACTIVE
 from projects.sessions.state import end_lost, end_session
 from projects.sessions.transactions.control import terminate_session
+from projects.sessions.transactions.keyboard import abandoned_keyboards, keyboard_expire
 from projects.storage import clock
 from projects.storage.access import at_length, in_database
 from projects.upkeep import retention
@@ -79,6 +80,11 @@ async def sweep() -> None:
     for project_id, session_id in idle:
         if (controller_id := await in_database(end_idle, project_id, session_id)) is not None:
             await doorbells.ring_controller(controller_id)
+    for left in await at_length(abandoned_keyboards):
+        told = await in_database(keyboard_expire, left)
+        await doorbells.ring_session(left.session_id)
+        if told is not None and told.to_ring is not None:
+            await doorbells.ring_controller(told.to_ring)
     for session_id, retained_bytes in await at_length(oversized_sessions):
         for stream in _STREAMS:
             # Batch by batch, so that other transactions fit in between.

@@ -98,6 +98,7 @@ REASONS = {
             "SESSION_LIMIT_REACHED",
             "SESSION_ENDED",
             "SESSION_TAKEN_OVER",
+            "KEYBOARD_NOT_HELD",
             "SESSION_ACTIVE",
             "CREDENTIAL_LIMIT_REACHED",
             "MONITOR_LIMIT_REACHED",

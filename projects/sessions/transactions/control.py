@@ -13,7 +13,7 @@ from controller_client.protocol.messages import Resize, TerminateCmd
 from controller_client.protocol.session_state import SessionState
 from projects.accounts.authentication import Caller
 from projects.audit.log import audit
-from projects.models import CommandSession, ControllerCommand
+from projects.models import CommandSession, ControllerCommand, HeldKeyboard
 from projects.sessions import lifetimes, outbox, selectors
 from projects.sessions.idempotency import Done, Request
 from projects.sessions.lifetimes import Told
@@ -195,6 +195,7 @@ def take_over(project_id: UUID, session_id: UUID, operator: str) -> Told | None:
     """
     session = selectors.session_of(project_id, session_id)
     told = lifetimes.hold(session, lifetimes.TAKE_OVER)
+    HeldKeyboard.objects.filter(session_id=session_id).delete()
     _set_operator(session, taken_over_by=operator)
     about = (project_id, session.controller_id, session_id)
     audit(operator, "session.take_over", about, {"stops_clock": told is not None})
@@ -209,6 +210,7 @@ def hand_back(project_id: UUID, session_id: UUID, operator: str, note: str) -> T
     """
     session = selectors.session_of(project_id, session_id)
     told = lifetimes.release(session, lifetimes.TAKE_OVER)
+    HeldKeyboard.objects.filter(session_id=session_id).delete()
     handback_note = f"{operator}: {note}" if note else f"{operator} typed here"
     _set_operator(session, taken_over_by="", handback_note=handback_note)
     about = (project_id, session.controller_id, session_id)

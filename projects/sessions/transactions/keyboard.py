@@ -1,0 +1,126 @@
+"""The keyboard of a session in the hands of an operator at a browser.
+
+It is the take-over of ``control`` with three more rules. The operator types only while they have
+the keyboard. Another operator has it only if they are told so and insist. And an operator who types
+nothing for long, or whose browser is gone, hands the keyboard back without doing so: the row of
+``HeldKeyboard`` says when the browser was last heard, and the sweeper looks at these rows.
+"""
+
+from datetime import timedelta
+from typing import Final, NamedTuple
+from uuid import UUID
+
+from django.db import transaction
+from django.db.models import Q
+
+from projects.accounts.authentication import Caller
+from projects.conf import conf
+from projects.errors.calls import InvalidArgument
+from projects.errors.sessions import KeyboardNotHeld, SessionEnded, SessionTakenOver
+from projects.models import CommandSession, HeldKeyboard
+from projects.policy.typed_input import Typing
+from projects.sessions import selectors
+from projects.sessions.idempotency import Request
+from projects.sessions.lifetimes import Told
+from projects.sessions.transactions.acting import Acted
+from projects.sessions.transactions.control import hand_back, take_over
+from projects.sessions.transactions.input import send_input
+from projects.storage import clock
+
+GONE_SECONDS: Final = 60.0
+"""A browser that was not heard for so long is gone, and its keyboard goes back."""
+HANDED_BACK_PER_SWEEP: Final = 100
+
+
+class Abandoned(NamedTuple):
+    """A keyboard that goes back by itself, and the note for the callers that says why."""
+
+    project_id: UUID
+    session_id: UUID
+    operator: str
+    note: str
+
+
+@transaction.atomic
+def keyboard_take(
+    project_id: UUID, session_id: UUID, operator: str, *, is_insisting: bool
+) -> Told | None:
+    """Give the keyboard to an operator at a browser, who may have it already.
+
+    An operator who insists takes it from another operator. Returns the host to be rung, if there is
+    one. Raises SessionNotFound, SessionEnded, SessionTakenOver or InvalidArgument.
+    """
+    session = selectors.session_of(project_id, session_id)
+    if session.kind != CommandSession.Kind.INTERACTIVE:
+        raise InvalidArgument(["session_id: only an interactive session can be taken over"])
+    if session.taken_over_by not in ("", operator) and not is_insisting:
+        raise SessionTakenOver(session_id, session.taken_over_by)
+    told = take_over(project_id, session_id, operator)
+    now = clock.now()
+    HeldKeyboard.objects.create(session=session, operator=operator, seen_at=now, typed_at=now)
+    return told
+
+
+@transaction.atomic
+def keyboard_release(project_id: UUID, session_id: UUID, operator: str, note: str) -> Told | None:
+    """Hand the keyboard back, as ``hand_back`` does. Raises KeyboardNotHeld, too."""
+    _require_keyboard(project_id, session_id, operator)
+    return hand_back(project_id, session_id, operator, note)
+
+
+def keyboard_type(
+    project_id: UUID, session_id: UUID, caller: Caller, typing: Typing, request: Request | None
+) -> Acted:
+    """Commit one input of the operator who has the keyboard, at most once for its ``request``.
+
+    Raises KeyboardNotHeld and the errors of ``send_input``.
+    """
+    with transaction.atomic():
+        acted = send_input(project_id, session_id, caller, typing, request)
+        if acted.is_new:
+            # The input has locked the row of the session, so nobody takes the keyboard meanwhile.
+            _require_keyboard(project_id, session_id, caller.label)
+    return acted
+
+
+def keyboard_keep(session_id: UUID, operator: str, *, has_typed: bool) -> bool:
+    """Note that the operator's browser is there. Returns False if it has no keyboard any more."""
+    now = clock.now()
+    seen = {"seen_at": now, "typed_at": now} if has_typed else {"seen_at": now}
+    held = HeldKeyboard.objects.filter(session_id=session_id, operator=operator)
+    return bool(held.update(**seen))
+
+
+def abandoned_keyboards() -> list[Abandoned]:
+    """The keyboards that nobody has used for too long, or whose browser is gone."""
+    now = clock.now()
+    gone_since = now - timedelta(seconds=GONE_SECONDS)
+    idle_since = now - timedelta(minutes=conf.keyboard_idle_minutes)
+    rows = HeldKeyboard.objects.filter(Q(seen_at__lt=gone_since) | Q(typed_at__lt=idle_since))
+    return [
+        Abandoned(
+            row.session.project_id,
+            row.session_id,
+            row.operator,
+            "handed back by itself: "
+            + ("the browser was gone" if row.seen_at < gone_since else "nothing was typed"),
+        )
+        for row in rows.select_related("session")[:HANDED_BACK_PER_SWEEP]
+    ]
+
+
+def keyboard_expire(left: Abandoned) -> Told | None:
+    """Hand an abandoned keyboard back, unless somebody else has it by now."""
+    try:
+        return keyboard_release(left.project_id, left.session_id, left.operator, left.note)
+    except (KeyboardNotHeld, SessionEnded):
+        # Taken by another operator, who has a row of their own, or of no use to anybody.
+        HeldKeyboard.objects.filter(session_id=left.session_id, operator=left.operator).delete()
+        return None
+
+
+def _require_keyboard(project_id: UUID, session_id: UUID, operator: str) -> None:
+    """Raises KeyboardNotHeld unless the operator has the keyboard; SessionNotFound."""
+    session = selectors.session_of(project_id, session_id)
+    if session.taken_over_by != operator:
+        raise KeyboardNotHeld(session_id, session.taken_over_by)

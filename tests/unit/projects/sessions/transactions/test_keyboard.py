@@ -1,0 +1,122 @@
+"""An operator at a browser has the keyboard alone, types once, and hands it back in any case."""
+
+import uuid
+from datetime import timedelta
+
+import pytest
+from django.utils import timezone
+
+from projects import services
+from projects.accounts.authentication import Caller
+from projects.errors.sessions import KeyboardNotHeld, SessionTakenOver
+from projects.models import AuditEvent, CommandSession, ControllerCommand, HeldKeyboard
+from projects.storage.access import in_database
+from projects.upkeep import sweeper
+from tests.support.rows import make_controller, make_session
+
+pytestmark = pytest.mark.django_db(transaction=True)
+ANN, BOB = "admin:ann", "admin:bob"
+
+
+@pytest.fixture
+async def session() -> CommandSession:
+    def make() -> CommandSession:
+        later = timezone.now() + timedelta(minutes=5)
+        return make_session(make_controller(lease_expires_at=later), lifetime_seconds=3600.0)
+
+    return await in_database(make)
+
+
+async def _take(session: CommandSession, operator: str, *, is_insisting: bool = False) -> None:
+    await services.session_keyboard_take(
+        session.project_id, session.id, operator=operator, is_insisting=is_insisting
+    )
+
+
+async def _type(session: CommandSession, operator: str, text: str, request_id: uuid.UUID) -> None:
+    caller = Caller(session.project_id, operator, frozenset({"session:input", "shell:any"}))
+    await services.session_keyboard_type(
+        session.project_id, session.id, text, caller=caller, request_id=request_id
+    )
+
+
+async def _inputs() -> int:
+    return await in_database(ControllerCommand.objects.filter(type="SEND_INPUT").count)
+
+
+async def _operator(session: CommandSession) -> str:
+    return (await in_database(CommandSession.objects.get, id=session.id)).taken_over_by
+
+
+async def test_an_input_is_typed_once_and_only_by_who_has_the_keyboard(
+    session: CommandSession,
+) -> None:
+    key = uuid.uuid4()
+    with pytest.raises(KeyboardNotHeld):
+        await _type(session, ANN, "a", key)
+    assert await _inputs() == 0
+    await _take(session, ANN)
+    for _ in range(2):
+        await _type(session, ANN, "a", key)
+    assert await _inputs() == 1
+    await services.session_keyboard_release(
+        session.project_id, session.id, operator=ANN, note="done"
+    )
+    # What was typed before is known to have been typed; anything new is refused.
+    await _type(session, ANN, "a", key)
+    with pytest.raises(KeyboardNotHeld):
+        await _type(session, ANN, "b", uuid.uuid4())
+    assert await _inputs() == 1
+    kept = await in_database(AuditEvent.objects.filter(action="session.input").count)
+    assert kept == 1
+
+
+async def test_another_operator_takes_the_keyboard_only_if_they_insist(
+    session: CommandSession,
+) -> None:
+    await _take(session, ANN)
+    with pytest.raises(SessionTakenOver):
+        await _take(session, BOB)
+    await _take(session, BOB, is_insisting=True)
+    assert await _operator(session) == BOB
+    keep = services.session_keyboard_keep
+    assert not await keep(session.id, operator=ANN, has_typed=True)
+    assert await keep(session.id, operator=BOB, has_typed=False)
+    with pytest.raises(SessionTakenOver):
+        await _type(session, ANN, "a", uuid.uuid4())
+
+
+@pytest.mark.parametrize(
+    ("column", "ago", "note"),
+    [
+        ("seen_at", timedelta(seconds=61), "the browser was gone"),
+        ("typed_at", timedelta(minutes=16), "nothing was typed"),
+    ],
+)
+async def test_an_abandoned_keyboard_goes_back_with_a_note(
+    session: CommandSession, column: str, ago: timedelta, note: str
+) -> None:
+    await _take(session, ANN)
+    await sweeper.sweep()
+    assert await _operator(session) == ANN
+    await in_database(HeldKeyboard.objects.update, **{column: timezone.now() - ago})
+    await sweeper.sweep()
+    row = await in_database(CommandSession.objects.get, id=session.id)
+    assert row.taken_over_by == ""
+    assert note in row.handback_note
+    assert not await in_database(HeldKeyboard.objects.exists)
+
+
+async def test_a_takeover_without_a_browser_does_not_expire(session: CommandSession) -> None:
+    await services.session_take_over(session.project_id, session.id, operator=ANN)
+    assert not await in_database(HeldKeyboard.objects.exists)
+    await sweeper.sweep()
+    assert await _operator(session) == ANN
+
+
+async def test_the_keyboard_of_an_ended_session_is_forgotten(session: CommandSession) -> None:
+    await _take(session, ANN)
+    await in_database(CommandSession.objects.filter(id=session.id).update, state="EXITED")
+    await in_database(HeldKeyboard.objects.update, seen_at=timezone.now() - timedelta(hours=1))
+    await sweeper.sweep()
+    assert not await in_database(HeldKeyboard.objects.exists)
