@@ -23,8 +23,9 @@ in this order:
 5. The tasks of the snapshot have not run since it was taken: the evidence outlived the check.
 
 A claim stands until something happens: output, input or a resize. Each of them makes the program
-"running" again and takes the looks back to short delays. While nothing happens, a
-claim stands as long as its waiter has not run, whatever background jobs do (``_is_claimed``).
+"running" again and takes the looks back to short delays. A cursor that blinks is no such event.
+While nothing happens, a claim stands as long as its waiter has not run, whatever background jobs do
+(``_is_claimed``).
 
 Looks are cheap when nothing has moved. A snapshot is used again while no task of it has run
 (``_current_snapshot``), and the delays between looks grow with the silence (``BackOff``). Two
@@ -66,6 +67,7 @@ from controller_client.terminal_state.kernel.proc_file import VANISHED
 from controller_client.terminal_state.kernel.process_table import Counters
 from controller_client.terminal_state.kernel.snapshot import Options, Snapshot
 from controller_client.terminal_state.kernel.terminal_device import Flags, read_flags
+from controller_client.terminal_state.prompt.blinking import Blinking
 from controller_client.terminal_state.prompt.kind import Known, prompt_kind
 from controller_client.terminal_state.prompt.line_echo import LineEcho
 from controller_client.terminal_state.prompt.memory import PromptMemory
@@ -96,6 +98,7 @@ class TerminalWatcher:
         self._clock = clock
         self._probe = probe_of(master_fd, leader_pid)
         self._modes = OutputModes()
+        self._blinking = Blinking()
         self._echo = LineEcho()
         self._memory = PromptMemory()
         self._back_off = BackOff()
@@ -127,9 +130,13 @@ class TerminalWatcher:
         Each query is answered once.
         """
         self._back_off.on_output()
-        self._happened()
+        answers = self._modes.feed(data)
+        if self._modes.is_alternate_screen and self._blinking.goes_on(data, self._clock()):
+            self._snapshot = None
+        else:
+            self._happened()
         self._echo.on_output(data)
-        return self._modes.feed(data)
+        return answers
 
     def before_input(self, data: bytes) -> None:
         """To be called right before ``data`` is written to the master."""
@@ -153,6 +160,7 @@ class TerminalWatcher:
 
     def _before_event(self, *, wakes_readers: bool) -> None:
         self._back_off.on_input()
+        self._blinking.forget()
         self._happened()
         self._reach.before_event(self._changed_at, self._probe.table, wakes_readers=wakes_readers)
 
@@ -357,6 +365,7 @@ class TerminalWatcher:
             self._echo.is_echoed(waiter.pid, asked),
             self._memory.continued(waiter.pid, asked),
             self._memory.has_answered_shell(waiter.pid),
+            draws_for_others=bool(waiter.behind),
         )
         kind = prompt_kind(flags, self._modes, waiter.comm, waiter.pid, known)
         self._echo.on_claim(waiter.pid, asked)

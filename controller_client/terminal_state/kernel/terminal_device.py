@@ -36,6 +36,11 @@ class Flags(NamedTuple):
 
     Readline, libedit and the editors of shells free this key. Programs that read keys do not.
     """
+    takes_every_key: bool = False
+    """The key of an interrupt is input as well. Linenoise, its kin and Node set such modes.
+
+    Most programs that read one key leave that one to the kernel.
+    """
 
     @property
     def is_secret(self) -> bool:
@@ -56,6 +61,7 @@ def read_flags(fd: int) -> Flags:
         is_canonical=is_canonical,
         is_polling=not is_canonical and control[termios.VMIN] in (0, b"\0"),
         edits_lines=not (is_canonical or is_echoing) and control[termios.VLNEXT] == b"\0",
+        takes_every_key=not local & (termios.ICANON | termios.ECHO | termios.ISIG | termios.IEXTEN),
     )
 
 

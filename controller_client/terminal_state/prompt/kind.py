@@ -33,6 +33,8 @@ class Known(NamedTuple):
     """The kind of the last prompt, if its text stands left of the cursor with input behind it."""
     has_answered_shell: bool = False
     """The process is a shell, and a line was typed at its own prompt."""
+    draws_for_others: bool = False
+    """The process is a multiplexer: its full screen shows other programs, keys go to it first."""
 
 
 NOTHING_KNOWN: Final = Known()
@@ -60,7 +62,8 @@ def prompt_kind(
         return "shell" if is_shell and reads_like_shell(modes.line) else _line_kind(modes)
     if is_shell:
         return _shell_kind(flags, modes, known)
-    if modes.is_alternate_screen and not _asks_line_by_line(modes):
+    asks_line = not known.draws_for_others and _asks_line_by_line(modes)
+    if modes.is_alternate_screen and not asks_line:
         return "secret" if _is_form_for_secret(modes) else "screen"
     return "key" if comm in PAGERS else _raw_kind(flags, modes, known)
 
@@ -122,7 +125,11 @@ def _raw_kind(flags: Flags, modes: OutputModes, known: Known) -> PromptKind:
     # Echo without a line editor is left on for a read of single keys. ":" is the prompt of less,
     # also behind a relay that hides its name.
     is_question = likeness(line) is Likeness.PROMPT and line.strip() != ":"
-    is_line = modes.is_bracketed_paste or (is_question and not flags.is_echoing)
+    is_line = (
+        modes.is_bracketed_paste
+        or (is_question and not flags.is_echoing)
+        or (flags.takes_every_key and _has_entry(modes))
+    )
     return "line" if is_line or known.continued == "line" else "key"
 
 
@@ -135,9 +142,15 @@ def _is_form(flags: Flags, modes: OutputModes) -> bool:
 
 
 def _is_menu(flags: Flags, modes: OutputModes) -> bool:
-    # A line editor shows the cursor where the line goes on.
-    is_list = flags.edits_lines and modes.is_cursor_hidden and not modes.line.strip()
-    return is_list or modes.has_menu
+    # A line editor shows the cursor where the line goes on, and leaves the mouse to the terminal.
+    is_list = modes.is_cursor_hidden and not modes.line.strip()
+    return modes.has_menu or (is_list and (flags.edits_lines or modes.takes_mouse))
+
+
+def _has_entry(modes: OutputModes) -> bool:
+    # A prompt of any text leaves a blank before the entry; a program may draw the cursor there.
+    is_prompt = modes.line.endswith(" ") and bool(modes.line.strip())
+    return modes.has_drawn_cursor or (is_prompt and not modes.is_cursor_hidden)
 
 
 def _is_shell(comm: str, pid: int) -> bool:

@@ -32,6 +32,11 @@ _ESCAPES: Final = re.compile(
 _MENU: Final = re.compile(
     r"(?:^|\n)\W{0,6}[\u276f\u203a\u25b8\u25ba\u27a4\u25cf\u25c9\u25b6] ?\S[^\n]*\n\W{2,8}\w"
 )
+# One inverted cell: a program that hides the cursor draws one of its own where text is entered.
+_DRAWN_CURSOR: Final = re.compile(
+    rb"\x1b\[7m(?:\x1b\[8m)?(?:[ -~]|[\xc2-\xf4][\x80-\xbf]+)(?:\x1b\[28m)?\x1b\[27m"
+)
+_MOUSE: Final = frozenset({b"1000", b"1002", b"1003"})
 _FRAME_LINE: Final = b"\xe2\x94\x82"
 _LINE_DRAWING: Final = b"\x1b(0"
 _ALTERNATE: Final = frozenset({b"47", b"1047", b"1049"})
@@ -64,6 +69,10 @@ class OutputModes:
         self.is_cursor_hidden = False
         self.is_application_cursor = False
         self.is_at_shell_mark = False
+        self.takes_mouse = False
+        """The program asked for clicks, so it has drawn something to click on."""
+        self._is_blank = False
+        self._blank_from = 0
         self._places = Places()
         self._placed_at = 0
         self._carry = b""
@@ -79,13 +88,17 @@ class OutputModes:
             self._line = None
         if not self._carry and b"\x1b" not in data:
             self._places.on_text(data, 0, len(data))
+            self._is_blank &= not data.strip()
             return b""
         window = self._carry + data
-        self._placed_at = 0
+        self._placed_at = self._blank_from = 0
         answers = [answer for match in _SEQUENCE.finditer(window) if (answer := self._take(match))]
         self._places.on_text(window, self._placed_at, len(window))
         unfinished = _UNFINISHED.search(window, max(0, len(window) - CARRY_BYTES))
         self._carry = unfinished[0] if unfinished else b""
+        if self._is_blank:
+            drawn = window[self._blank_from : len(window) - len(self._carry)]
+            self._is_blank = not plain_text(drawn).strip()
         return b"".join(answers[:MAX_ANSWERS])
 
     def forget_text(self) -> None:
@@ -109,7 +122,12 @@ class OutputModes:
 
     @property
     def is_input_screen(self) -> bool:
-        """True in a state in which programs take input: a full screen, an editor, a shell mark."""
+        """True in a state in which programs take input: a full screen, an editor, a shell mark.
+
+        A full screen without any text is one that the program has not drawn yet.
+        """
+        if self.is_alternate_screen and self._is_blank:
+            return False
         return (
             self.is_alternate_screen
             or self.is_bracketed_paste
@@ -135,6 +153,11 @@ class OutputModes:
         return self.is_cursor_hidden and _MENU.search(plain_text(self._tail)) is not None
 
     @property
+    def has_drawn_cursor(self) -> bool:
+        """True if the program hides the cursor and draws one of its own, where text is entered."""
+        return self.is_cursor_hidden and _DRAWN_CURSOR.search(self._tail) is not None
+
+    @property
     def question(self) -> str:
         """The text of a form above its entry field, or beside it."""
         return question(self._tail)
@@ -158,7 +181,7 @@ class OutputModes:
             return _ANSWERS.get((mark, params, final))
         if final in b"hl":
             for mode in params.split(b";") if mark == b"?" else ():
-                self._set_mode(mode, is_on=final == b"h")
+                self._set_mode(mode, is_on=final == b"h", end=match.end())
         elif not mark:
             self._take_place(match)
         return None
@@ -185,7 +208,7 @@ class OutputModes:
         else:
             self._places.restore()
 
-    def _set_mode(self, mode: bytes, *, is_on: bool) -> None:
+    def _set_mode(self, mode: bytes, *, is_on: bool, end: int) -> None:
         if mode == b"2004":
             self.is_bracketed_paste = is_on
             self.knows_bracketed_paste = True
@@ -193,12 +216,15 @@ class OutputModes:
             self.is_cursor_hidden = not is_on
         elif mode == b"1":
             self.is_application_cursor = is_on
+        elif mode in _MOUSE:
+            self.takes_mouse = is_on
         elif mode in _ALTERNATE:
-            self.is_alternate_screen = is_on
+            self.is_alternate_screen = self._is_blank = is_on
+            self._blank_from = end
 
     def _reset(self) -> None:
         self.is_alternate_screen = self.is_bracketed_paste = self.is_cursor_hidden = False
-        self.is_application_cursor = self.is_at_shell_mark = False
+        self.is_application_cursor = self.is_at_shell_mark = self.takes_mouse = False
         self._places.forget()
 
 

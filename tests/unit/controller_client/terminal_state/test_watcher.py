@@ -72,6 +72,20 @@ def test_a_prompt_is_guessed_after_a_silence_and_not_before(
     assert clock.now == pytest.approx(1000.3)
 
 
+def test_a_cursor_that_blinks_does_not_keep_a_silence_from_beginning(
+    watcher: TerminalWatcher, clock: Clock
+) -> None:
+    watcher.on_output(b"\x1b[?1049h\x1b[3;1HName: ")
+    for number in range(8):
+        clock.now += 0.5
+        assert watcher.look(nothing)[0].is_waiting is (number > 3)
+        watcher.on_output(b"\x1b[3;7H" + (b"\x1b[7m \x1b[m" if number % 2 else b" "))
+    clock.now += 0.01
+    assert watcher.look(nothing)[0].is_waiting
+    watcher.on_output(b"\x1b[3;1HSaved")
+    assert not watcher.look(nothing)[0].is_waiting
+
+
 def test_output_that_comes_with_the_last_check_voids_the_claim(
     watcher: TerminalWatcher, clock: Clock
 ) -> None:

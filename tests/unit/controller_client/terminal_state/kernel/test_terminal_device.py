@@ -34,7 +34,13 @@ def test_flags_are_those_of_the_slave_through_either_end(terminal: tuple[int, in
     for end in terminal:
         assert read_flags(end) == Flags(is_echoing=True, is_canonical=True, is_polling=False)
     tty.setraw(terminal[1])
-    assert read_flags(terminal[0]) == Flags(is_echoing=False, is_canonical=False, is_polling=False)
+    raw = Flags(is_echoing=False, is_canonical=False, is_polling=False, takes_every_key=True)
+    assert read_flags(terminal[0]) == raw
+
+
+def test_a_reader_of_one_key_leaves_the_key_of_an_interrupt(terminal: tuple[int, int]) -> None:
+    tty.setcbreak(terminal[1])
+    assert not read_flags(terminal[0]).takes_every_key
 
 
 def test_a_line_editor_frees_the_key_that_quotes_the_next(terminal: tuple[int, int]) -> None:

@@ -17,6 +17,8 @@ FORM = (
     b"\x1b[?1049h\x1b[9;31H\xe2\x94\x82 %s \xe2\x94\x82\x1b[10;31H\xe2\x94\x82   \xe2\x94\x82"
     b"\x1b[11;31H\xe2\x94\x82 ____ \xe2\x94\x82\x1b[14;31H\xe2\x94\x82 <Ok> \xe2\x94\x82\x1b[11;33H"
 )
+LIST = b"\x1b[?25l\x1b7\x1b[7ma\x1b[m b c \x1b[K\x1b8\x1b[?2004h"
+EVERY_KEY = RAW._replace(takes_every_key=True)
 NOBODY = 0
 ECHOED = Known(is_echoed=True)
 ANSWERED = Known(has_answered_shell=True)
@@ -89,6 +91,18 @@ ANSWERED = Known(has_answered_shell=True)
         (RAW, "\x1b[?25l? Which …\r\n\u276f one\r\n  two\x1b[2A\x1b[9C".encode(), "node", "key"),
         (RAW, "? Which …\r\n\u276f one\r\n  two\x1b[2A\x1b[9C".encode(), "node", "line"),
         (EDITED, b"\x1b[?25l a  b  c\r", "smenu", "key"),
+        (EVERY_KEY, b"\r\x1b[0K. \r\x1b[2C", "jimsh", "line"),
+        (EVERY_KEY, b"memory D ", "duckdb", "line"),
+        (EVERY_KEY, b"memory D ", "less", "key"),
+        (EVERY_KEY, b"Press any key ", "node", "key"),
+        (EVERY_KEY, b"\x1b[?25lCounting ", "node", "key"),
+        (EVERY_KEY, b"page 1", "node", "key"),
+        (EVERY_KEY, b"", "node", "key"),
+        (RAW, b"memory D ", "duckdb", "key"),
+        (EVERY_KEY, "\x1b[?25l◆  Name\r\n│  \x1b[7m_\x1b[27m\r\n".encode(), "node", "line"),
+        (EVERY_KEY, "\x1b[?25l◆  Pin\r\n│  \x1b[7m_\x1b[27m\r\n".encode(), "node", "secret"),
+        (RAW, LIST + b"\x1b[?1000;1006h", "smenu", "key"),
+        (RAW, LIST + b"\x1b[?1000;1006h\x1b[?1000l", "smenu", "line"),
         (LINES, b"xo> ", "xonsh --no-rc -", "shell"),
         (RAW, b"?# ", "zsh", "shell"),
         (RAW, b"\x1b[?2004h% select a in b\r\n\x1b[?2004l1) b\r\n?# ", "zsh", "line"),
@@ -109,6 +123,13 @@ def test_kind_by_modes_then_program_then_text(
     modes = OutputModes()
     modes.feed(output)
     assert prompt_kind(flags, modes, comm, NOBODY) == kind
+
+
+def test_a_multiplexer_shows_a_screen_whatever_runs_in_it() -> None:
+    modes = OutputModes()
+    modes.feed(b"\x1b[?1049h\x1b[H\x1b[2J\x1b[?2004ht$ ")
+    assert prompt_kind(EDITED, modes, "screen", NOBODY) == "line"
+    assert prompt_kind(EDITED, modes, "screen", NOBODY, Known(draws_for_others=True)) == "screen"
 
 
 def test_an_editor_that_showed_a_line_at_this_prompt_asks_for_no_secret() -> None:

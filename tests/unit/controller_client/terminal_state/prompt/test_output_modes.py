@@ -74,6 +74,38 @@ def test_modes_go_on_and_off() -> None:
     assert not modes.is_input_screen
 
 
+@pytest.mark.parametrize(
+    ("output", "takes_input"),
+    [
+        (b"starting\r\n\x1b[?2004h\x1b[?1049h\x1b[?25l\x1b[1;1H\x1b[J", False),
+        (b"\x1b[?1049h\x1b[38;2;255;255;255m\x1b[1;1H    \x1b[2;1H    ", False),
+        (b"\x1b[?1049h\x1b[2J\x1b[1;1HTrust?", True),
+        (b"\x1b[?1049h\x1b[?1049l\x1b[?2004h", True),
+    ],
+)
+def test_a_full_screen_takes_input_once_text_is_on_it(output: bytes, takes_input: bool) -> None:
+    modes = OutputModes()
+    modes.feed(output)
+    assert modes.is_input_screen is takes_input
+    modes.feed(b"text")
+    assert modes.is_input_screen
+
+
+@pytest.mark.parametrize(
+    ("output", "is_drawn"),
+    [
+        ("\x1b[?25l\u2502  \x1b[7m\x1b[8m_\x1b[28m\x1b[27m\r\n", True),
+        ("\x1b[?25l\u276f \x1b[7m\u00e9\x1b[27m", True),
+        ("\x1b[?25l\x1b[7mone\x1b[27m two", False),
+        ("\x1b[7m_\x1b[27m", False),
+    ],
+)
+def test_one_inverted_cell_is_a_cursor_where_it_is_hidden(output: str, is_drawn: bool) -> None:
+    modes = OutputModes()
+    modes.feed(output.encode())
+    assert modes.has_drawn_cursor is is_drawn
+
+
 def test_a_reset_of_the_terminal_resets_the_modes() -> None:
     modes = OutputModes()
     modes.feed(b"\x1b[?1049h\x1b[?1h\x1bc")
@@ -107,6 +139,7 @@ def test_cuts_change_neither_modes_nor_answers(parts: list[bytes], data: st.Data
     assert cut.is_alternate_screen == whole.is_alternate_screen
     assert cut.is_application_cursor == whole.is_application_cursor
     assert cut.line == whole.line
+    assert cut.is_input_screen == whole.is_input_screen
 
 
 @pytest.mark.parametrize(
