@@ -19,7 +19,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks import floor, workloads
+from benchmarks import floor, told, workloads
 from benchmarks.harness import machine
 from benchmarks.sides import Side, product
 from benchmarks.sides import floor as floor_side
@@ -49,6 +49,9 @@ def _workloads(options: argparse.Namespace) -> list[Workload]:
     seconds, few = 5.0 * size, max(1, rounds // 3)
     calls, crowd = max(2, int(170 * size)), max(2, int(100 * size))
 
+    def told_in(way: str) -> Block:
+        return lambda side: told.told(side, way, calls)
+
     def crowd_of(sessions: int) -> Block:
         return lambda side: workloads.crowd(side, sessions, seconds)
 
@@ -59,6 +62,8 @@ def _workloads(options: argparse.Namespace) -> list[Workload]:
                  has_floor=True),
         Workload("w2", "W2 turn", lambda side: workloads.turns(side, calls), "p50", rounds,
                  has_floor=True),
+        *(Workload(f"told-{way}", f"a prompt of {way} is told", told_in(way), "p50", few)
+          for way in told.WAYS),
         Workload("w5", f"W5 {crowd} sessions", crowd_of(crowd), "turns/s", few, has_floor=True),
         Workload("readers", "32 readers of 32 KB",
                  lambda side: workloads.readers(side, max(2, int(32 * size)), seconds), "p99", few),

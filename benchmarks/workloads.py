@@ -23,14 +23,16 @@ _READ_BYTES = 32 * 1024
 _PAGE_BYTES = 256 * 1024
 
 
-def _times(seconds: list[float]) -> Figures:
+def percentiles(seconds: list[float]) -> Figures:
+    """The percentiles of some times, in milliseconds."""
     return {
         name: 1000 * percentile(seconds, share)
         for name, share in (("p50", 0.5), ("p95", 0.95), ("p99", 0.99))
     }
 
 
-def _per_call(side: Side, before: dict[str, float], calls: int) -> Figures:
+def per_call(side: Side, before: dict[str, float], calls: int) -> Figures:
+    """The processor time of each part per call."""
     spent = side.spent()
     return {
         f"{part} ms": 1000 * max(0.0, spent[part] - before.get(part, 0.0)) / max(1, calls)
@@ -47,7 +49,7 @@ async def _series(side: Side, call: Callable[[int], Awaitable[None]], calls: int
         began = time.perf_counter()
         await call(number)
         seconds.append(time.perf_counter() - began)
-    return {**_times(seconds), **_per_call(side, before, calls)}
+    return {**percentiles(seconds), **per_call(side, before, calls)}
 
 
 @asynccontextmanager
@@ -149,8 +151,8 @@ async def crowd(side: Side, sessions: int, seconds: float) -> Figures:
         elapsed = await all_take(seconds)
         return {
             "turns/s": len(times) / elapsed,
-            **_times(times),
-            **_per_call(side, before, len(times)),
+            **percentiles(times),
+            **per_call(side, before, len(times)),
         }
 
 
@@ -183,7 +185,11 @@ async def readers(side: Side, count: int, seconds: float) -> Figures:
 
     await asyncio.gather(*(read(number, caller) for number, caller in enumerate(callers)))
     elapsed = time.perf_counter() - began
-    return {"reads/s": len(times) / elapsed, **_times(times), **_per_call(side, before, len(times))}
+    return {
+        "reads/s": len(times) / elapsed,
+        **percentiles(times),
+        **per_call(side, before, len(times)),
+    }
 
 
 async def bulk(side: Side, last: int) -> Figures:

@@ -98,9 +98,9 @@ class BareTerminal:
 
     def step(self, longest: float) -> Verdict:
         """Look once, then sleep for at most ``longest`` seconds."""
-        before = time.perf_counter()
+        before = time.thread_time()
         self.verdict, delay = self.watcher.look(self.drain)
-        self.look_seconds += time.perf_counter() - before
+        self.look_seconds += time.thread_time() - before
         self.looks += 1
         if not self.verdict.is_waiting or longest > 0:
             self._sleep(longest if delay is None else min(delay, longest))
@@ -115,9 +115,9 @@ class BareTerminal:
         """Look until the program waits for input, closes its terminal, or ``seconds`` are over."""
         deadline = time.monotonic() + seconds
         while not self.is_closed:
-            before = time.perf_counter()
+            before = time.thread_time()
             self.verdict, delay = self.watcher.look(self.drain)
-            self.look_seconds += time.perf_counter() - before
+            self.look_seconds += time.thread_time() - before
             self.looks += 1
             left = deadline - time.monotonic()
             if self.verdict.is_waiting or left <= 0:

@@ -26,6 +26,8 @@ class Turn:
 
     evidence: str
     seconds: float
+    processor_seconds: float = 0.0
+    """The processor time of all looks of the turn."""
 
     @property
     def is_early(self) -> bool:
@@ -68,14 +70,15 @@ class Race:
 
     def turn(self, number: int) -> Turn:
         """Wait for the claim of one turn, judge it, and type the next line."""
+        self._terminal.look_seconds = 0.0
         claimed = self._terminal.wait(PATIENCE_SECONDS)
-        now = self._now()
+        now, looked = self._now(), self._terminal.look_seconds
         begun = self._begun(number)
         self._until_begun(number)
         self._terminal.send(self._line(number))
         if not claimed.is_waiting:
             return MISSED
-        return Turn(claimed.evidence or "", (now - begun) / 1e9 if begun else -1.0)
+        return Turn(claimed.evidence or "", (now - begun) / 1e9 if begun else -1.0, looked)
 
     def _now(self) -> int:
         # bash knows no other clock.
