@@ -15,17 +15,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-_OF_PROGRAMS_AND_FAULTS: Final = (
-    "tests/programs",
-    "tests/faults",
-    "tests/cluster",
-    "tests/browser",
-)
+_OF_FAULTS: Final = ("tests/faults", "tests/cluster", "tests/browser")
 RUNS: Final = {
     "cluster": ("-p", "tests.on_cluster"),
-    "programs and faults": _OF_PROGRAMS_AND_FAULTS,
+    "programs": ("tests/programs",),
+    "faults and browser": _OF_FAULTS,
     # All tests that have no run of their own, so that none is forgotten.
-    "everything else": ("tests", *(f"--ignore={path}" for path in _OF_PROGRAMS_AND_FAULTS)),
+    "everything else": (
+        "tests",
+        *(f"--ignore={path}" for path in ("tests/programs", *_OF_FAULTS)),
+    ),
 }
 _PROGRESS_SECONDS: Final = 60.0
 _SHARE: Final = re.compile(r"(\[ *\d+%\])$")
