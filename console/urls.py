@@ -5,6 +5,7 @@ from typing import Final
 from django.urls import path
 
 from console.login.views import login, logout
+from console.pages.event_export import export
 from console.pages.host import host, revoke, stop_all
 from console.pages.hosts import enrol, hosts
 from console.pages.now import now
@@ -12,7 +13,8 @@ from console.pages.replay import replay
 from console.pages.runs import runs
 from console.pages.search import search
 from console.pages.session import session
-from console.pages.timeline import timeline
+from console.pages.share import share
+from console.pages.timeline import timeline, verify
 
 app_name: Final = "console"
 urlpatterns = [
@@ -27,6 +29,9 @@ urlpatterns = [
     path("runs/", runs, name="runs"),
     path("search/", search, name="search"),
     path("timeline/", timeline, name="timeline"),
+    path("timeline/export/", export, name="export"),
+    path("timeline/verify/", verify, name="verify"),
+    path("share/<uuid:session_id>/", share, name="share"),
     path("login/", login, name="login"),
     path("logout/", logout, name="logout"),
 ]

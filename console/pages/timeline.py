@@ -1,12 +1,91 @@
-"""The audit log, for people."""
+"""The time line: who did what, when, and on which host."""
 
+from typing import Any, Final
+
+from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import render
+from django.shortcuts import redirect, render
+from django.views.decorators.http import require_POST
 
-from console.parts.access import SEE_EVENTS, page
+from console.parts.access import EXPORT_EVENTS, SEE_EVENTS, hosts_of, page
+from console.parts.events import Names, WrongFilter, events_of, names_of, wanted_by
+from projects.admin.parts.access import projects_of
+from projects.admin.parts.display import detail_text, shortened, visible
+from projects.audit.proof import audit_verify
+from projects.models import AuditEvent
+
+_SHOWN: Final = 200
+_QUICK: Final = (
+    ("Everything", ""),
+    ("Looks at screens", "transcript"),
+    ("Take-overs", "take_over"),
+    ("Approvals", "answer"),
+    ("Logins", "login"),
+)
 
 
 @page(SEE_EVENTS)
 def timeline(request: HttpRequest) -> HttpResponse:
-    """Shows the audit events that the person may see."""
-    return render(request, "console/timeline.html")
+    """Shows events, newest first. ``?before=`` continues behind the last one of a page."""
+    try:
+        wanted, before = wanted_by(request.GET), int(request.GET.get("before") or 0)
+    except WrongFilter as error:
+        return render(request, "console/timeline.html", {"problem": str(error)}, status=400)
+    except ValueError:
+        return render(request, "console/timeline.html", {"problem": "before"}, status=400)
+    rows = events_of(request, wanted)
+    events = list((rows.filter(pk__lt=before) if before else rows)[: _SHOWN + 1])
+    names = names_of(events)
+    return render(
+        request,
+        "console/timeline.html",
+        {
+            "events": [in_words(event, names) for event in events[:_SHOWN]],
+            "next": events[_SHOWN - 1].pk if len(events) > _SHOWN else None,
+            "wanted": wanted.values,
+            "query": request.GET.copy(),
+            "quick": _QUICK,
+            "projects": projects_of(request),
+            "hosts": hosts_of(request).order_by("name")[:500],
+            "may_export": request.user.has_perm(EXPORT_EVENTS),
+        },
+    )
+
+
+def in_words(event: AuditEvent, names: Names) -> dict[str, Any]:
+    """One event with names in the place of ids. An id stays where nothing has it any more."""
+    host, session = event.controller_id, event.session_id
+    return {
+        "at": event.created_at,
+        "actor": visible(event.actor),
+        "action": visible(event.action),
+        "project": names.projects.get(event.project_id, str(event.project_id)),
+        "host_id": host if host in names.hosts else None,
+        "host": visible(names.hosts.get(host, str(host))) if host else "",
+        "session_id": session if session in names.commands else None,
+        "session": shortened(names.commands.get(session, str(session)), 40) if session else "",
+        "about_session": session,
+        "detail": detail_text(event.detail),
+    }
+
+
+@page(SEE_EVENTS, EXPORT_EVENTS)
+@require_POST
+def verify(request: HttpRequest) -> HttpResponse:
+    """Verifies the chains of the person's projects, or of the one that the form names."""
+    try:
+        wanted = wanted_by(request.POST)
+    except WrongFilter as error:
+        messages.error(request, str(error))
+        return redirect("console:timeline")
+    chosen = wanted.values.get("project")
+    rows = projects_of(request)
+    for project in rows.filter(pk=chosen) if chosen else rows:
+        verdict = audit_verify(project.pk)
+        if verdict.problems:
+            messages.error(request, f"{project.name}: {'; '.join(verdict.problems[:5])}")
+        else:
+            messages.success(
+                request, f"{project.name}: {verdict.rows} rows, none is missing or changed."
+            )
+    return redirect("console:timeline")

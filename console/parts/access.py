@@ -8,7 +8,8 @@ from uuid import UUID
 from django.contrib.auth.views import redirect_to_login
 from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest
+from django.http.response import HttpResponseBase
 
 from projects.admin.parts.access import projects_of
 from projects.models import CommandSession, Controller
@@ -20,10 +21,11 @@ SEE_EVENTS: Final = "projects.view_auditevent"
 MANAGE_HOSTS: Final = "projects.manage_controller"
 TERMINATE: Final = "projects.terminate_session"
 EXPORT_EVENTS: Final = "projects.export_auditevent"
+SEE_RUNS: Final = "agent.view_agentrun"
 TYPE: Final = "projects.take_over_session"
 
 P = ParamSpec("P")
-View = Callable[Concatenate[HttpRequest, P], HttpResponse]
+View = Callable[Concatenate[HttpRequest, P], HttpResponseBase]
 
 
 def page(*rights: str) -> Callable[[View[P]], View[P]]:
@@ -34,7 +36,7 @@ def page(*rights: str) -> Callable[[View[P]], View[P]]:
 
     def decorate(view: View[P]) -> View[P]:
         @wraps(view)
-        def guarded(request: HttpRequest, /, *args: P.args, **kwargs: P.kwargs) -> HttpResponse:
+        def guarded(request: HttpRequest, /, *args: P.args, **kwargs: P.kwargs) -> HttpResponseBase:
             if not is_staff(request):
                 return redirect_to_login(request.get_full_path(), "console:login")
             if not request.user.has_perms(rights):

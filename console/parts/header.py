@@ -12,7 +12,7 @@ from console.parts.browser_files import MISSING, has_terminal
 _PAGES: Final = (
     ("now", "Now", "n", access.SEE_SESSIONS),
     ("hosts", "Hosts", "h", access.SEE_HOSTS),
-    ("runs", "Runs", "r", "agent.view_agentrun"),
+    ("runs", "Runs", "r", access.SEE_RUNS),
     ("search", "Search", "s", access.SEE_SCREENS),
     ("timeline", "Timeline", "t", access.SEE_EVENTS),
 )

@@ -24,6 +24,18 @@ def moment(at: datetime | None) -> str:
 
 
 @register.filter
+def second(at: datetime) -> str:
+    """A moment to the second in UTC, for a column whose head names the zone."""
+    return f"{at.astimezone(UTC):%Y-%m-%d %H:%M:%S}"
+
+
+@register.filter
+def clock(at: datetime) -> str:
+    """The time of day in UTC, as a link to a moment of a replay has it."""
+    return f"{at.astimezone(UTC):%H:%M:%S}"
+
+
+@register.filter
 def took(session: CommandSession) -> str:
     """The time from the call that started the session to its end, or to now."""
     return duration(session.created_at, session.ended_at)

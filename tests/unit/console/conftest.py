@@ -2,14 +2,27 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import pytest
+from asgiref.sync import async_to_sync
 from django.contrib.auth.models import Permission, User
 from django.test import Client
 
 from projects.models import CommandSession, Controller, Project
 
 PersonWith = Callable[..., Client]
+
+
+def read(answer: Any) -> str:
+    """The whole text of an answer, also of one that is streamed."""
+    if not answer.streaming:
+        return str(answer.text)
+
+    async def collect() -> bytes:
+        return b"".join([part async for part in answer.streaming_content])
+
+    return async_to_sync(collect)().decode()
 
 
 @dataclass(frozen=True)

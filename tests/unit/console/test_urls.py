@@ -10,6 +10,7 @@ from django.urls import reverse
 
 from console.urls import urlpatterns
 from projects.models import CommandSession, Controller, Project
+from tests.unit.console.conftest import read
 
 pytestmark = pytest.mark.django_db
 OPEN = {"login", "logout"}
@@ -62,8 +63,9 @@ def test_a_person_sees_nothing_of_another_project(session: CommandSession) -> No
         is_named = any(one in address for one in ids)
         for answer in (client.get(address), client.post(address)):
             assert answer.status_code in ({404, 405} if is_named else {200, 302, 405}), address
-            assert b"hidden-command" not in answer.content, address
-            assert b"web-17" not in answer.content, address
+            text = read(answer)
+            assert "hidden-command" not in text, address
+            assert "web-17" not in text, address
     session.refresh_from_db()
     assert session.state == "RUNNING"
     assert session.controller.revoked_at is None

@@ -1,0 +1,36 @@
+"""The export of the time line: both forms, its filters, and its own audit row."""
+
+import csv
+import io
+import json
+
+import pytest
+
+from projects.audit.log import audit
+from projects.models import AuditEvent
+from tests.unit.console.conftest import PersonWith, Tenant, read
+
+pytestmark = pytest.mark.django_db(transaction=True)
+RIGHTS = ("view_auditevent", "export_auditevent")
+
+
+def test_both_forms_have_names_and_leave_an_audit_row(
+    person_with: PersonWith, ours: Tenant
+) -> None:
+    about = (ours.project.pk, ours.host.pk, ours.session.pk)
+    audit("=cmd()", "session.start", about, {"size": 3})
+    audit("token:x", "session.input", about)
+    client = person_with(*RIGHTS)
+    lines = read(client.post("/timeline/export/", {"format": "jsonl", "action": "start"}))
+    (row,) = [json.loads(line) for line in lines.splitlines()]
+    assert (row["host"], row["command"]) == (ours.host.name, ours.session.command)
+    assert row["detail"] == {"size": 3}
+    table = read(client.post("/timeline/export/", {"format": "csv", "action": "start"}))
+    (cells,) = csv.DictReader(io.StringIO(table))
+    assert cells["actor"] == "'=cmd()", "a spreadsheet would run it"
+    written = AuditEvent.objects.filter(action="audit.export", actor="admin:ann")
+    assert [one.detail for one in written] == [{"filters": {"action": "start"}}] * 2
+
+
+def test_only_who_may_export_does(person_with: PersonWith) -> None:
+    assert person_with("view_auditevent").post("/timeline/export/").status_code == 403

@@ -1,0 +1,60 @@
+"""The search of people: hits with their moment, on record, and only in their own projects."""
+
+import pytest
+
+from projects.models import AuditEvent, CommandSession, OutputChunk
+from tests.unit.console.conftest import PersonWith, Tenant
+
+pytestmark = pytest.mark.django_db(transaction=True)
+RIGHTS = ("view_commandsession", "view_transcript")
+
+
+@pytest.fixture(autouse=True)
+def _output(ours: Tenant, theirs: Tenant) -> None:
+    for tenant in (ours, theirs):
+        data = f"first\nneedle of {tenant.project}\nlast\n".encode()
+        OutputChunk.objects.create(
+            session=tenant.session, stream="stdout", offset=0, size=len(data), seq=1, data=data
+        )
+        CommandSession.objects.filter(pk=tenant.session.pk).update(stdout_next_offset=len(data))
+
+
+def test_a_hit_has_its_session_and_leads_to_its_moment(
+    person_with: PersonWith, ours: Tenant
+) -> None:
+    text = person_with(*RIGHTS).get("/search/?q=needle").text
+    at = OutputChunk.objects.get(session=ours.session).created_at
+    assert f"/share/{ours.session.pk}/?t={at:%H:%M:%S}" in text
+    assert "<mark>needle of ours</mark>" in text
+    assert "first" in text
+
+
+def test_the_output_of_another_project_is_never_found(
+    person_with: PersonWith, theirs: Tenant
+) -> None:
+    client = person_with(*RIGHTS)
+    for query in ("q=needle", f"q=needle&project={theirs.project.pk}", "q=command-of"):
+        text = client.get(f"/search/?{query}").text
+        assert "of theirs" not in text
+        assert theirs.session.command not in text
+
+
+def test_a_search_is_on_record_without_its_words(person_with: PersonWith, ours: Tenant) -> None:
+    person_with(*RIGHTS).get("/search/?q=needle")
+    row = AuditEvent.objects.get(action="transcript.search")
+    assert (row.actor, row.project_id) == ("admin:ann", ours.project.pk)
+    assert row.detail == {"sessions": [str(ours.session.pk)]}
+
+
+def test_a_wrong_expression_is_explained(person_with: PersonWith) -> None:
+    answer = person_with(*RIGHTS).get("/search/?q=(")
+    assert answer.status_code == 400
+    assert "not a valid regular expression" in answer.text
+
+
+def test_a_command_is_found_by_its_text(person_with: PersonWith, ours: Tenant) -> None:
+    assert ours.session.command in person_with(*RIGHTS).get("/search/?q=command-of").text
+
+
+def test_hits_need_the_right_to_read_screens(person_with: PersonWith) -> None:
+    assert person_with("view_commandsession").get("/search/?q=needle").status_code == 403

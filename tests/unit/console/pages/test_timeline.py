@@ -1,0 +1,89 @@
+"""The time line names what events are about, narrows them, and shows nothing of other projects."""
+
+import re
+
+import pytest
+from django.db import connection
+
+from projects.audit.log import SERVER, audit
+from projects.models import AuditEvent
+from tests.unit.console.conftest import PersonWith, Tenant, read
+
+ALL = ("view_auditevent", "view_controller", "view_transcript")
+
+
+@pytest.fixture(autouse=True)
+def _events(ours: Tenant, theirs: Tenant) -> None:
+    for tenant in (ours, theirs):
+        about = (tenant.project.pk, tenant.host.pk, tenant.session.pk)
+        audit(f"token:of-{tenant.project}", "session.start", about)
+        audit(f"admin:of-{tenant.project}", "transcript.view", about, {"of": tenant.project.name})
+    audit("nobody", "login.failed", (SERVER, None, None), {"from": "192.0.2.77"})
+
+
+def test_an_event_has_names_seconds_and_links(person_with: PersonWith, ours: Tenant) -> None:
+    text = person_with(*ALL).get("/timeline/").text
+    assert re.search(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d<", text)
+    assert f'href="/hosts/{ours.host.pk}/">{ours.host.name}<' in text
+    assert f"/share/{ours.session.pk}/?t=" in text
+    assert ours.session.command in text
+
+
+@pytest.mark.parametrize("query", ["", "host", "session", "project", "actor", "action"])
+def test_nothing_of_another_project_comes_through(
+    person_with: PersonWith, theirs: Tenant, query: str
+) -> None:
+    values = {
+        "": "",
+        "host": theirs.host.pk,
+        "session": theirs.session.pk,
+        "project": theirs.project.pk,
+        "actor": "of-theirs",
+        "action": "e",
+    }
+    client = person_with(*ALL, "export_auditevent")
+    page = client.get(f"/timeline/?{query}={values[query]}").text
+    exported = client.post("/timeline/export/", {query or "action": values[query]})
+    for text in (page, read(exported)):
+        for secret in ("host-of-theirs", "command-of-theirs", "192.0.2.77", "&quot;theirs"):
+            assert secret not in text
+
+
+def test_a_filter_narrows_and_a_broken_one_shows_nothing(person_with: PersonWith) -> None:
+    client = person_with(*ALL)
+    narrowed = client.get("/timeline/?action=transcript").text
+    assert "transcript.view" in narrowed
+    assert "?action=session.start" not in narrowed
+    for broken in ("host=web-17", "since=yesterday", "before=x"):
+        answer = client.get(f"/timeline/?{broken}")
+        assert answer.status_code == 400
+        assert "transcript.view" not in answer.text
+
+
+def test_a_page_leads_to_the_older_events(
+    person_with: PersonWith, ours: Tenant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("console.pages.timeline._SHOWN", 1)
+    client = person_with(*ALL)
+    first = client.get("/timeline/?actor=of-ours").text
+    (older,) = re.findall(r'href="\?(actor=of-ours&amp;before=\d+)"', first)
+    assert "transcript.view" in first
+    second = client.get(f"/timeline/?{older.replace('&amp;', '&')}").text
+    assert "session.start" in second
+    assert "Older events" not in second
+
+
+def test_verifying_says_whether_a_row_was_changed(person_with: PersonWith, ours: Tenant) -> None:
+    client = person_with(*ALL, "export_auditevent")
+    assert "none is missing or changed" in client.post("/timeline/verify/", follow=True).text
+    row = AuditEvent.objects.filter(project_id=ours.project.pk).earliest("seq")
+    with connection.cursor() as cursor:
+        if connection.vendor == "sqlite":
+            cursor.execute("SELECT name FROM sqlite_master WHERE type = 'trigger'")
+            for (name,) in cursor.fetchall():
+                cursor.execute(f'DROP TRIGGER "{name}"')
+        else:
+            cursor.execute("ALTER TABLE projects_auditevent DISABLE TRIGGER USER")
+        cursor.execute("UPDATE projects_auditevent SET actor = 'x' WHERE id = %s", [row.pk])
+    said = client.post("/timeline/verify/", follow=True).text
+    assert f"row {row.seq} is not what was written" in said
