@@ -33,6 +33,7 @@ from controller_client.protocol.messages import (
     TerminalReport,
 )
 from controller_client.session_files.one_shot import first_input
+from controller_client.system.boot import host_time
 from controller_client.system.control_group import SessionGroup
 from controller_client.terminal_state import RUNNING, TerminalWatcher, Verdict
 
@@ -140,7 +141,7 @@ class RunningProgram(InputTarget):
         """Change the size of the terminal; the program counts as running until it has drawn."""
         if self._watcher is not None:
             self._watcher.before_resize()
-            self._pump.report(self._report(RUNNING), now, at_once=True)
+            self._pump.report(self._report(RUNNING), now, at=host_time(), at_once=True)
         with suppress(OSError):
             self._process.resize(rows, cols)
         self._look_soon(now)
@@ -255,7 +256,7 @@ class RunningProgram(InputTarget):
     def _take_output(self, stream: Stream, data: bytes, now: float) -> None:
         """Pass on output without secrets: nothing behind this point sees any other."""
         if data:
-            self._pump.produce(stream, data, now)
+            self._pump.produce(stream, data, now, host_time())
             if self._watcher is not None and (answer := self._watcher.on_output(data)):
                 self._inputs.reply(answer)
 
@@ -286,7 +287,7 @@ class RunningProgram(InputTarget):
         self._next_look_at = None if delay is None else time.monotonic() + delay
         # A program that still has input to get is not waiting for input, whatever the look saw.
         if not self._inputs.is_blocked or verdict.state == "running":
-            self._pump.report(self._report(verdict), now)
+            self._pump.report(self._report(verdict), now, at=host_time())
 
     def _drain(self) -> bool:
         now = time.monotonic()

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
-from controller_client.holder.input.answers import InputAnswers
+from controller_client.holder.input.answers import InputAnswers, Place
 from controller_client.holder.output.pump import STREAMS, OutputPump
 from controller_client.holder.running_program import RunningProgram
 from controller_client.program.start import start_program
@@ -32,7 +32,7 @@ from controller_client.protocol.messages import (
     TerminateCmd,
 )
 from controller_client.session_files.one_shot import StartCommand, as_end, as_start
-from controller_client.system.boot import lifetime_clock
+from controller_client.system.boot import host_time, lifetime_clock
 from controller_client.system.control_group import SessionGroup
 from controller_client.system.start_failure import StartFailed
 
@@ -62,7 +62,7 @@ class InteractiveSession:
         self.failure: Failure | None = None
         self.done: InteractiveCmdDone | None = None
         self._warning: str | None = None
-        self._answers = InputAnswers(start.session_id)
+        self._answers = InputAnswers(start.session_id, self._place)
         self._group = SessionGroup.of(groups, start.session_id) if groups is not None else None
         # Set from the start of the program until nothing of it is left.
         self._program: RunningProgram | None = None
@@ -147,6 +147,25 @@ class InteractiveSession:
             lifetime=self._lifetime_report(),
         )
 
+    def _place(self) -> Place:
+        return self.pump.produced_bytes, host_time()
+
+    def _ack(
+        self,
+        command_seq: int,
+        failure: Failure | None = None,
+        lifetime: LifetimeReport | None = None,
+    ) -> CommandAck:
+        offset, at = self._place()
+        return CommandAck(
+            session_id=self.session_id,
+            command_seq=command_seq,
+            failure=failure,
+            lifetime=lifetime,
+            offset=offset,
+            at=at,
+        )
+
     def _lifetime_report(self) -> LifetimeReport | None:
         lifetime = self._program.end.lifetime if self._program is not None else None
         return lifetime.report(lifetime_clock()) if lifetime is not None else None
@@ -193,7 +212,7 @@ class InteractiveSession:
     def on_terminate(self, command: TerminateCmd, now: float) -> CommandAck:
         """Signal the program and all it started; that it has ended already is no failure."""
         failure = self._program.end.terminate(command, now) if self._program is not None else None
-        return CommandAck(session_id=self.session_id, command_seq=command.seq, failure=failure)
+        return self._ack(command.seq, failure)
 
     def on_resize(self, command: Resize, now: float) -> CommandAck:
         """Change the size of the terminal.
@@ -209,17 +228,15 @@ class InteractiveSession:
             failure = _BAD_SIZE
         else:
             self._program.resize(command.rows, command.cols, now)
-        return CommandAck(session_id=self.session_id, command_seq=command.seq, failure=failure)
+        return self._ack(command.seq, failure)
 
     def on_pause_lifetime(self, command: PauseLifetime) -> CommandAck:
         """Stop the clock of the lifetime, or let it run on."""
         if self._program is None:
-            return CommandAck(session_id=self.session_id, command_seq=command.seq, failure=_ENDED)
+            return self._ack(command.seq, _ENDED)
         if self._program.end.lifetime is not None:
             self._program.end.lifetime.pause(command, lifetime_clock())
-        return CommandAck(
-            session_id=self.session_id, command_seq=command.seq, lifetime=self._lifetime_report()
-        )
+        return self._ack(command.seq, lifetime=self._lifetime_report())
 
     def advance(self, now: float) -> list[InputAck]:
         """Do what is due: give up blocked input, look at the terminal, go on ending."""

@@ -25,7 +25,7 @@ from controller_client.protocol.messages import (
 )
 from controller_client.protocol.signal_names import name_of_signal, number_of_signal
 from controller_client.protocol.values import NOTE_LEFT_RUNNING, NOTE_LEFT_UNKNOWN
-from controller_client.system.boot import lifetime_clock
+from controller_client.system.boot import host_time, lifetime_clock
 from controller_client.system.control_group import SessionGroup
 from controller_client.system.process_tree import (
     DEAD_STATES,
@@ -235,6 +235,7 @@ class SessionEnd:
             survivors=self._survivors,
             notes=self._notes,
             duration_seconds=round((self._exited_at or now) - self._started_at, 6),
+            at=host_time(),
         )
 
     def release(self) -> None:

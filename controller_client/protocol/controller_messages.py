@@ -7,6 +7,7 @@ from controller_client.protocol.values import (
     Failure,
     FileGapReason,
     GapReason,
+    HostTime,
     IoMode,
     LifetimeReport,
     Message,
@@ -60,6 +61,9 @@ class InteractiveOutput(Message, frozen=True, tag="INTERACTIVE_OUTPUT"):
     ``data`` is empty if only the verdict changed. ``seq`` counts the output frames of a session in
     the order of their production, across its streams. After a resend only the order still holds:
     the resent bytes may be cut into other frames.
+
+    ``at`` is when the program wrote the first byte, also if it is sent again. ``terminal_at`` is
+    when the verdict was made. A holder from before these fields sends neither.
     """
 
     session_id: str
@@ -68,6 +72,8 @@ class InteractiveOutput(Message, frozen=True, tag="INTERACTIVE_OUTPUT"):
     seq: Count
     data: bytes = b""
     terminal: TerminalReport | None = None
+    at: HostTime | None = None
+    terminal_at: HostTime | None = None
 
 
 class Gap(Message, frozen=True, tag="GAP"):
@@ -83,7 +89,8 @@ class Gap(Message, frozen=True, tag="GAP"):
 class InputAck(Message, frozen=True, tag="INPUT_ACK"):
     """The kernel took ``accepted_bytes`` of input ``input_seq``.
 
-    Without a ``failure`` that is the whole input, with one the part that was typed before it.
+    Without a ``failure`` that is the whole input, with one the part that was typed before it. The
+    program had written ``offset`` bytes by then.
     """
 
     session_id: str
@@ -91,18 +98,23 @@ class InputAck(Message, frozen=True, tag="INPUT_ACK"):
     input_seq: Count
     accepted_bytes: Count = 0
     failure: Failure | None = None
+    offset: Count | None = None
+    at: HostTime | None = None
 
 
 class CommandAck(Message, frozen=True, tag="COMMAND_ACK"):
     """TERMINATE_CMD, RESIZE or PAUSE_LIFETIME was carried out (``failure`` is None) or refused.
 
-    ``lifetime`` is the clock after a PAUSE_LIFETIME, also after one that changed nothing.
+    ``lifetime`` is the clock after a PAUSE_LIFETIME, also after one that changed nothing. The
+    program had written ``offset`` bytes by then.
     """
 
     session_id: str
     command_seq: Count
     failure: Failure | None = None
     lifetime: LifetimeReport | None = None
+    offset: Count | None = None
+    at: HostTime | None = None
 
 
 class SessionFound(Message, frozen=True, tag="SESSION_FOUND"):
@@ -131,6 +143,7 @@ class InteractiveCmdDone(Message, frozen=True, tag="INTERACTIVE_CMD_DONE"):
     survivors: list[str] = []
     notes: list[str] = []
     duration_seconds: float = 0.0
+    at: HostTime | None = None
 
 
 class CommandResult(InteractiveCmdDone, frozen=True, tag="COMMAND_RESULT"):

@@ -56,6 +56,8 @@ Pid = Annotated[int, msgspec.Meta(ge=0, le=2**31 - 1)]
 ExitCode = Annotated[int, msgspec.Meta(ge=-(2**31), le=2**31 - 1)]
 Seconds = Annotated[float, msgspec.Meta(ge=0, le=2**31)]
 """A stretch of time, not a date."""
+WallSeconds = Annotated[float, msgspec.Meta(ge=0, le=2**37)]
+"""A date: seconds since 1970, in UTC."""
 
 
 def new_id() -> str:
@@ -93,6 +95,17 @@ class StreamPosition(msgspec.Struct, kw_only=True, frozen=True):
     stream: Stream
     first_offset: Count
     next_offset: Count
+
+
+class HostTime(msgspec.Struct, kw_only=True, frozen=True):
+    """A moment as its host knows it: the wall clock, and the seconds since the host booted.
+
+    Setting the time of the host moves ``wall`` alone. A session does not outlive the boot of its
+    host, so the ``clock`` values of one session count from the same moment.
+    """
+
+    wall: WallSeconds
+    clock: Seconds
 
 
 class TerminalReport(msgspec.Struct, kw_only=True, frozen=True):

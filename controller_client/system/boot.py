@@ -6,6 +6,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
+from controller_client.protocol.messages import HostTime
+
 _LINUX_BOOT_ID: Final = Path("/proc/sys/kernel/random/boot_id")
 _CLOCK: Final = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 
@@ -30,3 +32,8 @@ def lifetime_clock() -> float:
     Suspending the host does not stop this clock; setting the time does not move it.
     """
     return time.clock_gettime(_CLOCK)
+
+
+def host_time() -> HostTime:
+    """Return this moment by the wall clock and by the clock of lifetimes."""
+    return HostTime(wall=time.time(), clock=lifetime_clock())

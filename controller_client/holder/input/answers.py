@@ -4,22 +4,29 @@ Each answer is kept for a while, because the connection that it was sent on may 
 that comes again gets the answer that it got before.
 """
 
+from collections.abc import Callable
 from typing import Final
 
 import msgspec
 
-from controller_client.protocol.messages import Failure, InputAck, SendInput
+from controller_client.protocol.messages import Failure, HostTime, InputAck, SendInput
 from controller_client.protocol.resume import InputSequencer
 
 REPEATED_ACKS: Final = 8
 """Number of acknowledgements that are sent again to each daemon that connects."""
+Place = tuple[int, HostTime]
+"""The place of an answer in a recording: the bytes that the program had written, and the time."""
 
 
 class InputAnswers:
-    """Has each input applied once, in the order of numbers, and makes its acknowledgement."""
+    """Has each input applied once, in the order of numbers, and makes its acknowledgement.
 
-    def __init__(self, session_id: str) -> None:
+    ``place`` tells where in the recording the session is now.
+    """
+
+    def __init__(self, session_id: str, place: "Callable[[], Place] | None" = None) -> None:
         self._session_id = session_id
+        self._place = place
         self._sequencer = InputSequencer()
 
     @property
@@ -64,10 +71,13 @@ class InputAnswers:
         return [self.settle(command, failure=ended)] if answered is None else answered
 
     def _ack(self, command: SendInput, accepted_bytes: int, failure: Failure | None) -> InputAck:
+        offset, at = self._place() if self._place is not None else (None, None)
         return InputAck(
             session_id=self._session_id,
             command_seq=command.seq,
             input_seq=command.input_seq,
             accepted_bytes=accepted_bytes,
             failure=failure,
+            offset=offset,
+            at=at,
         )

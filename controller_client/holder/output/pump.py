@@ -13,6 +13,7 @@ import msgspec
 from controller_client.protocol.limits import COALESCE_SECONDS, MAX_CHUNK_BYTES
 from controller_client.protocol.messages import (
     Gap,
+    HostTime,
     InteractiveOutput,
     IoMode,
     OverflowPolicy,
@@ -56,16 +57,19 @@ class OutputPump:
         """Since when the server has committed none of its backlog; None without a backlog."""
         self._reported: TerminalReport | None = None
         self._report: TerminalReport | None = None
+        # When each of the two verdicts was made.
+        self._reported_at: HostTime | None = None
+        self._report_at: HostTime | None = None
         self._report_due = 0.0
 
     # ---- from the program
 
-    def produce(self, stream: Stream, data: bytes, now: float) -> None:
-        """Take ``data``, which the program wrote."""
+    def produce(self, stream: Stream, data: bytes, now: float, at: HostTime | None = None) -> None:
+        """Take ``data``, which the program wrote ``at`` this moment."""
         if not self.sender.backlog_bytes:
             # There was nothing to acknowledge, so the server is not late yet.
             self._progress_at = self.unrecorded_since = now
-        self.sender.produce(stream, data)
+        self.sender.produce(stream, data, at)
         if self._unsent_since is None:
             self._unsent_since = now
         if self._report is not None and self._report.state == "awaiting_input":
@@ -86,7 +90,14 @@ class OutputPump:
             return 0
         return _READ_BATCH_BYTES
 
-    def report(self, report: TerminalReport, now: float, *, at_once: bool = False) -> None:
+    def report(
+        self,
+        report: TerminalReport,
+        now: float,
+        *,
+        at: HostTime | None = None,
+        at_once: bool = False,
+    ) -> None:
         """Take a verdict. Waiting is sent at once; running after a moment, unless ``at_once``.
 
         Other details of a program that keeps running are sent after DETAIL_SECONDS.
@@ -104,7 +115,7 @@ class OutputPump:
             if not is_news and last is not None and report.detail == last.detail:
                 return
             self._report_due = now + (COALESCE_SECONDS if is_news else DETAIL_SECONDS)
-        self._report = report
+        self._report, self._report_at = report, at
         if at_once:
             self._report_due = now
 
@@ -126,7 +137,7 @@ class OutputPump:
         self._is_window_full = False
         self._is_urgent = True
         if self._report is None:
-            self._report = self._reported
+            self._report, self._report_at = self._reported, self._reported_at
         self._report_due = now
         self._reported = None
 
@@ -195,7 +206,7 @@ class OutputPump:
         if report is None or not isinstance(frame, InteractiveOutput) or not self.sender.is_drained:
             return frame
         self._sent(report)
-        return msgspec.structs.replace(frame, terminal=report)
+        return msgspec.structs.replace(frame, terminal=report, terminal_at=self._reported_at)
 
     def _verdict_frame(self, report: TerminalReport) -> InteractiveOutput:
         self._sent(report)
@@ -205,7 +216,9 @@ class OutputPump:
             offset=self.produced_bytes,
             seq=self.sender.verdict_seq(),
             terminal=report,
+            terminal_at=self._reported_at,
         )
 
     def _sent(self, report: TerminalReport) -> None:
         self._reported, self._report = report, None
+        self._reported_at = self._report_at

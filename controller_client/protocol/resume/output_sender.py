@@ -8,6 +8,7 @@ from controller_client.protocol.limits import MAX_CHUNK_BYTES, RING_BYTES
 from controller_client.protocol.messages import (
     Gap,
     GapReason,
+    HostTime,
     InteractiveOutput,
     Stream,
     StreamFinal,
@@ -15,16 +16,18 @@ from controller_client.protocol.messages import (
 )
 from controller_client.protocol.output_ring import OutputRing
 from controller_client.protocol.resume.production_order import ProductionOrder
+from controller_client.protocol.resume.production_times import ProductionTimes
 
 
 class _SendState:
-    """One stream: its ring, and how far it was sent and acknowledged.
+    """One stream: its ring, when it was produced, and how far it was sent and acknowledged.
 
     The server has everything before ``acknowledged``. ``sent`` is the next offset to send.
     """
 
     def __init__(self, capacity_bytes: int) -> None:
         self.ring = OutputRing(capacity_bytes)
+        self.times = ProductionTimes()
         self.sent = 0
         self.acknowledged = 0
         # The highest offset that the server ever had. If it asks for less later, it has lost bytes:
@@ -74,7 +77,8 @@ class _SendState:
     def take_data(self, max_bytes: int) -> tuple[int, bytes]:
         """Return offset and bytes at the send position, which moves behind them."""
         start = self.sent
-        data = self.ring.read(start, max_bytes)
+        end = self.times.end_of_step(start)
+        data = self.ring.read(start, max_bytes if end is None else min(max_bytes, end - start))
         self._advance(start + len(data))
         return start, data
 
@@ -85,6 +89,7 @@ class _SendState:
     def _commit(self, offset: int) -> None:
         self.committed = max(self.committed, offset)
         self.ring.release(offset)
+        self.times.drop_before(self.ring.first_offset)
 
 
 class OutputSender:
@@ -135,14 +140,18 @@ class OutputSender:
         """Return the number of bytes that the stream can still produce before any are dropped."""
         return self._state(stream).ring.free_bytes
 
-    def produce(self, stream: Stream, data: bytes) -> None:
-        """Take ``data`` that the program wrote.
+    def produce(self, stream: Stream, data: bytes, at: HostTime | None = None) -> None:
+        """Take ``data`` that the program wrote ``at`` this moment.
 
         If the ring is full the oldest bytes are dropped, and a GAP is sent in their place.
         """
-        ring = self._state(stream).ring
+        state = self._state(stream)
+        ring = state.ring
         if not data:
             return
+        if at is not None:
+            is_drained = state.sent == ring.next_offset
+            state.times.add(ring.next_offset, at, begins_frame=is_drained)
         lost = ring.append(data)
         self._unsent.add(stream, ring.next_offset)
         if lost is not None:
@@ -207,6 +216,7 @@ class OutputSender:
                 offset=offset,
                 seq=self.verdict_seq(),
                 data=data,
+                at=state.times.at(offset),
             )
         # The server may ask again for bytes that were acknowledged and released. If no run is left,
         # the gap is all there is to send.

@@ -18,6 +18,7 @@ from controller_client.protocol.messages import (
     HolderAttach,
     HolderDetach,
     HolderHello,
+    HostTime,
     InputAck,
     InteractiveCmdDone,
     InteractiveOutput,
@@ -61,6 +62,7 @@ _SUMMARY = SessionSummary(
     pid=4242,
 )
 _LIFETIME = LifetimeReport(left_seconds=240.5, is_paused=True, pause_left_seconds=1799.5)
+_AT = HostTime(wall=1763850000.25, clock=8123.5)
 _REPORT = TerminalReport(
     state="awaiting_input",
     offset=5005,
@@ -392,6 +394,28 @@ GROWN: tuple[Message, ...] = (
         last_cmd_seq=12,
         sessions=[],
         log_roots=["/tmp/ssk-sessions", "/var/log/app"],
+    ),
+    InteractiveOutput(
+        id=FRAME_ID,
+        epoch=7,
+        session_id=SESSION,
+        stream="stdout",
+        offset=5000,
+        seq=44,
+        data=b"hi",
+        terminal=_REPORT,
+        at=_AT,
+        terminal_at=_AT,
+    ),
+    InputAck(
+        id=FRAME_ID, epoch=7, session_id=SESSION, command_seq=13, input_seq=4, offset=5000, at=_AT
+    ),
+    CommandAck(id=FRAME_ID, epoch=7, session_id=SESSION, command_seq=14, offset=5000, at=_AT),
+    InteractiveCmdDone(
+        id=FRAME_ID, epoch=7, session_id=SESSION, end_reason="exited", exit_code=0, at=_AT
+    ),
+    CommandResult(
+        id=FRAME_ID, epoch=7, session_id=SESSION, end_reason="exited", exit_code=0, at=_AT
     ),
 )
 """Messages that were given new fields after their golden frames were written, with those fields

@@ -13,6 +13,7 @@ from controller_client.protocol.messages import (
     Message,
     ToHolder,
 )
+from controller_client.protocol.values import WallSeconds
 
 _NAMES = {int: "integer", str: "string", bytes: "base64", float: "number", bool: "boolean"}
 _ALIASES = {
@@ -20,6 +21,7 @@ _ALIASES = {
     messages.Pid: "pid",
     messages.ExitCode: "exit code",
     messages.Seconds: "number",
+    WallSeconds: "number",
 }
 ENVELOPE = {field.name for field in msgspec.structs.fields(Message)}
 

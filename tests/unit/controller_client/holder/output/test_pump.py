@@ -7,6 +7,7 @@ from controller_client.protocol.errors import LocalProtocolError
 from controller_client.protocol.limits import COALESCE_SECONDS, MAX_CHUNK_BYTES
 from controller_client.protocol.messages import (
     Gap,
+    HostTime,
     InteractiveOutput,
     OverflowPolicy,
     TerminalReport,
@@ -47,6 +48,18 @@ def _sent(pump: OutputPump, now: float) -> list[tuple[int, bytes, str | None]]:
         for f in frames
         if isinstance(f, InteractiveOutput)
     ]
+
+
+def test_a_verdict_that_is_sent_again_keeps_its_time() -> None:
+    pump = _pump()
+    made = HostTime(wall=1e9, clock=3.0)
+    pump.report(_waiting(0), 3.0, at=made)
+    first = list(pump.frames(3.0))
+    pump.detach()
+    pump.attach({"stdout": 0}, WINDOW, 60.0)
+    frames = [*first, *pump.frames(60.0)]
+    sent = [f.terminal_at for f in frames if isinstance(f, InteractiveOutput)]
+    assert sent == [made, made]
 
 
 def test_output_waits_for_its_neighbours_and_no_longer() -> None:

@@ -11,6 +11,7 @@ from controller_client.protocol.errors import AckAhead, LocalProtocolError
 from controller_client.protocol.limits import MAX_CHUNK_BYTES
 from controller_client.protocol.messages import (
     Gap,
+    HostTime,
     InteractiveOutput,
     Stream,
     StreamFinal,
@@ -49,6 +50,26 @@ def test_nothing_is_sent_before_an_attach() -> None:
         False,
         3,
     )
+
+
+def test_output_that_is_sent_again_keeps_the_times_of_its_production() -> None:
+    sender = _sender(streams=["stdout"])
+    times = [HostTime(wall=1e9 + second, clock=float(second)) for second in range(3)]
+    sender.attach({"stdout": 0}, 1000)
+    sender.produce("stdout", b"ab", times[0])
+    first = sender.next_frame()
+    sender.detach()
+    sender.produce("stdout", b"cd", times[1])
+    sender.produce("stdout", b"ef", times[2])
+    sender.attach({"stdout": 1}, 1000)
+    again = [sender.next_frame() for _ in range(3)]
+    sent = [(f.data, f.at) for f in (first, *again) if isinstance(f, InteractiveOutput)]
+    assert sent == [
+        (b"ab", times[0]),
+        (b"b", times[0]),
+        (b"cd", times[1]),
+        (b"ef", times[2]),
+    ]
 
 
 def test_streams_are_sent_in_the_order_of_their_production() -> None:
