@@ -19,6 +19,7 @@ from projects.conf import conf as server_conf
 from projects.errors.calls import InvalidArgument
 from projects.errors.hosts import ControllerOffline, NoControllerEnrolled
 from projects.models import Controller, Project
+from projects.output.recording.events import NewEvent, append_locking
 from projects.sessions import lifetimes
 from projects.storage import clock
 
@@ -205,6 +206,10 @@ def approval_answer(*, approval_id: int, is_approved: bool, actor: str, reason: 
         "host": approval.host,
         "answer": answer.value,
     }
+    if approval.session_id is not None:
+        what = {"tool": approval.tool, "risk": approval.risk, "answer": answer.value}
+        about = NewEvent(approval.session_id, "approval", actor=actor, detail=what)
+        append_locking(about)
     audit(actor, "agent_run.answer", (approval.run.project_id, None, approval.session_id), detail)
     return True
 

@@ -24,6 +24,7 @@ from projects.models.sessions import (
     LifetimeHold,
     OutputChunk,
     OutputGap,
+    SessionEvent,
     StreamName,
 )
 
@@ -50,5 +51,6 @@ __all__ = [
     "RateMeter",
     "ReadCursor",
     "Secret",
+    "SessionEvent",
     "StreamName",
 ]

@@ -31,6 +31,8 @@ class ControllerCommand(models.Model):
     body = SealedField(null=True, blank=True)
     created_at = models.DateTimeField(default=timezone.now)
     expires_at = models.DateTimeField(null=True, blank=True)
+    # The detail of the session event that the host's answer becomes, with its ``actor``.
+    event = models.JSONField(null=True)
     sent_epoch = models.PositiveBigIntegerField(null=True, blank=True)
     # Sent by more than one connection. A host that lost the holder knows nothing of the first time,
     # so its answer says nothing about it either.

@@ -222,7 +222,9 @@ class StreamName(models.TextChoices):
 class OutputChunk(models.Model):
     """Contiguous bytes ``[offset, offset + size)`` of one stream.
 
-    ``seq`` orders the chunks of a session across its streams.
+    ``seq`` orders the chunks of a session across its streams. ``host_time`` and ``host_clock`` are
+    when the host saw the first byte, by its wall clock and in seconds since it booted; null: the
+    host did not say. ``created_at`` is when the server stored it.
     """
 
     id = models.BigAutoField(primary_key=True)
@@ -234,6 +236,8 @@ class OutputChunk(models.Model):
     size = models.PositiveIntegerField()
     seq = models.PositiveBigIntegerField()
     data = models.BinaryField()
+    host_time = models.DateTimeField(null=True)
+    host_clock = models.FloatField(null=True)
     created_at = models.DateTimeField(default=timezone.now)
 
     class Meta:
@@ -270,3 +274,45 @@ class OutputGap(models.Model):
 
     def __str__(self) -> str:
         return f"{self.session_id} {self.stream} [{self.from_offset}, {self.to_offset})"
+
+
+class SessionEvent(models.Model):
+    """Something that happened in a session beside its output. Rows are only added.
+
+    ``offset`` is the number of bytes of ``stdout`` that came before. The times are as in
+    ``OutputChunk``. ``detail`` never holds typed text.
+    """
+
+    class Kind(models.TextChoices):
+        """The kinds of things that happen."""
+
+        PROMPT = "prompt"
+        INPUT = "input"
+        RESIZE = "resize"
+        TAKE_OVER = "take_over"
+        HAND_BACK = "hand_back"
+        APPROVAL = "approval"
+        GAP = "gap"
+        LIFETIME = "lifetime"
+        END = "end"
+
+    id = models.BigAutoField(primary_key=True)
+    session = models.ForeignKey(
+        CommandSession, on_delete=models.CASCADE, related_name="events", db_index=False
+    )
+    seq = models.PositiveBigIntegerField()
+    kind = models.CharField(max_length=16, choices=Kind)
+    offset = models.PositiveBigIntegerField()
+    host_time = models.DateTimeField(null=True)
+    host_clock = models.FloatField(null=True)
+    created_at = models.DateTimeField(default=timezone.now)
+    actor = models.CharField(max_length=128, blank=True)
+    detail = models.JSONField(default=dict)
+
+    class Meta:
+        constraints = (
+            models.UniqueConstraint(fields=("session", "seq"), name="one_event_per_number"),
+        )
+
+    def __str__(self) -> str:
+        return f"{self.session_id} #{self.seq} {self.kind}"

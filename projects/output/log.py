@@ -18,9 +18,9 @@ from django.db.models import QuerySet
 from django.utils import timezone
 
 from controller_client.protocol.limits import MAX_CHUNK_BYTES
-from controller_client.protocol.messages import GapReason, Stream, StreamFinal
+from controller_client.protocol.messages import GapReason, HostTime, Stream, StreamFinal
 from projects.models import CommandSession, OutputChunk, OutputGap
-from projects.storage.columns import as_parameter, time_as_parameter
+from projects.storage.columns import as_parameter, host_columns, time_as_parameter
 from projects.storage.rows import execute, row_update
 
 # A gap as old as the session may be followed by many small ones; a read shows no more than this at
@@ -36,8 +36,8 @@ _OFFSET_COLUMNS: Final[dict[Stream, tuple[str, str]]] = {
 }
 
 _INSERT_CHUNK: Final = (
-    'INSERT INTO projects_outputchunk (session_id, stream, "offset", size, seq, data, '
-    "created_at) VALUES (%s, %s, %s, %s, %s, %s, %s)"
+    'INSERT INTO projects_outputchunk (session_id, stream, "offset", size, seq, data, host_time, '
+    "host_clock, created_at) VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s)"
 )
 # From the chunk that covers the offset on. To look as far back as a chunk may be long would pass
 # every small one on the way.
@@ -56,13 +56,17 @@ _IN_ORDER: Final = (
 
 
 class NewChunk(NamedTuple):
-    """Bytes to be stored; ``seq`` orders the chunks of a session across its streams."""
+    """Bytes to be stored; ``seq`` orders the chunks of a session across its streams.
+
+    ``at`` is when the host saw the first byte.
+    """
 
     session_id: UUID
     stream: Stream
     offset: int
     seq: int
     data: bytes
+    at: HostTime | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +99,16 @@ def append(chunks: Sequence[NewChunk]) -> None:
     """
     now = time_as_parameter(timezone.now())
     rows = [
-        (as_parameter(c.session_id), c.stream, c.offset, len(c.data), c.seq, c.data, now)
+        (
+            as_parameter(c.session_id),
+            c.stream,
+            c.offset,
+            len(c.data),
+            c.seq,
+            c.data,
+            *host_columns(c.at),
+            now,
+        )
         for c in chunks
     ]
     if len(rows) == 1:

@@ -79,7 +79,10 @@ def _change(session: CommandSession, cause: str, *, is_held: bool) -> Told | Non
         seq=seq, session_id=str(session.id), is_paused=is_paused, max_seconds=max_seconds
     )
     to_ring = outbox.enqueue(
-        controller_id=session.controller_id, session_id=session.id, message=message
+        controller_id=session.controller_id,
+        session_id=session.id,
+        message=message,
+        event={"actor": "server", "paused": is_paused, "cause": cause},
     )
     return Told(to_ring, seq)
 

@@ -8,6 +8,8 @@ connection is handed the command after the commit (``projects.wakeups.serving``)
 controller is rung, and its connection takes the command out of the outbox.
 """
 
+import json
+from collections.abc import Mapping
 from datetime import datetime
 from functools import partial
 from typing import Final
@@ -42,8 +44,8 @@ START_TYPES: Final = ("START_INTERACTIVE_CMD", "RUN_COMMAND")
 _ENQUEUE: Final = """
 INSERT INTO projects_controllercommand
     (controller_id, session_id, seq, type, input_seq, body, created_at, expires_at, token_id,
-     sent_epoch, is_sent_again, failure_code, failure_message)
-VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s,
+     event, sent_epoch, is_sent_again, failure_code, failure_message)
+VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s,
     (SELECT epoch FROM projects_controller WHERE id = %s AND epoch = %s), FALSE, '', '')
 RETURNING sent_epoch
 """
@@ -60,10 +62,12 @@ def enqueue(
     message: OutboxMessage,
     expires_at: datetime | None = None,
     token_id: UUID | None = None,
+    event: Mapping[str, object] | None = None,
 ) -> UUID | None:
     """Put a command into the outbox, in the transaction that allocated its ``message.seq``.
 
-    ``token_id`` is the token of the caller; None for the server itself. Returns the controller,
+    ``token_id`` is the token of the caller; None for the server itself. ``event`` is the detail of
+    the session event that the host's answer becomes, with its ``actor``. Returns the controller,
     which has to be rung; None if its connection is handed the command after the commit.
     """
     epoch, served = serving.newest(controller_id) or (None, None)
@@ -80,6 +84,7 @@ def enqueue(
         time_as_parameter(clock.now()),
         time_as_parameter(expires_at),
         None if token_id is None else as_parameter(token_id),
+        None if event is None else json.dumps(dict(event)),
         as_parameter(controller_id),
         epoch,
     ]

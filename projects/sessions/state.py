@@ -13,6 +13,7 @@ from datetime import datetime, timedelta
 from typing import Protocol, TypedDict, Unpack
 from uuid import UUID
 
+from controller_client.protocol.messages import HostTime
 from controller_client.protocol.session_state import SessionState, check_transition
 from projects.audit.log import audit
 from projects.errors.uncertain import (
@@ -23,6 +24,8 @@ from projects.errors.uncertain import (
     START_LOST_TEXT,
 )
 from projects.models import CommandSession
+from projects.output.recording import events
+from projects.output.recording.events import NewEvent
 from projects.storage import clock
 from projects.storage.columns import as_parameter, as_time, time_as_parameter
 from projects.storage.rows import execute, row_insert, row_swap
@@ -194,12 +197,15 @@ def end_session(
     *,
     actor: str,
     duration_seconds: float = 0.0,
+    at: HostTime | None = None,
+    offset: int | None = None,
     **columns: Unpack[SessionColumns],
 ) -> None:
     """End ``session`` in ``state``, settle its open commands and audit the end.
 
     Runs inside the transaction in which ``session`` was read and locked. ``duration_seconds`` is
-    how long the program ran, as its host measured it; 0 if that is not known. Raises
+    how long the program ran, as its host measured it; 0 if that is not known. ``at`` is when the
+    host knew of the end, and ``offset`` where its output ends, if that is not stored yet. Raises
     IllegalTransition from a final state and SessionMoved; then nothing was changed.
     """
     now = clock.now()
@@ -214,6 +220,7 @@ def end_session(
     }
     about = (session.project_id, session.controller_id, session.id)
     known = {name: value for name, value in detail.items() if value is not None}
+    events.append([NewEvent(session.id, "end", offset, actor, known, at)])
     audit(actor, "session.end", about, known)
 
 

@@ -10,6 +10,8 @@ from django.db import connection
 from django.db.models import BooleanField, F, Func
 from django.utils import timezone
 
+from controller_client.protocol.messages import HostTime
+
 
 def is_one_of(column: str, values: Sequence[str]) -> Func:
     """A condition for a queryset whose values stand in the statement, as in that of an index.
@@ -32,6 +34,13 @@ def time_as_parameter(value: datetime | None) -> datetime | str | None:
     if value is None or _has_types_of_its_own():
         return value
     return str(value.astimezone(UTC).replace(tzinfo=None))
+
+
+def host_columns(at: HostTime | None) -> tuple[datetime | str | None, float | None]:
+    """The parameters of the columns ``host_time`` and ``host_clock``."""
+    if at is None:
+        return None, None
+    return time_as_parameter(datetime.fromtimestamp(at.wall, UTC)), at.clock
 
 
 @cache

@@ -28,6 +28,7 @@ from projects.models import (
     OutputGap,
     Project,
     ReadCursor,
+    SessionEvent,
 )
 from projects.output import log as output_log
 from projects.storage import clock
@@ -41,6 +42,7 @@ _SESSIONS_AT_ONCE: Final = 100
 _PARTS: Final = (
     (OutputChunk.objects, output_log.TRIM_CHUNKS_PER_TRANSACTION),
     (OutputGap.objects, ROWS_AT_ONCE),
+    (SessionEvent.objects, ROWS_AT_ONCE),
     (ControllerCommand.objects, ROWS_AT_ONCE),
     (ActionRequest.objects, ROWS_AT_ONCE),
     (ReadCursor.objects, ROWS_AT_ONCE),

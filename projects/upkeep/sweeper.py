@@ -12,7 +12,7 @@ from typing import Final
 from uuid import UUID
 
 from django.db import transaction
-from django.db.models import BigIntegerField, F, Q, Value
+from django.db.models import BigIntegerField, F, OuterRef, Q, Subquery, Value
 from django.db.models.functions import Coalesce, Greatest, Least
 
 from controller_client.protocol.limits import MAX_CHUNK_BYTES, START_TTL_SECONDS
@@ -21,10 +21,11 @@ from controller_client.protocol.session_state import SessionState
 from projects.accounts import rate_limits
 from projects.audit.marks import heads_sign
 from projects.conf import conf
-from projects.models import CommandSession, ControllerCommand
+from projects.models import CommandSession, ControllerCommand, SessionEvent
 from projects.monitors import log as monitor_log
 from projects.monitors import questions as file_questions
 from projects.output import log as output_log
+from projects.output.recording import events
 from projects.process import leader_lease as duty
 from projects.process.task import Rounds
 from projects.sessions import lifetimes, outbox
@@ -90,6 +91,9 @@ async def sweep() -> None:
             # Batch by batch, so that other transactions fit in between.
             while await in_database(output_log.trim, session_id, stream, retained_bytes):
                 pass
+    for session_id in await at_length(overfull_sessions):
+        while await in_database(events.trim, session_id):
+            pass
     await retention.expire()
     await at_length(heads_sign, timedelta(seconds=conf.audit_sign_seconds))
     await in_database(file_questions.forget_expired)
@@ -222,6 +226,18 @@ def oversized_sessions() -> list[tuple[UUID, int]]:
     # Two statements: each has its index.
     growing = large.filter(IS_ACTIVE)[:SESSIONS_PER_SWEEP]
     grown = large.filter(ended_at__gt=clock.now() - RECENTLY)[:SESSIONS_PER_SWEEP]
+    return [*growing, *grown]
+
+
+def overfull_sessions() -> list[UUID]:
+    """Sessions that have more events than are kept, among those that may still get some."""
+    numbers = SessionEvent.objects.filter(session_id=OuterRef("id")).values("seq")
+    rows = CommandSession.objects.order_by().annotate(
+        kept=Subquery(numbers.order_by("-seq")[:1]) - Subquery(numbers.order_by("seq")[:1])
+    )
+    overfull = rows.filter(kept__gte=events.MAX_EVENTS).values_list("id", flat=True)
+    growing = overfull.filter(IS_ACTIVE)[:SESSIONS_PER_SWEEP]
+    grown = overfull.filter(ended_at__gt=clock.now() - RECENTLY)[:SESSIONS_PER_SWEEP]
     return [*growing, *grown]
 
 

@@ -11,8 +11,10 @@ from controller_client.protocol.resume.connection_sender import ConnectionSender
 from controller_client.protocol.resume.input_sequencer import InputSequencer, InputVerdict
 from controller_client.protocol.resume.output_receiver import ReceiveWindow, StreamReceiver
 from controller_client.protocol.resume.output_sender import OutputSender
+from controller_client.protocol.resume.production_times import STEP_SECONDS
 
 __all__ = [
+    "STEP_SECONDS",
     "ConnectionSender",
     "InputSequencer",
     "InputVerdict",

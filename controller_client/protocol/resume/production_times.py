@@ -1,4 +1,4 @@
-"""When the bytes of one stream were produced: a bounded list of offsets with their times."""
+"""A bounded list of the times at which one stream reached certain offsets."""
 
 from bisect import bisect_right
 from typing import Final

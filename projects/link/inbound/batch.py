@@ -56,6 +56,7 @@ from controller_client.protocol.messages import (
     CommandResult,
     Failure,
     Gap,
+    HostTime,
     InputAck,
     InteractiveCmdDone,
     InteractiveOutput,
@@ -71,10 +72,11 @@ from projects.link.inbound.commands import settle_command, settle_input, settle_
 from projects.link.inbound.reconciling import take_found
 from projects.link.inbound.refusals import Fenced, UnexpectedFrame, UnknownSession
 from projects.link.inbound.restored import higher
-from projects.link.inbound.session_draft import SessionDraft, SessionRow, TerminalVerdict
+from projects.link.inbound.session_draft import SessionDraft, SessionRow, TerminalVerdict, gap_event
 from projects.link.inbound.stored_text import stored_failure, stored_id, stored_list, stored_text
 from projects.models import CommandSession, Controller
 from projects.output import log as output_log
+from projects.output.recording import events
 from projects.sessions import outbox
 from projects.sessions.state import (
     EndingSession,
@@ -223,6 +225,7 @@ class _Batch:
     def _store(self) -> None:
         changed = [draft for draft in self._drafts.values() if draft.is_changed]
         output_log.append([chunk for draft in changed for chunk in draft.chunks()])
+        events.append([event for draft in self._drafts.values() for event in draft.take_events()])
         for draft in changed:
             execute(_STORE, [*draft.columns(), as_parameter(draft.id)])
         self._result.acks = [ack for draft in self._drafts.values() for ack in draft.acks()]
@@ -247,9 +250,9 @@ class _Batch:
                 self._on_done(draft, message)
 
     def _on_output(self, draft: SessionDraft, message: InteractiveOutput) -> None:
-        is_advanced = draft.take_output(message.stream, message.offset, message.data)
+        is_advanced = draft.take_output(message.stream, message.offset, message.data, message.at)
         if message.terminal is not None and draft.take_verdict(
-            TerminalVerdict.of(message.terminal)
+            TerminalVerdict.of(message.terminal), message.terminal_at
         ):
             is_advanced = True
         if is_advanced:
@@ -259,6 +262,7 @@ class _Batch:
         new = draft.take_gap(message.stream, message.from_offset, message.to_offset)
         if new is not None:
             output_log.add_gap(draft.id, message.stream, *new, message.reason)
+            draft.add_event(gap_event(draft, message.stream, *new, message.reason))
             if message.reason == "restored":
                 session = ending_session(draft.id)
                 about = (session.project_id, session.controller_id, draft.id)
@@ -272,13 +276,13 @@ class _Batch:
 
     def _on_input_ack(self, draft: SessionDraft, message: InputAck) -> None:
         draft.take_input_ack(message.input_seq)
-        settle_input(self._controller_id, draft.id, message)
+        draft.add_event(settle_input(self._controller_id, draft.id, message))
         # A caller waits for the program's answer to its input, so only a refusal is news.
         if message.failure is not None:
             self._result.rings.add(draft.key)
 
     def _on_command_ack(self, draft: SessionDraft, message: CommandAck) -> None:
-        settle_command(self._controller_id, draft.id, message)
+        draft.add_event(settle_command(self._controller_id, draft.id, message))
         if message.lifetime is not None:
             row_update(CommandSession, draft.id, **_clock_columns(message.lifetime))
         self._result.rings.add(draft.key)
@@ -340,6 +344,7 @@ class _Batch:
             session,
             _END_STATES[message.end_reason],
             duration_seconds=message.duration_seconds,
+            at=message.at,
             duration_ms=round(min(max(0.0, message.duration_seconds * 1000), MAX_DURATION_MS)),
             end_reason=message.end_reason,
             # A caller whose signal the program survived did not end it. If no caller ended the
@@ -358,10 +363,20 @@ class _Batch:
         state: SessionState,
         *,
         duration_seconds: float = 0.0,
+        at: HostTime | None = None,
         **columns: Unpack[SessionColumns],
     ) -> None:
         actor = f"controller:{session.controller_name}"
-        end_session(session, state, actor=actor, duration_seconds=duration_seconds, **columns)
+        events.append(draft.take_events())  # they come before the end
+        end_session(
+            session,
+            state,
+            actor=actor,
+            duration_seconds=duration_seconds,
+            at=at,
+            offset=draft.next_offset("stdout"),
+            **columns,
+        )
         draft.become(state)
         self._result.rings.add(draft.key)
 

@@ -1,5 +1,6 @@
 """The outbox as the connection of one controller sees it: commands to send, answers to record."""
 
+import json
 import logging
 from collections.abc import Collection
 from datetime import datetime
@@ -24,6 +25,7 @@ from projects.errors.uncertain import ENDED_MEANWHILE, INPUT_UNCONFIRMED
 from projects.link.inbound.refusals import DatabaseRestored
 from projects.link.inbound.stored_text import input_failure, stored_failure
 from projects.models import CommandSession, ControllerCommand
+from projects.output.recording.events import NewEvent, size_class
 from projects.sessions.outbox import START_TYPES
 from projects.sessions.state import end_lost, end_session, hand_over
 from projects.storage import clock
@@ -188,7 +190,9 @@ _SETTLE: Final = """
 UPDATE projects_controllercommand
 SET settled_at = %s, body = NULL, failure_code = %s, failure_message = %s
 WHERE controller_id = %s AND seq = %s AND session_id = %s AND type {types} AND settled_at IS NULL
+RETURNING type, event
 """
+_EVENT_KINDS: Final = {"RESIZE": "resize", "PAUSE_LIFETIME": "lifetime"}
 _STARTS: Final = ", ".join(f"'{name}'" for name in START_TYPES)
 _SETTLE_START: Final = _SETTLE.format(types=f"IN ({_STARTS})")
 _SETTLE_COMMAND: Final = _SETTLE.format(types=f"NOT IN ({_STARTS}, 'SEND_INPUT')")
@@ -203,6 +207,7 @@ SET settled_at = %s, body = NULL,
         WHEN is_sent_again AND %s IN ('SESSION_ENDED', 'SESSION_NOT_FOUND') THEN %s ELSE %s END
 WHERE controller_id = %s AND seq = %s AND session_id = %s AND input_seq = %s
     AND (settled_at IS NULL OR failure_code = %s)
+RETURNING event
 """
 
 
@@ -211,23 +216,48 @@ def settle_start(controller_id: UUID, session_id: UUID, seq: int) -> None:
     _settle(_SETTLE_START, controller_id, session_id, seq, None)
 
 
-def settle_command(controller_id: UUID, session_id: UUID, ack: CommandAck) -> None:
-    """Record the answer to a command that is neither a START nor an input."""
-    _settle(_SETTLE_COMMAND, controller_id, session_id, ack.command_seq, ack.failure)
+def settle_command(controller_id: UUID, session_id: UUID, ack: CommandAck) -> NewEvent | None:
+    """Record the answer to a command that is neither a START nor an input.
+
+    Returns the event that the answer is; None for a repeat, a failure or a signal.
+    """
+    row = _settle(_SETTLE_COMMAND, controller_id, session_id, ack.command_seq, ack.failure)
+    kind = None if row is None or ack.failure is not None else _EVENT_KINDS.get(row[0])
+    if row is None or kind is None:
+        return None
+    actor, detail = _event_of(row[1])
+    return NewEvent(session_id, kind, ack.offset, actor, detail, ack.at)
 
 
-def settle_input(controller_id: UUID, session_id: UUID, ack: InputAck) -> None:
-    """Record whether an input was typed."""
+def settle_input(controller_id: UUID, session_id: UUID, ack: InputAck) -> NewEvent | None:
+    """Record whether an input was typed. Returns the event that this is; None for a repeat."""
     code, text = stored_failure(input_failure(ack))
     values = [code, ENDED_MEANWHILE, text, code, INPUT_UNCONFIRMED, code]
     keys = [as_parameter(controller_id), ack.command_seq, as_parameter(session_id), ack.input_seq]
     now = time_as_parameter(clock.now())
-    execute(_SETTLE_INPUT, [now, *values, *keys, INPUT_UNCONFIRMED])
+    row = execute(_SETTLE_INPUT, [now, *values, *keys, INPUT_UNCONFIRMED]).fetchone()
+    if row is None:
+        return None
+    actor, detail = _event_of(row[0])
+    is_hidden = bool(detail.get("hidden"))
+    detail["at_most_bytes"] = size_class(ack.accepted_bytes, is_hidden=is_hidden)
+    if code:
+        detail["failure"] = code
+    return NewEvent(session_id, "input", ack.offset, actor, detail, ack.at)
+
+
+def _event_of(stored: str | dict[str, object] | None) -> tuple[str, dict[str, object]]:
+    """The actor and the detail that were stored with a command. A JSON column may come as text."""
+    detail = json.loads(stored) if isinstance(stored, str) else dict(stored or {})
+    return str(detail.pop("actor", "")), detail
 
 
 def _settle(
     statement: str, controller_id: UUID, session_id: UUID, seq: int, failure: Failure | None
-) -> None:
+) -> tuple[str, str | dict[str, object] | None] | None:
     keys = [as_parameter(controller_id), seq, as_parameter(session_id)]
     now = time_as_parameter(clock.now())
-    execute(statement, [now, *stored_failure(failure), *keys])
+    row: tuple[str, str | dict[str, object] | None] | None = execute(
+        statement, [now, *stored_failure(failure), *keys]
+    ).fetchone()
+    return row

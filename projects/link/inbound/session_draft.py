@@ -4,11 +4,12 @@ from typing import NamedTuple, Self
 from uuid import UUID
 
 from controller_client.protocol.limits import MAX_CHUNK_BYTES, MAX_DETAIL_CHARS, MAX_PROMPT_CHARS
-from controller_client.protocol.messages import Stream, StreamOffset, TerminalReport
-from controller_client.protocol.resume import StreamReceiver
+from controller_client.protocol.messages import HostTime, Stream, StreamOffset, TerminalReport
+from controller_client.protocol.resume import STEP_SECONDS, StreamReceiver
 from controller_client.protocol.session_state import SessionState
 from projects.link.inbound.stored_text import stored_text
 from projects.output.log import NewChunk
+from projects.output.recording.events import NewEvent
 
 
 class TerminalVerdict(NamedTuple):
@@ -25,6 +26,11 @@ class TerminalVerdict(NamedTuple):
     detail: str
     offset: int
     input_seq: int
+
+    @property
+    def asked(self) -> tuple[str, str, str, str]:
+        """The part of the verdict that a person who watches sees."""
+        return self.state, self.kind, self.evidence, self.prompt
 
     @classmethod
     def of(cls, report: TerminalReport) -> Self:
@@ -82,7 +88,8 @@ class SessionDraft:
             "stdout": StreamReceiver(row.stdout_next_offset, stream="stdout"),
             "stderr": StreamReceiver(row.stderr_next_offset, stream="stderr"),
         }
-        self._pending: list[tuple[Stream, int, bytearray]] = []
+        self._pending: list[tuple[Stream, int, bytearray, HostTime | None]] = []
+        self._events: list[NewEvent] = []
         self._to_acknowledge: set[Stream] = set()
 
     def become(self, state: SessionState) -> None:
@@ -93,8 +100,10 @@ class SessionDraft:
         """The offset up to which the stream is stored once this batch is, or has a gap."""
         return self._receivers[stream].expected
 
-    def take_output(self, stream: Stream, offset: int, data: bytes) -> bool:
-        """Take output, and return True if any of it was new.
+    def take_output(
+        self, stream: Stream, offset: int, data: bytes, at: HostTime | None = None
+    ) -> bool:
+        """Take output that began ``at`` this moment, and return True if any of it was new.
 
         Raises OffsetAhead or BadFrame; then nothing changed.
         """
@@ -106,15 +115,16 @@ class SessionDraft:
         self.is_changed = True
         if self._pending:
             # Many small frames that were committed together are one row: readers pay per row.
-            last_stream, last_start, last = self._pending[-1]
+            last_stream, last_start, last, last_at = self._pending[-1]
             if (
                 last_stream == stream
                 and last_start + len(last) == start
                 and len(last) + len(new) <= MAX_CHUNK_BYTES
+                and _is_one_step(last_at, at)
             ):
                 last += new
                 return True
-        self._pending.append((stream, start, bytearray(new)))
+        self._pending.append((stream, start, bytearray(new), at))
         return True
 
     def take_gap(self, stream: Stream, from_offset: int, to_offset: int) -> tuple[int, int] | None:
@@ -134,8 +144,8 @@ class SessionDraft:
             self._input_acked_seq = input_seq
             self.is_changed = True
 
-    def take_verdict(self, verdict: TerminalVerdict) -> bool:
-        """Takes ``verdict`` if it is news.
+    def take_verdict(self, verdict: TerminalVerdict, at: HostTime | None = None) -> bool:
+        """Takes ``verdict``, which was made ``at`` this moment, if it is news.
 
         Returns:
             False if it is older than the known one, about output that is not here yet, or the same.
@@ -145,16 +155,29 @@ class SessionDraft:
         is_older = (verdict.input_seq, verdict.offset) < (known.input_seq, known.offset)
         if is_older or verdict.offset > self.next_offset("stdout") or verdict == known:
             return False
+        if verdict.asked != known.asked:
+            detail = dict(zip(("state", "kind", "evidence", "prompt"), verdict.asked, strict=True))
+            self.add_event(NewEvent(self.id, "prompt", verdict.offset, detail=detail, at=at))
         self._verdict = verdict
         self.is_changed = True
         return True
+
+    def add_event(self, event: NewEvent | None) -> None:
+        """Store ``event``, if it is one, after those that were added before."""
+        if event is not None:
+            self._events.append(event)
+
+    def take_events(self) -> list[NewEvent]:
+        """Return the events to be stored now; they are the caller's from here on."""
+        taken, self._events = self._events, []
+        return taken
 
     def chunks(self) -> list[NewChunk]:
         """The new output to be stored, numbered on from the session's last chunk."""
         numbered = enumerate(self._pending, start=self._last_chunk_seq + 1)
         return [
-            NewChunk(self.id, stream, start, seq, bytes(data))
-            for seq, (stream, start, data) in numbered
+            NewChunk(self.id, stream, start, seq, bytes(data), at)
+            for seq, (stream, start, data, at) in numbered
         ]
 
     def columns(self) -> list[str | int]:
@@ -176,3 +199,14 @@ class SessionDraft:
             StreamOffset(session_id=self.key, stream=s, offset=self._receivers[s].expected)
             for s in sorted(self._to_acknowledge)
         ]
+
+
+def _is_one_step(first: HostTime | None, at: HostTime | None) -> bool:
+    """Return True if output of these times may be one row: a row has the time of its first byte."""
+    return first is None or at is None or at.clock - first.clock < STEP_SECONDS
+
+
+def gap_event(draft: SessionDraft, stream: Stream, start: int, end: int, reason: str) -> NewEvent:
+    """Return the event of a gap that ``draft`` has taken."""
+    detail = {"stream": stream, "from": start, "to": end, "reason": reason}
+    return NewEvent(draft.id, "gap", draft.next_offset("stdout"), detail=detail)

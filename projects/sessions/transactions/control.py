@@ -14,6 +14,8 @@ from controller_client.protocol.session_state import SessionState
 from projects.accounts.authentication import Caller
 from projects.audit.log import audit
 from projects.models import CommandSession, ControllerCommand, HeldKeyboard
+from projects.output.recording import events
+from projects.output.recording.events import NewEvent
 from projects.sessions import lifetimes, outbox, selectors
 from projects.sessions.idempotency import Done, Request
 from projects.sessions.lifetimes import Told
@@ -160,6 +162,7 @@ def resize_session(
         )
     numbered = number_command(project_id, session_id)
     controller_id, seq = numbered.controller_id, numbered.seq
+    before = selectors.session_of(project_id, session_id)
     active = CommandSession.objects.filter(id=session_id, state__in=selectors.ACTIVE)
     is_resized = active.update(rows=rows, cols=cols)
     session = selectors.session_of(project_id, session_id)
@@ -169,6 +172,13 @@ def resize_session(
         controller_id=controller_id,
         session_id=session_id,
         message=Resize(seq=seq, session_id=str(session_id), rows=rows, cols=cols),
+        event={
+            "actor": actor_of(caller),
+            "rows": rows,
+            "cols": cols,
+            "from_rows": before.rows,
+            "from_cols": before.cols,
+        },
     )
     about = (project_id, controller_id, session_id)
     audit(actor_of(caller), "session.resize", about, {"rows": rows, "cols": cols})
@@ -198,6 +208,7 @@ def take_over(project_id: UUID, session_id: UUID, operator: str) -> Told | None:
     HeldKeyboard.objects.filter(session_id=session_id).delete()
     _set_operator(session, taken_over_by=operator)
     about = (project_id, session.controller_id, session_id)
+    events.append([NewEvent(session_id, "take_over", actor=operator)])
     audit(operator, "session.take_over", about, {"stops_clock": told is not None})
     return told
 
@@ -214,7 +225,9 @@ def hand_back(project_id: UUID, session_id: UUID, operator: str, note: str) -> T
     handback_note = f"{operator}: {note}" if note else f"{operator} typed here"
     _set_operator(session, taken_over_by="", handback_note=handback_note)
     about = (project_id, session.controller_id, session_id)
-    audit(operator, "session.hand_back", about, {"note": note} if note else {})
+    detail = {"note": note} if note else {}
+    events.append([NewEvent(session_id, "hand_back", actor=operator, detail=detail)])
+    audit(operator, "session.hand_back", about, detail)
     return told
 
 

@@ -100,6 +100,10 @@ def send_input(
         session_id=session_id,
         message=_message(typing, secret, session_id, seq=seq, input_seq=session.input_seq),
         token_id=None if caller is None else caller.token_id,
+        event={
+            "actor": actor_of(caller),
+            "hidden": session.is_hidden or typing.secret is not None,
+        },
     )
     about = (project_id, controller_id, session_id)
     audit(actor_of(caller), "session.input", about, _audited(typing, session))

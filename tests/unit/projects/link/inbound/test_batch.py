@@ -103,11 +103,14 @@ def test_output_is_stored_acknowledged_and_rung_for(
     )
 
 
-def test_one_frame_costs_three_statements(controller: Controller, session: CommandSession) -> None:
-    with CaptureQueriesContext(connection) as queries:
-        _commit(controller, _output(session, 0, b"x", terminal=_waiting(1)))
-    kinds = [query["sql"].split()[0] for query in queries if "SAVEPOINT" not in query["sql"]]
-    assert kinds == ["SELECT", "INSERT", "UPDATE"]
+def test_one_frame_costs_three_statements_and_a_new_prompt_one_more(
+    controller: Controller, session: CommandSession
+) -> None:
+    for terminal, more in ((None, 0), (_waiting(2), 1)):
+        with CaptureQueriesContext(connection) as queries:
+            _commit(controller, _output(session, 2 * more, b"xx", terminal=terminal))
+        kinds = [query["sql"].split()[0] for query in queries if "SAVEPOINT" not in query["sql"]]
+        assert kinds == ["SELECT", *["INSERT"] * (1 + more), "UPDATE"]
 
 
 def test_many_frames_of_several_sessions_cost_one_read_and_one_row_each(
