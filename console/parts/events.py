@@ -53,14 +53,14 @@ def _condition(name: str, value: str) -> Q:
                 return Q(created_at__gte=_moment(value))
             case "until":
                 return Q(created_at__lte=_moment(value))
-    except ValueError:
+    except (ValueError, OverflowError):
         raise WrongFilter(f"{name}: {value!r} is not understood") from None
     return Q(**{f"{name}__icontains": value})
 
 
 def _moment(text: str) -> datetime:
     at = datetime.fromisoformat(text)
-    return at if at.tzinfo else at.replace(tzinfo=UTC)
+    return (at if at.tzinfo else at.replace(tzinfo=UTC)).astimezone(UTC)
 
 
 def events_of(request: HttpRequest, wanted: Wanted) -> QuerySet[AuditEvent]:
