@@ -11,6 +11,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from controller_client.terminal_state.kernel.process_table import ObservedProcess, status_or_none
+from controller_client.terminal_state.kernel.terminal_device import PTS_MAJOR
 
 if TYPE_CHECKING:
     from ctypes import CDLL
@@ -32,7 +33,7 @@ class InnerMaster(NamedTuple):
     @property
     def device(self) -> int:
         """The device number of the inner terminal."""
-        return os.makedev(136 + (self.number >> 8), self.number & 0xFF)
+        return os.makedev(PTS_MAJOR, self.number)
 
 
 def inner_session(

@@ -18,6 +18,7 @@ TIOCGPTPEER: Final = 0x5441
 SLAVE_FLAGS: Final = os.O_RDWR | os.O_NOCTTY | os.O_NONBLOCK | os.O_CLOEXEC
 TERMIOS_BYTES: Final = 60
 PTS_MAJOR: Final = 136
+"""The first half of the device number of each pseudo-terminal, however many there are."""
 CONTROLLING_TERMINAL: Final = os.makedev(5, 0)
 PTY_MULTIPLEXER: Final = os.makedev(5, 2)
 
@@ -142,9 +143,8 @@ def open_inner(pids: list[int], device: int) -> int | None:
                 if opened is not None:
                     return opened
     except PermissionError:
-        index = (os.major(device) - PTS_MAJOR) * 256 + os.minor(device)
         flags = os.O_WRONLY | os.O_NOCTTY | os.O_NONBLOCK | os.O_CLOEXEC
-        return _open_if(f"/dev/pts/{index}", device, flags)
+        return _open_if(f"/dev/pts/{os.minor(device)}", device, flags)
     except OSError as error:
         raise_shortage(error)
     return None

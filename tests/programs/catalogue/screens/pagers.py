@@ -60,11 +60,11 @@ EVERYDAY = (
         files=_TEXT,
         needs="less",
     ),
-    runs("top", "top", shows("COMMAND.*top", "q", "screen|key"), ends()),
+    runs("top", "top", shows("COMMAND", "q", "screen|key"), ends()),
     runs(
         "top that asks",
         "top",
-        shows("COMMAND.*top", "d", "screen|key"),
+        shows("COMMAND", "d", "screen|key"),
         shows("Change delay", "\n", "screen|line|key"),
         shows("COMMAND", "q", "screen|key"),
         ends(),

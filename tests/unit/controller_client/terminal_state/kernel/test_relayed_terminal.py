@@ -25,6 +25,13 @@ def test_a_relay_that_is_gone_cannot_be_known() -> None:
     assert has_output_under_way(InnerMaster(os.getpid(), 100_000, 0)) is None
 
 
-def test_numbers_of_terminals_are_devices() -> None:
-    assert InnerMaster(1, 2, 3).device == os.makedev(136, 3)
-    assert InnerMaster(1, 2, 259).device == os.makedev(137, 3)
+def test_numbers_of_terminals_are_devices_also_beyond_the_256th() -> None:
+    opened: list[int] = []
+    number = -1
+    while number < 256:
+        master, slave = os.openpty()
+        number = int(os.ttyname(slave).rpartition("/")[2])
+        assert InnerMaster(1, 2, number).device == os.fstat(slave).st_rdev
+        opened += [master, slave]
+    for fd in opened:
+        os.close(fd)
