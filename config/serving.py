@@ -1,4 +1,4 @@
-"""The ASGI application: Django's pages, ``/mcp``, the probes and the controllers' WebSocket.
+"""The ASGI application: Django's pages, ``/mcp``, the probes and the two WebSockets.
 
 ``/mcp`` and the probes are served beside Django, whose middleware costs a millisecond per request.
 """
@@ -14,6 +14,7 @@ from structlog.contextvars import bound_contextvars
 from agent import worker as agent_worker
 from config import graceful_stop, probes
 from config.edge.requests import Receive, Scope, Send, guarded
+from console.live.consumer import CONSOLE_PATH, ConsoleConsumer
 from mcp_adapter.asgi import application as mcp_application
 from mcp_adapter.resource_metadata import MCP_PATH, METADATA_PATHS
 from projects.link.routing import controller_socket
@@ -22,6 +23,7 @@ from projects.wakeups import reconciler
 
 django_application = get_asgi_application()
 _BESIDE_DJANGO = METADATA_PATHS | {MCP_PATH}
+_console_socket = ConsoleConsumer.as_asgi()
 _REQUEST_ID = re.compile(rb"[A-Za-z0-9._-]{1,64}")
 
 # Modules and classes live as long as the process. Without freeze, each full garbage collection
@@ -33,6 +35,8 @@ gc.freeze()
 async def _served(scope: Scope, receive: Receive, send: Send) -> None:
     if scope["type"] == "http":
         await _http(scope, receive, send)
+    elif scope["path"] == CONSOLE_PATH:
+        await _console_socket(scope, receive, send)
     else:
         await controller_socket(scope, receive, send)
 

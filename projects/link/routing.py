@@ -1,4 +1,4 @@
-"""The one route of WebSockets: the path of controllers. All other sockets are refused."""
+"""The route of the controllers' WebSocket. Sockets at any other path are refused."""
 
 from collections.abc import Awaitable, Callable
 from typing import Any

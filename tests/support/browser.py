@@ -56,10 +56,13 @@ class Page:
     ``errors`` are those of its console, such as a script that the page's policy refused.
     """
 
-    def __init__(self, connection: ClientConnection) -> None:
+    def __init__(self, connection: ClientConnection, port: int = 0) -> None:
         self._connection = connection
+        self._port = port
         self._last_id = 0
         self.errors: list[str] = []
+        self.frames: list[dict[str, Any]] = []
+        """The messages that the sockets of the page were sent, after ``hear_sockets``."""
         for domain in ("Page", "Runtime", "Log"):
             self._call(f"{domain}.enable")
 
@@ -116,6 +119,29 @@ class Page:
             lambda: expected in self.text(selector), _CHANGE_SECONDS, f"{expected!r} on the page"
         )
 
+    @contextmanager
+    def beside(self) -> Iterator["Page"]:
+        """Another tab of the same person."""
+        with _tab(self._port) as tab:
+            yield tab
+
+    def front(self) -> None:
+        """Bring the tab to the front: nothing is drawn in the tabs behind it."""
+        self._call("Page.bringToFront")
+
+    def hear_sockets(self) -> None:
+        """Keep the messages that sockets of the page are sent from now on."""
+        self._call("Network.enable")
+
+    def type_keys(self, text: str) -> None:
+        """Press one key after the other in what has the focus. A line feed is Enter."""
+        for char in text:
+            enter = {"text": "\r", "key": "Enter", "windowsVirtualKeyCode": 13}
+            key = enter if char == "\n" else {"text": char, "key": char}
+            self._call("Input.dispatchKeyEvent", type="keyDown", **key)
+            key.pop("text")
+            self._call("Input.dispatchKeyEvent", type="keyUp", **key)
+
     def _wait_loaded(self) -> None:
         is_loaded = "document.readyState === 'complete' && location.href !== 'about:blank'"
         wait_until(lambda: self.evaluate(is_loaded), _PAGE_SECONDS, "the page to load")
@@ -135,6 +161,8 @@ class Page:
                 and message["params"]["entry"]["level"] == "error"
             ):
                 self.errors.append(message["params"]["entry"]["text"])
+            if message.get("method") == "Network.webSocketFrameReceived":
+                self.frames.append(json.loads(message["params"]["response"]["payloadData"]))
             if message.get("method") == "Runtime.exceptionThrown":
                 self.errors.append(message["params"]["exceptionDetails"]["text"])
 
@@ -175,10 +203,22 @@ def browser() -> Iterator[Page]:
         assert process.poll() is None, log.read_text(errors="replace")
         port = int(endpoint.read_text().splitlines()[0])
         with connect(_first_tab(port), max_size=None, compression=None) as connection:
-            yield Page(connection)
+            yield Page(connection, port)
     finally:
         _end(process)
         shutil.rmtree(profile, ignore_errors=True)
+
+
+@contextmanager
+def _tab(port: int) -> Iterator[Page]:
+    """A new tab of the browser that listens at ``port``."""
+    from urllib.request import Request, urlopen
+
+    made = Request(f"http://127.0.0.1:{port}/json/new?about:blank", method="PUT")
+    with urlopen(made, timeout=_PAGE_SECONDS) as answer:
+        address = json.load(answer)["webSocketDebuggerUrl"]
+    with connect(address, max_size=None, compression=None) as connection:
+        yield Page(connection, port)
 
 
 def _first_tab(port: int) -> str:

@@ -1,0 +1,175 @@
+"""The reads of the board: every active session with the last line of its screen.
+
+Runs in a database thread.
+"""
+
+from datetime import datetime
+from typing import Final, NamedTuple
+from uuid import UUID
+
+import msgspec
+
+from console.live.messages import Row
+from console.live.session_reads import iso
+from projects.models.lifetime_clock import LifetimeClock
+from projects.output import log as output_log
+from projects.output.characters import length_of_rest
+from projects.output.text_view import TextView
+from projects.output.view import STDOUT
+from projects.output.visible_text import without_controls
+from projects.secrets.masks import mask_of
+from projects.sessions.selectors import STATE_IS_ACTIVE, is_online
+from projects.storage import clock
+from projects.storage.rows import fetch_rows
+
+MAX_ROWS: Final = 1000
+"""The board shows the newest sessions, at most so many."""
+TEXT_CHARS: Final = 300
+_LAST_BYTES: Final = 1024
+
+_ACTIVE: Final = f"""
+SELECT s.id, s.project_id, p.name, c.name, c.lease_expires_at, s.kind, s.state, s.command,
+    s.started_by, s.created_at, s.taken_over_by, s.terminal_state, s.terminal_kind,
+    s.terminal_prompt, s.stdout_next_offset, s.sealed_secrets, s.started_at, s.lifetime_seconds,
+    s.lifetime_ends_at, s.paused_at, s.pause_left_seconds,
+    (SELECT created_at FROM projects_outputchunk o WHERE o.session_id = s.id AND
+        o.stream = 'stdout' ORDER BY o."offset" DESC LIMIT 1),
+    EXISTS (SELECT 1 FROM projects_lifetimehold h WHERE h.session_id = s.id AND
+        h.cause <> 'take_over')
+FROM projects_commandsession s JOIN projects_controller c ON c.id = s.controller_id
+    JOIN projects_project p ON p.id = s.project_id
+WHERE s.{STATE_IS_ACTIVE} ORDER BY s.created_at DESC LIMIT {MAX_ROWS}
+"""  # noqa: S608 - words of our own
+
+
+class Active(NamedTuple):
+    """An active session, its host and its project. The order is that of the statement."""
+
+    id: UUID
+    project_id: UUID
+    project: str
+    host: str
+    lease_expires_at: datetime | None
+    kind: str
+    state: str
+    command: str
+    started_by: str
+    created_at: datetime
+    operator: str
+    terminal_state: str
+    terminal_kind: str
+    terminal_prompt: str
+    next_offset: int
+    sealed_secrets: bytes | memoryview | None
+    started_at: datetime | None
+    lifetime_seconds: float
+    lifetime_ends_at: datetime | None
+    paused_at: datetime | None
+    pause_left_seconds: float | None
+    printed_at: datetime | None
+    is_asking: bool
+
+    @property
+    def lifetime(self) -> LifetimeClock:
+        """The lifetime as the host last reported it."""
+        return LifetimeClock(
+            self.started_at,
+            self.lifetime_seconds,
+            self.lifetime_ends_at,
+            self.paused_at,
+            self.pause_left_seconds,
+        )
+
+
+class Known(NamedTuple):
+    """A session as the board shows it, and the read that it was made from.
+
+    ``version`` is that of the board when the session last changed.
+    """
+
+    active: Active
+    row: Row
+    version: int
+
+
+def read_board(before: dict[UUID, Known], version: int) -> dict[UUID, Known]:
+    """All active sessions. What did not change since ``before`` is taken over from there."""
+    found = {}
+    for active in map(_comparable, fetch_rows(Active, _ACTIVE, [])):
+        known = before.get(active.id)
+        if known is None or known.active != active:
+            row = _row(active, known)
+            is_new = known is None or row != known.row
+            known = Known(active, row, version if is_new or known is None else known.version)
+        found[active.id] = known
+    return found
+
+
+def _comparable(active: Active) -> Active:
+    """The same session with a lease that differs only if its host comes or goes.
+
+    A host renews its lease all the time, and that is no news.
+    """
+    is_there = is_online(active.lease_expires_at)
+    return active._replace(lease_expires_at=active.created_at if is_there else None)
+
+
+def _row(active: Active, known: Known | None) -> Row:
+    waits, group = _place(active)
+    moment = clock.now()
+    mask = mask_of(active.id, active.sealed_secrets)
+    is_same = known is not None and known.active.next_offset == active.next_offset
+    line = known.row.last_line if is_same and known else _last_line(active)
+    is_waiting = active.terminal_state == "awaiting_input"
+    since = active.printed_at or active.started_at or active.created_at
+    return Row(
+        id=str(active.id),
+        group=group,
+        waits=waits,
+        host=active.host,
+        project=active.project,
+        kind=active.kind,
+        command=_short(active.command),
+        prompt=_short(mask.masked(active.terminal_prompt)) if is_waiting else "",
+        last_line=mask.masked(line),
+        since=iso(since),
+        started_by=_short(active.started_by),
+        operator=_short(active.operator),
+        ends_at=iso(active.lifetime.expires_at(moment)),
+        is_paused=active.lifetime.is_paused(moment),
+    )
+
+
+def _place(active: Active) -> tuple[str, str]:
+    """The thing that a session waits for, and the group of the board that this is in."""
+    is_waiting = active.terminal_state == "awaiting_input"
+    waits = active.terminal_kind if is_waiting else ""
+    if active.operator:
+        waits = "taken"
+    elif active.is_asking:
+        waits = "approval"
+    if active.lease_expires_at is None:
+        return waits, "away"
+    if waits in ("secret", "approval", "taken"):
+        return waits, "person"
+    return waits, "agent" if waits else "works"
+
+
+def _last_line(active: Active) -> str:
+    """The last line that the program printed, without colours and cursor movements."""
+    start = max(0, active.next_offset - _LAST_BYTES)
+    data, _ = output_log.read_range(active.id, STDOUT, start, active.next_offset)
+    view = TextView()
+    view.feed(data[length_of_rest(None, data) :] if start else data, final=True)
+    lines = [line for line in view.text.split("\n") if line.strip()]
+    return _short(lines[-1]) if lines else ""
+
+
+def _short(text: str) -> str:
+    """The text on one line, made visible: its beginning, if it is long."""
+    return without_controls(" ".join(text[: 2 * TEXT_CHARS].split()))[:TEXT_CHARS]
+
+
+def without_text(row: Row) -> Row:
+    """The row for a person who may not see screens."""
+    return msgspec.structs.replace(row, prompt="", last_line="")

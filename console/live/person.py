@@ -1,0 +1,103 @@
+"""The person behind a connection, and their rights, read anew each time.
+
+The rights are those of the pages (``console.parts.access``). A person who may not see a session is
+answered as if it did not exist.
+"""
+
+from collections.abc import Iterable
+from http.cookies import CookieError
+from importlib import import_module
+from typing import Any, Final, NamedTuple
+from urllib.parse import urlsplit
+from uuid import UUID
+
+from django.conf import settings
+from django.contrib.auth import get_user
+from django.http import HttpRequest, parse_cookie
+from django.http.request import validate_host
+
+from console.parts.access import SEE_SCREENS, SEE_SESSIONS, TYPE, is_staff
+from projects.admin.parts.access import actor_of, projects_of, sees_every_project
+from projects.errors.base import Forbidden
+
+Headers = Iterable[tuple[bytes, bytes]]
+
+
+class LoginEnded(Exception):
+    """The login is over: it expired, was ended, or its user may not sign in any more."""
+
+
+class Person(NamedTuple):
+    """A signed-in member of staff. ``projects`` is None for somebody who sees every project."""
+
+    user_id: int
+    actor: str
+    projects: frozenset[UUID] | None
+    may_list: bool
+    may_read: bool
+    may_type: bool
+
+    def sees(self, project_id: UUID) -> bool:
+        """True if the person sees the sessions of this project."""
+        return self.may_list and (self.projects is None or project_id in self.projects)
+
+    def require_list(self) -> None:
+        """Raises Forbidden for somebody who may not see the board."""
+        if not self.may_list:
+            raise Forbidden("you may not see sessions")
+
+    def require_typing(self) -> None:
+        """Raises Forbidden for somebody who may not take sessions over."""
+        if not (self.may_read and self.may_type):
+            raise Forbidden("you may not take sessions over")
+
+
+def person_of(session_key: str) -> Person:
+    """The person of a login, as the database has it now. Raises LoginEnded."""
+    request = HttpRequest()
+    request.session = import_module(settings.SESSION_ENGINE).SessionStore(session_key)
+    # This compares the hash of the password, too: a new password ends all other logins.
+    user: Any = get_user(request)
+    request.user = user
+    if not is_staff(request):
+        raise LoginEnded
+    projects = None
+    if not sees_every_project(request):
+        projects = frozenset(projects_of(request).values_list("pk", flat=True))
+    return Person(
+        user_id=user.pk,
+        actor=actor_of(request),
+        projects=projects,
+        may_list=user.has_perm(SEE_SESSIONS),
+        may_read=user.has_perm(SEE_SESSIONS) and user.has_perm(SEE_SCREENS),
+        may_type=user.has_perm(TYPE),
+    )
+
+
+def session_key_of(headers: Headers) -> str | None:
+    """The key of the login that the cookie of a handshake names."""
+    cookies = b"; ".join(value for name, value in headers if name == b"cookie")
+    try:
+        return parse_cookie(cookies.decode("latin-1")).get(settings.SESSION_COOKIE_NAME)
+    except CookieError:
+        return None
+
+
+def is_from_own_page(headers: Headers) -> bool:
+    """True if a page of this server opened the connection, by an allowed name of the server.
+
+    A page of another site would bring the cookie, too. A host that the proxy renames has to be
+    passed on, as for the forms of Django.
+    """
+    found: dict[bytes, bytes] = dict(headers)
+    host = found.get(b"host", b"").decode("latin-1").lower()
+    origin = urlsplit(found.get(b"origin", b"").decode("latin-1").lower())
+    is_allowed = validate_host(_without_port(host), settings.ALLOWED_HOSTS)
+    return bool(host) and origin.scheme in _SCHEMES and origin.netloc == host and is_allowed
+
+
+_SCHEMES: Final = ("http", "https")
+
+
+def _without_port(host: str) -> str:
+    return host if host.endswith("]") else host.rsplit(":", 1)[0]

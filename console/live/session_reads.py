@@ -1,0 +1,208 @@
+"""The reads of a watcher of one session: the session as it is, and its output from an offset on.
+
+Runs in a database thread.
+"""
+
+import re
+from datetime import datetime
+from typing import Final, NamedTuple
+from uuid import UUID
+
+from console.live.memory import Piece
+from console.live.messages import Session
+from console.live.person import Person
+from projects.audit.log import audit
+from projects.errors.base import Forbidden
+from projects.errors.sessions import SessionNotFound
+from projects.models import CommandSession
+from projects.models.lifetime_clock import LifetimeClock
+from projects.output import log as output_log
+from projects.output.log import GapRange
+from projects.output.view import STDOUT
+from projects.output.visible_text import without_controls
+from projects.output.window_start import rest_before_text
+from projects.secrets.masks import mask_of
+from projects.sessions.selectors import ACTIVE, is_online
+from projects.storage import clock
+from projects.storage.columns import as_parameter
+from projects.storage.rows import fetch_row
+
+READ_BYTES: Final = 256 * 1024
+"""One look reads at most this much output."""
+SCREEN_BYTES: Final = 256 * 1024
+"""A screen is drawn from at most this much output before its end."""
+PROMPT_CHARS: Final = 2000
+_ALTERNATE: Final = re.compile(rb"\x1b\[\?(?:1049|1047|47)([hl])")
+
+_NOW: Final = """
+SELECT s.project_id, s.state, s.kind, s.io_mode, s.rows, s.cols, s.stdout_first_offset,
+    s.stdout_next_offset, s.terminal_state, s.terminal_kind, s.terminal_evidence, s.terminal_prompt,
+    s.taken_over_by, s.handback_note, s.sealed_secrets, s.started_at, s.lifetime_seconds,
+    s.lifetime_ends_at, s.paused_at, s.pause_left_seconds, s.exit_code, s.signal, s.end_reason,
+    s.ended_by, s.ended_at, c.lease_expires_at,
+    (SELECT created_at FROM projects_outputchunk o WHERE o.session_id = s.id AND
+        o.stream = 'stdout' ORDER BY o."offset" DESC LIMIT 1) AS printed_at,
+    (SELECT failure_message FROM projects_controllercommand i WHERE i.session_id = s.id AND
+        i.input_seq = s.input_acked_seq) AS input_error
+FROM projects_commandsession s JOIN projects_controller c ON c.id = s.controller_id
+WHERE s.id = %s
+"""
+
+
+class Now(NamedTuple):
+    """A session and its host as they are now. The order is that of the statement."""
+
+    project_id: UUID
+    state: str
+    kind: str
+    io_mode: str
+    rows: int
+    cols: int
+    first_offset: int
+    next_offset: int
+    terminal_state: str
+    terminal_kind: str
+    terminal_evidence: str
+    terminal_prompt: str
+    taken_over_by: str
+    handback_note: str
+    sealed_secrets: bytes | memoryview | None
+    started_at: datetime | None
+    lifetime_seconds: float
+    lifetime_ends_at: datetime | None
+    paused_at: datetime | None
+    pause_left_seconds: float | None
+    exit_code: int | None
+    signal: str
+    end_reason: str
+    ended_by: str
+    ended_at: datetime | None
+    lease_expires_at: datetime | None
+    printed_at: datetime | None
+    input_error: str | None
+
+    @property
+    def is_active(self) -> bool:
+        """True until the program has ended."""
+        return self.state in ACTIVE
+
+    @property
+    def lifetime(self) -> LifetimeClock:
+        """The lifetime as the host last reported it."""
+        return LifetimeClock(
+            self.started_at,
+            self.lifetime_seconds,
+            self.lifetime_ends_at,
+            self.paused_at,
+            self.pause_left_seconds,
+        )
+
+
+class Look(NamedTuple):
+    """One look at a session: the session, the end of its output, and what was read of that."""
+
+    message: Session
+    end: int
+    pieces: list[Piece]
+
+
+class Beginning(NamedTuple):
+    """The place where a screen can be drawn from, and whether that is the alternate screen."""
+
+    offset: int
+    is_alternate: bool
+
+
+def open_session(person: Person, session_id: UUID) -> UUID:
+    """Put on record that a person looks at a session; returns its project.
+
+    Raises Forbidden, or SessionNotFound also for a session that the person may not see.
+    """
+    if not person.may_read:
+        raise Forbidden("you may not see screens")
+    session = CommandSession.objects.filter(id=session_id).only("project", "controller").first()
+    if session is None or not person.sees(session.project_id):
+        raise SessionNotFound(session_id)
+    about = (session.project_id, session.controller_id, session_id)
+    audit(person.actor, "transcript.view", about)
+    return session.project_id
+
+
+def look(session_id: UUID, offset: int) -> Look:
+    """Look at the session, and read the output from ``offset`` on. Raises SessionNotFound."""
+    now = fetch_row(Now, _NOW, [as_parameter(session_id)])
+    if now is None:
+        raise SessionNotFound(session_id)
+    end = min(now.next_offset, offset + READ_BYTES)
+    return Look(_message(session_id, now), now.next_offset, read(session_id, offset, end))
+
+
+def read(session_id: UUID, offset: int, end: int) -> list[Piece]:
+    """The output ``[offset, end)``, as far as it is stored."""
+    pieces = []
+    for found in output_log.pieces(session_id, STDOUT, offset, end):
+        if isinstance(found, GapRange):
+            pieces.append(Piece(offset, found.to_offset, b"", found.reason))
+        else:
+            pieces.append(Piece(offset, offset + len(found), found))
+        offset = pieces[-1].end
+    return pieces
+
+
+def beginning(session_id: UUID, end: int) -> Beginning:
+    """The place to begin at so that the screen at ``end`` is drawn: not inside of a sequence.
+
+    Output before that place is not read, so a screen that was drawn before it and not since is not
+    whole.
+    """
+    start = max(0, end - SCREEN_BYTES)
+    if start == 0:
+        return Beginning(0, False)
+    data, gaps = output_log.read_range(session_id, STDOUT, start, end)
+    if gaps:
+        return Beginning(start, False)
+    start += rest_before_text(session_id, STDOUT, start, data)
+    first = _ALTERNATE.search(data)
+    # The first switch leaves the alternate screen, so the program was on it before.
+    return Beginning(start, first is not None and first[1] == b"l")
+
+
+def _message(session_id: UUID, now: Now) -> Session:
+    is_waiting = now.is_active and now.terminal_state == "awaiting_input"
+    moment = clock.now()
+    mask = mask_of(session_id, now.sealed_secrets)
+    prompt = mask.masked(now.terminal_prompt)[-PROMPT_CHARS:] if is_waiting else ""
+    return Session(
+        state=now.state,
+        is_active=now.is_active,
+        is_host_online=is_online(now.lease_expires_at),
+        is_terminal=now.io_mode == "pty",
+        may_type=now.is_active and now.kind == CommandSession.Kind.INTERACTIVE,
+        rows=now.rows,
+        cols=now.cols,
+        kind=now.terminal_kind if is_waiting else "",
+        evidence=now.terminal_evidence if is_waiting else "",
+        prompt=without_controls(prompt),
+        since=iso(now.printed_at) if is_waiting else "",
+        operator=without_controls(now.taken_over_by),
+        note=without_controls(now.handback_note),
+        ends_at=iso(now.lifetime.expires_at(moment)) if now.is_active else "",
+        is_paused=now.lifetime.is_paused(moment),
+        ended=without_controls(_ended(now)),
+        input_error=without_controls(now.input_error or ""),
+    )
+
+
+def _ended(now: Now) -> str:
+    """A line about the end of the session; empty while it is active."""
+    if now.is_active:
+        return ""
+    code = "" if now.exit_code is None else f"exit code {now.exit_code}"
+    parts = [now.end_reason or now.state.lower(), code, now.signal]
+    by = f"by {now.ended_by}" if now.ended_by else ""
+    return ", ".join(part for part in [*parts, by, iso(now.ended_at)] if part)
+
+
+def iso(moment: datetime | None) -> str:
+    """A time as JavaScript reads it; empty for none."""
+    return "" if moment is None else moment.isoformat(timespec="seconds")

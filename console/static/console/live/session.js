@@ -1,0 +1,169 @@
+// One session: its screen, its prompt, and the keyboard.
+import { Keyboard } from "./keyboard.js";
+import { makeScreen } from "./screen.js";
+import { Socket } from "./socket.js";
+import { showCounts } from "./waiting.js";
+import { ago, left, WAITS } from "./words.js";
+
+const find = (selector) => document.querySelector(selector);
+const page = find("[data-live]");
+const place = find("#screen");
+const dialogs = { paste: find("#paste"), insist: find("#insist") };
+let [session, offset, keyboard, wantsLine] = [null, null, null, false];
+
+const say = (text) => { find("#notice").textContent = text; find("#notice").hidden = !text; };
+
+function draw() {
+  if (!session) return;
+  const { operator } = session;
+  const isMine = keyboard.isHeld;
+  const prompt = session.kind ? `waits for ${WAITS[session.kind]}` : "works";
+  find("#state").textContent = session.is_active
+    ? `${session.is_host_online ? "" : "host away · "}${prompt}` : `ended: ${session.ended}`;
+  find("#evidence").textContent = session.kind
+    ? `known by ${session.evidence}, for ${ago(session.since)}` : "";
+  find("#prompt").textContent = session.prompt;
+  find("#left").textContent = session.is_active ? left(session.ends_at, session.is_paused) : "";
+  find("#who").textContent = isMine ? "You have the keyboard. What you press goes to the program."
+    : operator ? `${operator} has the keyboard.`
+      : session.note && session.is_active ? `Handed back. ${session.note}` : "";
+  page.dataset.keyboard = isMine ? "mine" : operator ? "other" : "";
+  find("#take").hidden = isMine || !session.may_type || !page.dataset.mayType;
+  find("#release").hidden = !isMine;
+  find("#replay").hidden = session.is_active;
+  const isSecret = session.kind === "secret";
+  find("#field").hidden = !(isMine && (isSecret || wantsLine));
+  find("#field input").type = isSecret ? "password" : "text";
+  find("#field span").textContent = isSecret ? "Secret (not shown, not kept)" : "Line";
+  if (session.input_error) say(`The host refused the last input: ${session.input_error}`);
+}
+
+function paste(text) {
+  const plain = text.replaceAll("\x1b", "").replace(/\r?\n/g, "\r");
+  const isBracketed = screen.modes?.bracketedPasteMode;
+  keyboard.type(isBracketed ? `\x1b[200~${plain}\x1b[201~` : plain);
+}
+
+async function ask(dialog, text) {
+  dialog.querySelector("pre").textContent = text;
+  dialog.returnValue = "";
+  dialog.showModal();
+  await new Promise((done) => { dialog.addEventListener("close", done, { once: true }); });
+  return dialog.returnValue === "yes";
+}
+
+async function type(text, isPasted) {
+  if (!keyboard.isHeld) {
+    say(session.may_type ? "You are watching. Take over to type." : "");
+  } else if (!isPasted) {
+    keyboard.type(text);
+  } else if (!/[\r\n]/.test(text) || await ask(dialogs.paste, text.slice(0, 5000))) {
+    paste(text);
+    screen.focus();
+  }
+}
+
+async function take() {
+  if (find("#take").hidden) return;
+  const { operator } = session;
+  if (operator && !await ask(dialogs.insist, `${operator} has the keyboard.`)) return;
+  socket.send("take", { insists: Boolean(operator) });
+}
+
+function lost(why) {
+  if (keyboard.isHeld) say(why);
+  keyboard.lose();
+  draw();
+}
+
+const handlers = {
+  board: (message) => {
+    showCounts(message);
+    socket.send("board_seen", { version: message.version });
+  },
+  session(message) {
+    session = message;
+    if (screen.cols !== message.cols || screen.rows !== message.rows) {
+      screen.resize(message.cols, message.rows);
+      screen.fit?.();
+    }
+    // A state from just before the keyboard was taken may still come.
+    if (message.operator === page.dataset.actor) keyboard.isConfirmed = keyboard.isHeld;
+    else if (keyboard.isConfirmed)
+      lost(message.operator ? `${message.operator} took the keyboard.` : "Handed back.");
+    draw();
+    if (location.hash === "#take") { location.hash = ""; take(); }
+  },
+  begin(message) {
+    screen.reset();
+    offset = message.offset;
+    if (message.is_alternate) screen.write("\x1b[?1049h");
+    say(message.skipped ? `${message.skipped} bytes before this screen are not shown here.` : "");
+  },
+  output(message) {
+    if (message.offset !== offset) { offset = null; socket.socket.close(); return; }
+    const bytes = Uint8Array.from(atob(message.data), (char) => char.charCodeAt(0));
+    offset += bytes.length;
+    const end = offset;
+    screen.write(bytes, () => socket.send("seen", { offset: end }));
+  },
+  gap(message) {
+    say(`${message.to_offset - message.offset} bytes are gone: ${message.reason}.`);
+    offset = message.to_offset;
+  },
+  taken() {
+    keyboard.isHeld = true;
+    say("");
+    draw();
+    (find("#field").hidden ? screen : find("#field input")).focus();
+  },
+  typed: ({ seq }) => keyboard.typed(seq),
+  refused(message) {
+    if (message.code === "COMMAND_NOT_ALLOWED") wantsLine = true;
+    if (message.about === "input" && message.code !== "KEYBOARD_NOT_HELD") {
+      Object.assign(keyboard, { typing: "", queued: "" });
+    } else if (message.about !== "resize") {
+      lost("");
+    }
+    draw();
+    say(`${message.message}. ${message.hint}`);
+  },
+};
+
+const screen = await makeScreen(place, type);
+const socket = new Socket(handlers, (opened) => {
+  opened.send("open", { session_id: page.dataset.live, offset });
+  opened.send("watch_board", { counts_only: true });
+  keyboard?.resume();
+});
+keyboard = new Keyboard(socket);
+
+find("#take").addEventListener("click", take);
+find("#release").addEventListener("submit", (event) => {
+  event.preventDefault();
+  socket.send("release", { note: event.target.note.value });
+  event.target.reset();
+});
+find("#field").addEventListener("submit", (event) => {
+  event.preventDefault();
+  keyboard.type(`${event.target.typed.value}\r`);
+  event.target.reset();
+  wantsLine = false;
+});
+find("#fit")?.addEventListener("click", () => {
+  socket.send("resize", { cols: screen.columns(), rows: session.rows });
+});
+screen.attachCustomKeyEventHandler?.((event) => {
+  const leaves = event.ctrlKey && event.shiftKey && event.key === "X";
+  if (leaves && event.type === "keydown") find(keyboard.isHeld ? "#release input" : "#take").focus();
+  return keyboard.isHeld && !leaves;
+});
+document.addEventListener("keydown", (event) => {
+  const isField = event.target.closest("input, dialog");
+  if (event.key === "t" && !isField && !keyboard.isHeld && !event.ctrlKey && !event.metaKey) {
+    event.preventDefault();
+    take();
+  }
+});
+addEventListener("resize", () => screen.fit?.());
+setInterval(draw, 1000);

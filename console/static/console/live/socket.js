@@ -1,0 +1,50 @@
+// The connection of a page. It comes back by itself, until the server says that this is of no use.
+const SHORTEST_MS = 200;
+const LONGEST_MS = 4000;
+
+export class Socket {
+  // `handlers` are called by the type of a message; `begin` is called each time the socket opens.
+  constructor(handlers, begin) {
+    Object.assign(this, { handlers, begin, tries: 0, end: "" });
+    window.addEventListener("online", () => this.socket.readyState === WebSocket.CLOSED
+      || this.socket.close());
+    this.connect();
+  }
+
+  connect() {
+    const address = `${location.protocol.replace("http", "ws")}//${location.host}/ws/console/`;
+    this.socket = new WebSocket(address);
+    this.socket.onopen = () => this.begin(this);
+    this.socket.onmessage = ({ data }) => this.hear(JSON.parse(data));
+    this.socket.onclose = () => this.again();
+  }
+
+  hear(message) {
+    this.say("");
+    this.tries = 0;
+    if (message.type === "closed") this.end = message.is_final ? message.message : "";
+    this.handlers[message.type]?.(message);
+  }
+
+  again() {
+    this.say(this.end ? `The live view has ended: ${this.end}. ` : "Not connected. Trying again…");
+    if (this.end) return;
+    this.tries = Math.min(this.tries + 1, 6);
+    const wait = Math.min(LONGEST_MS, SHORTEST_MS * 2 ** (this.tries - 1));
+    setTimeout(() => this.connect(), wait * (0.5 + Math.random() / 2));
+  }
+
+  send(type, fields = {}) {
+    if (this.socket.readyState === WebSocket.OPEN)
+      this.socket.send(JSON.stringify({ type, ...fields }));
+  }
+
+  say(text) {
+    const place = document.querySelector("#connection");
+    if (!place) return;
+    if (place.textContent !== text) place.textContent = text;
+    place.hidden = !text;
+    if (this.end && text) place.append(Object.assign(document.createElement("a"),
+      { href: location.href, textContent: "Load the page again" }));
+  }
+}

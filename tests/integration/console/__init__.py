@@ -1,0 +1,1 @@
+"""The console against a real server: its socket, by hand-made messages."""
