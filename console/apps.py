@@ -11,7 +11,11 @@ class ConsoleConfig(AppConfig):
     verbose_name = "Console"
 
     def ready(self) -> None:
-        """Has the groups made once the rights exist, which Django makes after a migration."""
+        """Makes the groups after a migration, and has the admin ask for the second factor, too."""
+        from django.contrib import admin
+
         from console.groups import ensure_groups
+        from console.parts.access import is_staff
 
         post_migrate.connect(ensure_groups, sender=self)
+        admin.site.has_permission = is_staff  # type: ignore[method-assign]

@@ -4,6 +4,7 @@ from typing import Final
 
 from django.urls import path
 
+from console.login.second_factor import ask_code, second_factor
 from console.login.views import login, logout
 from console.pages.event_export import export
 from console.pages.host import host, revoke, stop_all
@@ -33,5 +34,7 @@ urlpatterns = [
     path("timeline/verify/", verify, name="verify"),
     path("share/<uuid:session_id>/", share, name="share"),
     path("login/", login, name="login"),
+    path("login/code/", ask_code, name="ask_code"),
+    path("login/second-factor/", second_factor, name="second_factor"),
     path("logout/", logout, name="logout"),
 ]

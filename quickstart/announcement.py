@@ -24,6 +24,7 @@ class Place:
     credential_file: str
     client_file: str
     mcp_url: str
+    console_url: str
     admin_url: str
     admin_name: str
     admin_password: str | None
@@ -58,6 +59,8 @@ def announce(place: Place, client_files: Path, stack: Stack, console: Console) -
         "trials only"
     )
     rows = [
+        ("Console", f"{place.console_url}   user: {place.admin_name}"),
+        ("", password),
         ("MCP endpoint", place.mcp_url),
         ("Client config", f"{place.client_file}   (holds the token; give it to your MCP client)"),
         ("", more_files),
@@ -66,8 +69,7 @@ def announce(place: Place, client_files: Path, stack: Stack, console: Console) -
         ("", limits),
         ("Monitored logs", f"{roots}   (bin/quickstart --log-root DIR opens others)"),
         ("Commands", f"{manage} help"),
-        ("Admin", f"{place.admin_url}   user: {place.admin_name}"),
-        ("", password),
+        ("Admin", place.admin_url),
         *([("Note", as_root)] if os.geteuid() == 0 else []),
         ("Note", one_user),
     ]

@@ -113,6 +113,9 @@ async def _look_around(stack: Stack, place: Place, token: str, console: Console)
         outcome = await demonstration.show(client, place.controller)
         for line in outcome.lines:
             console.line(line)
+        if outcome.session_id:
+            page = f"{place.console_url}sessions/{outcome.session_id}/"
+            console.line(f"    See it in the console: {page}")
         if not outcome.has_failed:
             shown.touch()
         return outcome.has_failed

@@ -1,12 +1,14 @@
 """The login page of the console and of the admin: one form, one limit of attempts."""
 
 from typing import Any
+from urllib.parse import urlencode
 
 from django.contrib.auth.views import LoginView, LogoutView
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase, HttpResponseRedirect
+from django.urls import reverse
 
-from console.parts.access import is_staff
+from console.parts.second_factor import missing_factor
 from projects.admin.login import LoginForm
 
 
@@ -18,8 +20,12 @@ class _Login(LoginView):
     next_page = "console:now"
 
     def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
-        if request.method == "GET" and is_staff(request):
-            return HttpResponseRedirect(self.get_success_url())
+        if request.method == "GET" and request.user.is_active and request.user.is_staff:
+            step = missing_factor(request)
+            onward = self.get_success_url()
+            return HttpResponseRedirect(
+                f"{reverse(step)}?{urlencode({'next': onward})}" if step else onward
+            )
         return super().dispatch(request, *args, **kwargs)
 
     def form_invalid(self, form: Any) -> Any:

@@ -77,7 +77,8 @@ def _search(projects: list[Project], pattern: str, actor: str) -> Found:
         found.hits += _in_words(result.hits)
         # Whoever saw output is on record, with the sessions but without the words looked for.
         seen = sorted({str(hit.session_id) for hit in result.hits})
-        audit(actor, "transcript.search", (project.pk, None, None), {"sessions": seen})
+        if seen:
+            audit(actor, "transcript.search", (project.pk, None, None), {"sessions": seen})
     return found
 
 

@@ -1,4 +1,4 @@
-"""The time line: who did what, when, and on which host."""
+"""The timeline: who did what, when, and on which host."""
 
 from typing import Any, Final
 
@@ -73,7 +73,7 @@ def in_words(event: AuditEvent, names: Names) -> dict[str, Any]:
         "session_id": session if session in names.commands else None,
         "session": shortened(names.commands.get(session, str(session)), 40) if session else "",
         "about_session": session,
-        "detail": detail_text(event.detail),
+        "detail": detail_text(event.detail) if event.detail else "",
     }
 
 

@@ -11,6 +11,7 @@ from django.db.models import QuerySet
 from django.http import Http404, HttpRequest, QueryDict
 from django.http.response import HttpResponseBase
 
+from console.parts.second_factor import missing_factor
 from projects.admin.parts.access import projects_of
 from projects.models import CommandSession, Controller
 
@@ -56,8 +57,9 @@ def _has_nul(fields: QueryDict) -> bool:
 
 
 def is_staff(request: HttpRequest) -> bool:
-    """Returns True for a signed-in, active member of staff."""
-    return bool(request.user.is_active and request.user.is_staff)
+    """Returns True for an active member of staff whose login is complete."""
+    is_active_staff = bool(request.user.is_active and request.user.is_staff)
+    return is_active_staff and missing_factor(request) is None
 
 
 def sessions_of(request: HttpRequest) -> QuerySet[CommandSession]:

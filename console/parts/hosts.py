@@ -5,8 +5,10 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
+from django.utils.timesince import timesince
+
 from controller_client import __version__
-from projects.admin.parts.display import duration, visible
+from projects.admin.parts.display import visible
 from projects.models import Controller
 from projects.sessions.selectors import is_online
 
@@ -60,8 +62,8 @@ def _state(host: Controller, *, is_now_online: bool) -> str:
 def _seen(lease_expires_at: datetime | None, *, is_now_online: bool) -> str:
     if is_now_online:
         return "now"
-    return f"{duration(lease_expires_at, None)} ago" if lease_expires_at else "never"
+    return f"{timesince(lease_expires_at)} ago" if lease_expires_at else "never"
 
 
 def _age(made_at: datetime | None) -> str:
-    return f"{duration(made_at, None)}" if made_at else "none"
+    return timesince(made_at) if made_at else "no valid one"

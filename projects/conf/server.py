@@ -182,6 +182,12 @@ class Conf:
         "a connection without a request is closed after this",
         at_least=0.1,
     )
+    require_second_factor = Flag(
+        "HOLDLINE_REQUIRE_SECOND_FACTOR",
+        False,
+        "true: people get no further than the page that sets up their "
+        "[second factor](../howto/administer.md#the-second-factor) until they have one",
+    )
     enrolment_approval = Flag(
         "HOLDLINE_ENROLMENT_APPROVAL",
         False,

@@ -32,6 +32,7 @@ class Outcome:
 
     lines: list[str]
     has_failed: bool = False
+    session_id: str = ""
 
 
 async def show(client: Client, controller: str) -> Outcome:
@@ -44,7 +45,8 @@ async def show(client: Client, controller: str) -> Outcome:
         return Outcome([f"The demonstration failed: {error}"], has_failed=True)
     found = transcript.problems(turns, _HIDDEN)
     problem = [f"The demonstration did not go as expected: {'; '.join(found)}"] if found else []
-    return Outcome([*transcript.render(turns), *problem], has_failed=bool(found))
+    session_id = str(turns[0].result["session_id"])
+    return Outcome([*transcript.render(turns), *problem], bool(found), session_id)
 
 
 def _left_out(refused: ToolRefused) -> Outcome:

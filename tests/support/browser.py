@@ -13,7 +13,7 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 from websockets.sync.client import ClientConnection, connect
@@ -76,6 +76,34 @@ class Page:
         answer = self._call("Runtime.evaluate", expression=expression, returnByValue=True)
         assert "exceptionDetails" not in answer, answer["exceptionDetails"]
         return answer["result"].get("value")
+
+    def awaited(self, promise: str) -> Any:
+        """The value that a promise of the page is fulfilled with."""
+        answer = self._call(
+            "Runtime.evaluate", expression=promise, returnByValue=True, awaitPromise=True
+        )
+        assert "exceptionDetails" not in answer, answer["exceptionDetails"]
+        return answer["result"].get("value")
+
+    def look_like(self, *, width: int, scheme: Literal["dark", "light"]) -> None:
+        """Show pages at this width, to a person who prefers this colour scheme."""
+        self._call(
+            "Emulation.setDeviceMetricsOverride",
+            width=width,
+            height=1000 if width > 600 else 844,
+            deviceScaleFactor=1,
+            mobile=False,
+        )
+        preference = {"name": "prefers-color-scheme", "value": scheme}
+        self._call("Emulation.setEmulatedMedia", features=[preference])
+
+    def press(self, key: str) -> None:
+        """Press and release a key. A single character is typed as text."""
+        text = {"text": "\r" if key == "Enter" else key} if key == "Enter" or len(key) == 1 else {}
+        # Chromium follows a link on Enter only with the key code of Enter.
+        code = {"windowsVirtualKeyCode": 13} if key == "Enter" else {}
+        self._call("Input.dispatchKeyEvent", type="keyDown", key=key, **text, **code)
+        self._call("Input.dispatchKeyEvent", type="keyUp", key=key, **code)
 
     def text(self, selector: str = "body") -> str:
         """The visible text of the first element that matches; empty if none does."""

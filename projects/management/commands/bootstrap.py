@@ -86,6 +86,7 @@ class Command(RefusingCommand):
             "credential_file": str(credential_file),
             "client_file": str(client_file),
             "mcp_url": server["url"],
+            "console_url": f"{options['url']}/",
             "admin_url": f"{options['url']}/admin/",
             "admin_name": ADMIN_NAME,
             "admin_password": _admin_password(),

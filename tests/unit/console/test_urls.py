@@ -13,7 +13,7 @@ from projects.models import CommandSession, Controller, Project
 from tests.unit.console.conftest import read
 
 pytestmark = pytest.mark.django_db
-OPEN = {"login", "logout"}
+OPEN = {"login", "logout", "ask_code", "second_factor"}
 
 
 @pytest.fixture

@@ -1,0 +1,28 @@
+"""``manage.py remove_second_factor USER``: let a person log in whose device is lost."""
+
+from argparse import ArgumentParser
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+from django.db import transaction
+
+from console.models import SecondFactor
+from projects.audit.log import audit
+
+
+class Command(BaseCommand):
+    """Deletes the row, and audits that."""
+
+    help = "Remove the second factor of a user: their password alone logs them in from now on."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        """Adds the name of the user."""
+        parser.add_argument("user", help="name of the user")
+
+    @transaction.atomic
+    def handle(self, *, user: str, **_options: Any) -> None:
+        """Removes the factor. Raises CommandError if there is none."""
+        if not SecondFactor.objects.filter(user__username=user).delete()[0]:
+            raise CommandError(f"{user!r} has no second factor")
+        audit("operator", "second_factor.remove", (None, None, None), {"user": user})
+        self.stdout.write("removed")

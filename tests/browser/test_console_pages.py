@@ -1,0 +1,104 @@
+"""The console's pages in a browser: by keyboard alone, at both widths, in both colour schemes."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tests.support.browser import Page
+from tests.support.mcp.client import connect
+from tests.support.mcp.node_packages import NodePackages
+from tests.support.stack import Stack, running_stack
+from tests.support.waiting import wait_until
+
+PAGES = ("hosts", "runs", "search", "timeline")
+LOOKS: tuple[dict[str, Any], ...] = (
+    {"width": 1280, "scheme": "dark"},
+    {"width": 390, "scheme": "light"},
+)
+_IS_IN_A_ROW = "document.activeElement.closest('[data-row]') !== null"
+_AXE = """
+axe.run({resultTypes: ["violations"]}).then(found => found.violations
+  .filter(one => ["serious", "critical"].includes(one.impact))
+  .map(one => `${one.id}: ${one.nodes.map(node => node.target + " " + node.failureSummary)}`))
+"""
+
+
+@pytest.fixture(scope="module")
+def own_stack() -> Iterator[Stack]:
+    with running_stack() as stack:
+        yield stack
+
+
+def _serious_faults(page: Page, axe: str) -> Any:
+    page.evaluate(f"{axe}; null")
+    return page.awaited(_AXE)
+
+
+def _keep(page: Page, address: str, look: dict[str, Any]) -> None:
+    name = address.strip("/").replace("/", "-").split("?")[0][:12] or "now"
+    page.keep_picture(f"console-{name}-{look['width']}-{look['scheme']}")
+
+
+def _is_too_wide(page: Page) -> bool:
+    return bool(
+        page.evaluate("document.documentElement.scrollWidth > document.documentElement.clientWidth")
+    )
+
+
+async def test_every_page_is_usable_and_no_policy_is_broken(
+    own_stack: Stack, page: Page, node_packages: NodePackages
+) -> None:
+    axe = node_packages.path("axe-core/axe.min.js").read_text()
+    console = f"http://127.0.0.1:{own_stack.port}"
+    async with (
+        connect(own_stack.url, own_stack.provisioned.token) as caller,
+        caller.terminal("bash -c 'echo needle; read -p Go? x'") as terminal,
+    ):
+        assert terminal.kind == "line"
+        page.open(f"{console}/hosts/")
+        host = page.evaluate("document.querySelector('tbody a').pathname")
+        session = f"/sessions/{terminal.session_id}/"
+        addresses = [
+            *(f"/{name}/" for name in PAGES),
+            *("/", host, "/search/?q=needle", session, f"{session}replay/"),
+        ]
+        for look in LOOKS:
+            page.look_like(**look)
+            for address in addresses:
+                page.open(console + address)
+                _keep(page, address, look)
+                assert _serious_faults(page, axe) == [], (address, look)
+                assert not _is_too_wide(page), (address, look)
+    assert page.errors == []
+
+
+def test_a_host_is_reached_and_the_keys_are_listed_without_a_mouse(
+    own_stack: Stack, page: Page
+) -> None:
+    page.open(f"http://127.0.0.1:{own_stack.port}/timeline/")
+    for key in ("g", "h"):
+        page.press(key)
+    wait_until(lambda: page.evaluate("location.pathname") == "/hosts/", 20, "the hosts")
+    page.await_text("Enrol a host")
+    page.press("?")
+    page.await_text("next row, row before", "#keys")
+    page.press("Enter")
+    page.press("j")
+    wait_until(lambda: page.evaluate(_IS_IN_A_ROW), 20, "the focus in a row")
+    page.press("Enter")
+    wait_until(lambda: page.evaluate("location.pathname") != "/hosts/", 20, "one host")
+    page.await_text("Credential age")
+
+
+def test_the_login_page_is_usable_too(
+    own_stack: Stack, page: Page, node_packages: NodePackages
+) -> None:
+    page.open(f"http://127.0.0.1:{own_stack.port}/")
+    page.click("header form button")
+    assert "Log in" in page.text("h1")
+    axe = node_packages.path("axe-core/axe.min.js").read_text()
+    for scheme in ("dark", "light"):
+        page.look_like(width=390, scheme=scheme)
+        page.keep_picture(f"console-login-{scheme}")
+        assert _serious_faults(page, axe) == []
