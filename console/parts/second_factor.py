@@ -103,9 +103,9 @@ def remove_with(request: HttpRequest, code: str) -> None:
 def _attempt(request: HttpRequest, code: str) -> SecondFactor:
     """Uses a code up and returns the factor. Raises WrongCode, and the failure is counted."""
     spelled = code.replace(" ", "").lower()
+    user: Any = request.user
     with transaction.atomic():
-        rows = SecondFactor.objects.select_for_update()
-        factor = rows.filter(user_id=request.user.pk).first()
+        factor = SecondFactor.objects.select_for_update().filter(user_id=user.pk).first()
         is_paused = factor is not None and (factor.paused_until or clock.now()) > clock.now()
         if factor is not None and not is_paused and _is_right(factor, spelled):
             factor.failures, factor.paused_until = 0, None

@@ -1,4 +1,4 @@
-"""The console's pages in a browser: by keyboard alone, at both widths, in both colour schemes."""
+"""The console's pages in a browser: at both widths, in both colour schemes."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -9,14 +9,12 @@ from tests.support.browser import Page
 from tests.support.mcp.client import connect
 from tests.support.mcp.node_packages import NodePackages
 from tests.support.stack import Stack, running_stack
-from tests.support.waiting import wait_until
 
 PAGES = ("hosts", "runs", "search", "timeline")
 LOOKS: tuple[dict[str, Any], ...] = (
     {"width": 1280, "scheme": "dark"},
     {"width": 390, "scheme": "light"},
 )
-_IS_IN_A_ROW = "document.activeElement.closest('[data-row]') !== null"
 _AXE = """
 axe.run({resultTypes: ["violations"]}).then(found => found.violations
   .filter(one => ["serious", "critical"].includes(one.impact))
@@ -71,24 +69,6 @@ async def test_every_page_is_usable_and_no_policy_is_broken(
                 assert _serious_faults(page, axe) == [], (address, look)
                 assert not _is_too_wide(page), (address, look)
     assert page.errors == []
-
-
-def test_a_host_is_reached_and_the_keys_are_listed_without_a_mouse(
-    own_stack: Stack, page: Page
-) -> None:
-    page.open(f"http://127.0.0.1:{own_stack.port}/timeline/")
-    for key in ("g", "h"):
-        page.press(key)
-    wait_until(lambda: page.evaluate("location.pathname") == "/hosts/", 20, "the hosts")
-    page.await_text("Enrol a host")
-    page.press("?")
-    page.await_text("next row, row before", "#keys")
-    page.press("Enter")
-    page.press("j")
-    wait_until(lambda: page.evaluate(_IS_IN_A_ROW), 20, "the focus in a row")
-    page.press("Enter")
-    wait_until(lambda: page.evaluate("location.pathname") != "/hosts/", 20, "one host")
-    page.await_text("Credential age")
 
 
 def test_the_login_page_is_usable_too(
