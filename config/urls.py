@@ -8,6 +8,7 @@ from django.templatetags.static import static
 from django.urls import include, path
 from django.views.generic import RedirectView
 
+from config.recordings import recording
 from console.login.views import admin_login
 from projects.admin.login import password_change
 from projects.enrolment.endpoint import enrol, rotate
@@ -19,6 +20,7 @@ urlpatterns = [
     path("admin/", admin.site.urls),
     path("controllers/enrol", enrol),
     path("controllers/rotate", rotate),
+    path("recordings/<uuid:session_id>", recording),
     path("favicon.ico", RedirectView.as_view(url=static("projects/icon.svg"))),
     path("", include("console.urls")),
 ]

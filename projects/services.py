@@ -11,6 +11,13 @@ from projects.monitors.start import monitor_start
 from projects.monitors.stop import monitor_stop
 from projects.reads.digests import session_digest
 from projects.reads.lists import controller_list, monitor_list, session_list
+from projects.reads.recordings import (
+    EXPORT_FORMATS,
+    ExportFormat,
+    recording_export,
+    session_chunks,
+    session_events,
+)
 from projects.reads.results import ControllerList, MonitorPage, SessionDetails, SessionPage
 from projects.reads.search import SearchResult, output_search
 from projects.reads.status import session_get, session_read_output
@@ -37,7 +44,9 @@ from projects.sessions.jobs import job_clear, job_status, job_submit, output_cle
 from projects.sessions.one_shot import command_execute
 
 __all__ = [
+    "EXPORT_FORMATS",
     "ControllerList",
+    "ExportFormat",
     "MonitorPage",
     "SearchResult",
     "SessionDetails",
@@ -60,7 +69,10 @@ __all__ = [
     "monitor_stop",
     "output_clear",
     "output_search",
+    "recording_export",
+    "session_chunks",
     "session_digest",
+    "session_events",
     "session_get",
     "session_hand_back",
     "session_keyboard_keep",

@@ -6,12 +6,13 @@ the statement is written out.
 """
 
 import json
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import datetime
+from functools import cache
 from typing import Any, Final, NamedTuple
 from uuid import UUID
 
-from django.db import connection
 from django.db.models import Max
 from django.utils import timezone
 
@@ -29,10 +30,15 @@ _SIZES: Final = (16, 256, 4096, 65_536)
 _INSERT: Final = """
 INSERT INTO projects_sessionevent
     (session_id, seq, kind, "offset", host_time, host_clock, created_at, actor, detail)
-VALUES (%s, (SELECT COALESCE(MAX(seq), 0) + 1 FROM projects_sessionevent WHERE session_id = %s),
+VALUES {rows}
+"""
+# The last number is that before the statement, for each of its rows.
+_ROW: Final = """
+(%s, (SELECT COALESCE(MAX(seq), 0) FROM projects_sessionevent WHERE session_id = %s) + %s,
     %s, COALESCE(%s, (SELECT stdout_next_offset FROM projects_commandsession WHERE id = %s)),
     %s, %s, %s, %s, %s)
 """
+_ROWS_AT_ONCE: Final = 16
 
 
 class NewEvent(NamedTuple):
@@ -54,12 +60,19 @@ class NewEvent(NamedTuple):
 def append(events: Sequence[NewEvent]) -> None:
     """Store events in their order, in a transaction that has locked the sessions' rows."""
     now = time_as_parameter(timezone.now())
-    rows = [_values(event, now) for event in events]
-    if len(rows) == 1:
-        execute(_INSERT, rows[0])
-    elif rows:
-        with connection.cursor() as cursor:
-            cursor.executemany(_INSERT, rows)
+    for start in range(0, len(events), _ROWS_AT_ONCE):
+        batch = events[start : start + _ROWS_AT_ONCE]
+        numbers: Counter[UUID] = Counter()
+        values: list[Any] = []
+        for event in batch:
+            numbers[event.session_id] += 1
+            values += _values(event, numbers[event.session_id], now)
+        execute(_insertion(len(batch)), values)
+
+
+@cache
+def _insertion(count: int) -> str:
+    return _INSERT.format(rows=",".join([_ROW] * count))
 
 
 def append_locking(event: NewEvent) -> None:
@@ -69,10 +82,10 @@ def append_locking(event: NewEvent) -> None:
         append([event])
 
 
-def _values(event: NewEvent, now: datetime | str | None) -> list[Any]:
+def _values(event: NewEvent, number: int, now: datetime | str | None) -> list[Any]:
     key = as_parameter(event.session_id)
     wall, clock = host_columns(event.at)
-    numbered = [key, key, event.kind, event.offset, key]
+    numbered = [key, key, number, event.kind, event.offset, key]
     actor = event.actor[:MAX_ACTOR_CHARS]
     return [*numbered, wall, clock, now, actor, json.dumps(dict(event.detail))]
 

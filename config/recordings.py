@@ -1,0 +1,59 @@
+"""``GET /recordings/SESSION?format=cast|text|raw``: a recording for a caller with an API token.
+
+The token needs the scope ``session:read``, as for every read of output. The answer streams, and
+holds what is stored when the request begins.
+"""
+
+from typing import Final
+from uuid import UUID
+
+from django.http import HttpRequest, JsonResponse, StreamingHttpResponse
+from django.http.response import HttpResponseBase
+
+from projects.accounts.client_address import peer_of_request
+from projects.accounts.errors import RateLimited
+from projects.accounts.token_check import authenticate_api_token
+from projects.errors.base import ControllerActionError
+from projects.errors.calls import InvalidArgument
+from projects.reads.recordings import (
+    EXPORT_FORMATS,
+    RESPONSE_HEADERS,
+    ExportFormat,
+    attachment,
+    recording_export,
+)
+
+SCOPE: Final = "session:read"
+
+
+async def recording(request: HttpRequest, session_id: UUID) -> HttpResponseBase:
+    """Streams one recording. Errors have the body and the status that tools answer with."""
+    if request.method != "GET":
+        body = {"error": "only GET is served here"}
+        return JsonResponse(body, status=405, headers={"Allow": "GET"})
+    try:
+        return await _answer(request, session_id)
+    except ControllerActionError as error:
+        headers = dict(RESPONSE_HEADERS)
+        if isinstance(error, RateLimited):
+            headers["Retry-After"] = str(error.retry_after_seconds)
+        return JsonResponse(dict(error.body()), status=error.status, headers=headers)
+
+
+async def _answer(request: HttpRequest, session_id: UUID) -> StreamingHttpResponse:
+    header = request.headers.get("Authorization")
+    caller = await authenticate_api_token(header, peer_of_request(request))
+    caller.require(SCOPE)
+    wanted = _format_of(request)
+    found = await recording_export(
+        caller.project_id, session_id, export_format=wanted, actor=caller.label
+    )
+    return attachment(found, session_id, wanted)
+
+
+def _format_of(request: HttpRequest) -> ExportFormat:
+    wanted = request.GET.get("format", "cast")
+    for known in EXPORT_FORMATS:
+        if wanted == known:
+            return known
+    raise InvalidArgument([f"format: must be one of {', '.join(EXPORT_FORMATS)}"])
