@@ -1,4 +1,4 @@
-"""The console's pages in a browser: at both widths, in both colour schemes."""
+"""The console's pages in a browser: by keyboard alone, at both widths, in both colour schemes."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -9,12 +9,14 @@ from tests.support.browser import Page
 from tests.support.mcp.client import connect
 from tests.support.mcp.node_packages import NodePackages
 from tests.support.stack import Stack, running_stack
+from tests.support.waiting import wait_until
 
 PAGES = ("hosts", "runs", "search", "timeline")
 LOOKS: tuple[dict[str, Any], ...] = (
     {"width": 1280, "scheme": "dark"},
     {"width": 390, "scheme": "light"},
 )
+_IS_IN_A_ROW = "document.activeElement.closest('[data-row]') !== null"
 _AXE = """
 axe.run({resultTypes: ["violations"]}).then(found => found.violations
   .filter(one => ["serious", "critical"].includes(one.impact))
@@ -69,6 +71,30 @@ async def test_every_page_is_usable_and_no_policy_is_broken(
                 assert _serious_faults(page, axe) == [], (address, look)
                 assert not _is_too_wide(page), (address, look)
     assert page.errors == []
+
+
+def _await_page(page: Page, condition: str) -> None:
+    """Wait for a page whose scripts have run."""
+    loaded = f"document.readyState === 'complete' && {condition}"
+    wait_until(lambda: page.evaluate(loaded), 60, f"a page with {condition}")
+
+
+def test_a_host_is_reached_and_the_keys_are_listed_without_a_mouse(
+    own_stack: Stack, page: Page
+) -> None:
+    page.open(f"http://127.0.0.1:{own_stack.port}/timeline/")
+    for key in ("g", "h"):
+        page.press(key)
+    _await_page(page, "location.pathname === '/hosts/'")
+    page.press("?")
+    page.await_text("next row, row before", "#keys[open]")
+    page.press("Enter")
+    wait_until(lambda: page.text("#keys[open]") == "", 20, "the list of keys to close")
+    page.press("j")
+    wait_until(lambda: page.evaluate(_IS_IN_A_ROW), 20, "the focus in a row")
+    page.press("Enter")
+    _await_page(page, "location.pathname !== '/hosts/'")
+    assert "Credential age" in page.text("main")
 
 
 def test_the_login_page_is_usable_too(

@@ -1,6 +1,6 @@
 // Keys of every page. Rows are elements with data-row; the first link in a row opens the row.
 const rows = () => [...document.querySelectorAll("[data-row]")].filter((row) => row.offsetParent);
-const isTyping = ({ target }) => target.closest("input, textarea, select, dialog, .xterm");
+const isTyping = ({ target }) => target.closest("input, textarea, select, dialog[open], .xterm");
 let isGoing = false;
 
 function step(by) {

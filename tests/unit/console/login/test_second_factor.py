@@ -11,6 +11,7 @@ from django.contrib.auth.models import User
 from django.core.management import call_command
 from django.test import Client
 
+from console.live.person import LoginEnded, person_of
 from console.models import SecondFactor
 from projects.models import AuditEvent
 from projects.storage import clock
@@ -131,3 +132,10 @@ def test_the_page_after_the_code_is_one_of_ours(person: Client) -> None:
     other = _shown_password()
     answer = other.post(ASK, {"code": _code(1), "next": "https://evil.example/"})
     assert answer["Location"] == "/"
+
+
+def test_the_socket_refuses_a_login_without_its_factor(person: Client) -> None:
+    _set_up(person)
+    assert person_of(str(person.session.session_key)).actor == "admin:ann"
+    with pytest.raises(LoginEnded):
+        person_of(str(_shown_password().session.session_key))
