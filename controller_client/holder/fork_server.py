@@ -84,6 +84,12 @@ class ForkServer:
 
     def serve(self) -> None:
         """Serve until the other end of ``requests`` closes."""
+        # A daemon that dies with answers unread resets the socket.
+        with suppress(ConnectionError):
+            self._serve()
+        self._end_spares()
+
+    def _serve(self) -> None:
         pending = b""
         while True:
             # The next spare is forked when there is nothing else to do.
@@ -101,7 +107,6 @@ class ForkServer:
             if self._requests.fileno() in readable:
                 data = self._requests.recv(_RECEIVE_BYTES)
                 if not data:
-                    self._end_spares()
                     return
                 *lines, pending = (pending + data).split(b"\n")
                 for line in lines:

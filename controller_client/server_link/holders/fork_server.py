@@ -30,7 +30,7 @@ from controller_client.session_files.one_shot import StartCommand
 from controller_client.system import prctl
 from controller_client.system.adoption import Foster, Left
 from controller_client.system.process_tree import ProcessInfo, read_process
-from controller_client.system.start_failure import from_os_error
+from controller_client.system.start_failure import StartFailed, from_os_error
 
 # The delay before children are looked at again that could not be looked at.
 LOOK_AGAIN_SECONDS: Final = 0.2
@@ -102,7 +102,11 @@ class Spawner:
             client = await HolderClient.over(spare.connection, start.session_id, *listeners)
             client.send(start, *more)
             await client.hello_within(SPAWN_SECONDS)
-        except OSError as error:  # also TimeoutError
+        except TimeoutError:
+            raise StartFailed(
+                "START_FAILED", f"no holder answered within {SPAWN_SECONDS:g} s"
+            ) from None
+        except OSError as error:
             raise from_os_error(error, "no holder could be started") from None
         return client
 
