@@ -21,8 +21,9 @@ Headers = list[tuple[bytes, bytes]]
 OPEN: Final = b": open\r\n\r\n"
 """A comment that begins every stream. Daphne holds headers back until the first byte of the body;
 the comment lets them leave."""
-QUIET_SECONDS: Final = 0.05
-"""A stream of the older era opens after this. Most calls are over by then, and are one write."""
+QUIET_SECONDS: Final = 1.0
+"""A stream of the older era opens after this. Most calls are over by then, and are one write: also
+when the server is full, which is no time to write twice."""
 PING_SECONDS: Final = 15.0
 """A stream says that it is alive in these intervals. An answer of the newer era becomes a stream
 after the first of them."""

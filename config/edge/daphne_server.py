@@ -30,16 +30,22 @@ class Channel(http.HTTPChannel):
     is_refused = False
     _is_under_way = False
     _dropped_bytes = 0
+    _deadline: float | None = None
+    _timer: Any = None
+    seconds = staticmethod(reactor.seconds)
+    """The clock of ``callLater``."""
 
     def dataReceived(self, data: bytes) -> None:
         """Start the deadline of a request with its first byte; later bytes do not move it."""
         if self.is_refused:
             self._drop(data)
             return
-        if not self._is_under_way and not self._handlingRequest:
-            self._is_under_way = True
-            self.setTimeout(conf.request_seconds)
+        is_first = not self._is_under_way and not self._handlingRequest
+        self._is_under_way |= is_first
         LineReceiver.dataReceived(self, data)
+        # Most requests arrive whole, and need no deadline.
+        if is_first and self._is_under_way and not self.is_refused:
+            self.setTimeout(conf.request_seconds)
 
     def rawDataReceived(self, data: bytes) -> None:
         """Drop what follows a refused request in the buffer: it belongs to no request."""
@@ -77,14 +83,44 @@ class Channel(http.HTTPChannel):
         super().timeoutConnection()
 
     def setTimeout(self, period: float | None) -> float | None:
-        """Replace the timer, and return the period that was set before.
+        """Set the deadline, or none; return the period that was set before.
 
-        Moving the old timer forward would make the reactor search the timers of all connections.
+        A timer that ends before the deadline is kept and looks again: each request moves the
+        deadline three times, and a timer costs more than a request's headers. A timer that ends
+        after the deadline is replaced: moving it forward would make the reactor search the timers
+        of all connections.
         """
-        before: float | None = super().setTimeout(None)
-        if period is not None:
-            super().setTimeout(period)
+        before: float | None = self.timeOut  # type: ignore[has-type] # of an untyped library
+        self.timeOut = period
+        self._deadline = None if period is None else self.seconds() + period
+        self._ensure_timer()
         return before
+
+    def resetTimeout(self) -> None:
+        """Keep the deadline: a byte now and then does not move it."""
+
+    def connectionLost(self, reason: object) -> None:
+        """End the timer, which would keep this object."""
+        super().connectionLost(reason)
+        if self._timer is not None and self._timer.active():
+            self._timer.cancel()
+
+    def _ensure_timer(self) -> None:
+        if self._deadline is None:
+            return
+        if self._timer is not None:
+            if self._timer.getTime() <= self._deadline:
+                return
+            self._timer.cancel()
+        self._timer = self.callLater(self._deadline - self.seconds(), self._look_at_deadline)
+
+    def _look_at_deadline(self) -> None:
+        self._timer = None
+        if self._deadline is not None and self._deadline <= self.seconds():
+            self._deadline = None
+            self.timeoutConnection()
+        else:
+            self._ensure_timer()
 
     def refuse(self, status: int) -> None:
         """Answer at once, close the sending half, and drop input until the peer closes its half."""
@@ -228,6 +264,9 @@ class HTTPFactory(http_protocol.HTTPFactory):
     def protocol() -> Any:
         """A channel of ours in the wrapper that the library expects."""
         return http._GenericHTTPChannelProtocol(Channel())  # noqa: SLF001 - what its own factory makes
+
+    def log(self, request: Any) -> None:
+        """Write no access log, and format none: a turn would pay for each line."""
 
     def buildProtocol(self, address: Any) -> Any:
         """Build the protocol as Daphne does, with ``Request`` for its requests."""
