@@ -51,6 +51,8 @@ SEQUENCE_STARTS: Final = tuple(char.encode() for char in _INTRODUCERS)
 _NEEDS_WORK: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 # Colours only vanish. Taken away all at once, they cost a twentieth of one token after the other.
 _COLOUR: Final = re.compile(r"\x1b\[[0-9;:]{0,256}m")
+# Some lines: whole ones, but for the last.
+_LINES: Final = re.compile(r"(?s:.{1,512})[^\n]*\n?")
 # ESC ( 0: the letters with which programs draw boxes.
 _DRAWING: Final = {
     0x60 + index: char for index, char in enumerate("◆▒␉␌␍␊°±␤␋┘┐┌└┼⎺⎻─⎼⎽├┤┴┬│≤≥π≠£·")
@@ -87,13 +89,25 @@ class TextView:
         return visible("".join(self._finished) + "".join(self._line))
 
     def _render(self, text: str) -> None:
+        if self._is_rendered_whole(text):
+            return
+        # No sequence goes on behind the end of a line, so only the lines around one need work.
+        for lines in _LINES.findall(text):
+            if not self._is_rendered_whole(lines):
+                self._render_tokens(lines)
+
+    def _is_rendered_whole(self, text: str) -> bool:
+        """Take text that nothing acts on; returns False for any other."""
         plain = _COLOUR.sub("", text).replace("\r\n", "\n")
         is_new = not (self._line or self._column or self._is_drawing or self._is_drawn_to_edge)
-        if is_new and not _NEEDS_WORK.search(plain):
-            body, newline, rest = plain.rpartition("\n")
-            self._finished.append(body + newline)
-            self._write(rest)
-            return
+        if not is_new or _NEEDS_WORK.search(plain):
+            return False
+        body, newline, rest = plain.rpartition("\n")
+        self._finished.append(body + newline)
+        self._write(rest)
+        return True
+
+    def _render_tokens(self, text: str) -> None:
         for token in _TOKEN.finditer(text):
             kind = token.lastgroup
             if kind == "plain":

@@ -22,7 +22,7 @@ _UNSEEN: Final = re.compile(
 # All but tab and line feed, which are the shape of a text.
 _CONTROLS: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 # JSON has control characters as escapes; those of tab and line feed are not meant.
-_ODD_IN_JSON: Final = (b"\x7f", rb"\b", rb"\f", rb"\r", rb"\u")
+_ODD_IN_JSON: Final = (rb"\b", rb"\f", rb"\r", rb"\u")
 _JOINERS: Final = "\u200c\u200d"
 _EMOJI_SELECTORS: Final = "\ufe0e\ufe0f"
 _KEYCAP: Final = "\u20e3"
@@ -56,7 +56,11 @@ def _is_plain(value: Any) -> bool:
         encoded = msgspec.json.encode(value)
     except UnicodeEncodeError:
         return False
-    return encoded.isascii() and not any(odd in encoded for odd in _ODD_IN_JSON)
+    if not encoded.isascii() or b"\x7f" in encoded:
+        return False
+    # A search stops at each backslash, and the ends of lines are most of them.
+    has_only_line_feeds = encoded.count(b"\\") == encoded.count(rb"\n")
+    return has_only_line_feeds or not any(odd in encoded for odd in _ODD_IN_JSON)
 
 
 def _spelled_out_in(value: Any, kept: frozenset[str]) -> Any:

@@ -104,6 +104,33 @@ def test_any_split_gives_the_same_text(data: bytes, cuts: list[int]) -> None:
     assert view.text == text_of(data)
 
 
+@given(
+    st.lists(
+        st.sampled_from(
+            [
+                b"plain\r\n" * 150,
+                b"one line\r\n",
+                b"50 %\r100 %\r\n",
+                b"\x1b[31mred\x1b[0m\r\n",
+                b"old\x1b[2K\rnew\r\n",
+                b"\x1b(0lqk",
+                b"\x1b(B",
+                b"\x1b[2A",
+                b"\x1b]0;title",
+                b"half a line",
+            ]
+        ),
+        max_size=9,
+    )
+)
+def test_long_output_is_the_text_of_its_lines(parts: list[bytes]) -> None:
+    data, view = b"".join(parts), TextView()
+    for line in data.splitlines(keepends=True):
+        view.feed(line)
+    view.feed(b"", final=True)
+    assert text_of(data) == view.text
+
+
 @given(terminal_bytes)
 def test_no_control_character_survives_but_newline_and_tab(data: bytes) -> None:
     assert not [
