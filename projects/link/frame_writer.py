@@ -42,7 +42,7 @@ from projects.link.inbound.batch import BatchResult, SessionMessage
 from projects.link.inbound.connection_memory import ConnectionMemory
 from projects.link.inbound.frame_queue import FrameQueue
 from projects.output import log as output_log
-from projects.storage.access import at_length, in_database
+from projects.storage.access import at_length, in_database, in_shared_transaction
 from projects.wakeups import doorbells
 
 logger = logging.getLogger(__name__)
@@ -163,7 +163,7 @@ class FrameWriter:
         delay = STORAGE_RETRY_SECONDS
         while True:
             try:
-                return await in_database(
+                return await in_shared_transaction(
                     batch.commit_batch, self._controller_id, self.epoch, messages
                 )
             except StorageUnavailable:

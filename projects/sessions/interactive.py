@@ -8,7 +8,7 @@ itself, such as the admin. Every error raised is a ControllerActionError.
 import asyncio
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final, Literal
 from uuid import UUID
 
@@ -54,7 +54,7 @@ from projects.sessions.turns import (
 )
 from projects.sessions.waiting import clamped, rung, watch
 from projects.storage import clock
-from projects.storage.access import in_database
+from projects.storage.access import in_database, in_shared_transaction
 from projects.wakeups import doorbells
 
 CLOCK_WAIT_SECONDS: Final = 3.0
@@ -162,40 +162,38 @@ async def controller_send_input(
                 )
             ]
         )
+    pattern, body = compile_pattern(wait_for), {"session_id": session_id}
+    if terminate:
+        request = request_for(project_id, request_id, "session.terminate", body)
+        acted = await in_shared_transaction(
+            terminate_session, project_id, session_id, actor_of(caller), request=request
+        )
+    elif typing.is_empty:
+        request = request_for(project_id, request_id, "session.poll", body)
+        acted = await in_database(poll_session, project_id, session_id, request)
+    else:
+        typed = {"input_text": input_text, "keys": list(keys), "eof": eof}
+        named = {} if secret is None else {"secret": secret}
+        request = request_for(project_id, request_id, "session.input", {**body, **typed, **named})
+        acted = await in_shared_transaction(
+            send_input, project_id, session_id, caller, typing, request
+        )
+    is_typed = not terminate and not typing.is_empty
     turn = Turn(
         project_id,
         session_id,
-        from_offset=0,
+        from_offset=acted.from_offset,
         wait_seconds=clamped(wait_seconds),
+        input_seq=0 if terminate else acted.input_seq,
+        is_poll=not terminate and typing.is_empty,
+        command_seq=acted.command_seq if is_typed else None,
         max_output_bytes=max_output_bytes,
-        pattern=compile_pattern(wait_for),
+        pattern=pattern,
+        until="end" if terminate else "turn",
         view=view,
         is_showing=is_showing,
     )
-    if terminate:
-        request = request_for(
-            project_id, request_id, "session.terminate", {"session_id": session_id}
-        )
-        acted = await in_database(
-            terminate_session,
-            project_id,
-            session_id,
-            actor_of(caller),
-            request=request,
-        )
-        turn = replace(turn, until="end")
-    elif typing.is_empty:
-        request = request_for(project_id, request_id, "session.poll", {"session_id": session_id})
-        acted = await in_database(poll_session, project_id, session_id, request)
-        turn = replace(turn, input_seq=acted.input_seq, is_poll=True)
-    else:
-        body = {"session_id": session_id, "input_text": input_text, "keys": list(keys), "eof": eof}
-        if secret is not None:
-            body["secret"] = secret
-        request = request_for(project_id, request_id, "session.input", body)
-        acted = await in_database(send_input, project_id, session_id, caller, typing, request)
-        turn = replace(turn, input_seq=acted.input_seq, command_seq=acted.command_seq)
-    return await _await_turn(replace(turn, from_offset=acted.from_offset), acted)
+    return await _await_turn(turn, acted)
 
 
 async def controller_terminate_interactive_command(

@@ -18,7 +18,7 @@ from projects.accounts.authentication import Caller, check_caller
 from projects.conf import conf
 from projects.process import draining
 from projects.sessions.transactions.acting import Acted
-from projects.storage.access import at_length, in_database
+from projects.storage.access import at_length, in_database, in_shared_transaction
 from projects.storage.columns import as_parameter
 from projects.storage.rows import fetch_row
 from projects.wakeups.doorbells import Doorbell, ring_controller, session_doorbell
@@ -114,8 +114,8 @@ async def watch(
     caller = _CALLER.get()
     deadline = began + wait_seconds
     report = REPORT.get() if bell.session_id is not None else None
-    hop = at_length if is_long else in_database
     is_offered = is_offered and not is_long
+    hop = at_length if is_long else in_shared_transaction if is_offered else in_database
     heard = _Heard[T](look_first, None)
     if not look_first:
         heard = await _hear(bell, look, wait_seconds, is_offered=is_offered)

@@ -3,8 +3,8 @@
 Django's ``sync_to_async`` shares one thread per process between all consumers, so one slow query
 would stall them all. A hop takes a thread for one short transaction, never for a wait. SQLite has
 one writer at a time and lets the others sleep for milliseconds before they look again; one thread
-that writes one transaction after the other never waits. Long reads have threads of their own
-(``at_length``).
+that writes one transaction after the other never waits, and commits together what waits for it
+(``in_shared_transaction``). Long reads have threads of their own (``at_length``).
 
 A broken connection (``storage.faults``) is replaced together with those of all threads: the
 connections of one process to SQLite share what they found when the first of them was opened.
@@ -17,17 +17,18 @@ import random
 import select
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar, copy_context
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Final, ParamSpec, TypeVar
 
 from django.db import DatabaseError, InterfaceError, OperationalError, connection
 
 from projects.conf import conf
 from projects.errors.server import StorageUnavailable
-from projects.storage import clock
+from projects.storage import clock, shared
 from projects.storage import faults as storage_faults
 from projects.storage.threads import DatabaseThreads, NotBegunError
 
@@ -105,6 +106,16 @@ async def in_database(function: Callable[P, T], *args: P.args, **kwargs: P.kwarg
     return await _hop(_short_threads, lambda: _run(True, function, *args, **kwargs))
 
 
+async def in_shared_transaction(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+    """Runs ``function(*args)`` as ``in_database`` does, perhaps in one transaction with others.
+
+    The result comes after the commit. ``function`` writes in ``one_transaction`` blocks, or at most
+    one row. It raises no error after it has written something that has to stay.
+    """
+    work = partial(_run, True, function, *args, **kwargs)
+    return await _hop(_short_threads, work, may_share=True)
+
+
 async def at_length(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
     """Runs a long read in a thread of its own: a digest, a rendered screen, a page of output.
 
@@ -114,13 +125,15 @@ async def at_length(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs)
     return await _hop(_long_threads, lambda: _run(False, function, *args, **kwargs))
 
 
-async def _hop(threads_of: Callable[[], DatabaseThreads], work: Callable[[], T]) -> T:
+async def _hop(
+    threads_of: Callable[[], DatabaseThreads], work: Callable[[], T], *, may_share: bool = False
+) -> T:
     # Messages are made in the threads, too, and depend on the caller of this context.
     context = copy_context()
     for attempt in range(ATTEMPTS):
         threads = threads_of()
         try:
-            result = await threads.submit(lambda: context.run(work))
+            result = await threads.submit(partial(context.run, work), may_share=may_share)
         except NotBegunError as error:
             raise StorageUnavailable from error
         except _NotConnectedError as error:
@@ -182,6 +195,8 @@ def _short_threads() -> DatabaseThreads:
             name="database",
             on_end=_close_connection,
             after=_pools.ending,
+            # Transactions of PostgreSQL run side by side, and would wait for each other's locks.
+            run_shared=_run_shared if connection.vendor == "sqlite" else None,
         )
     return _pools.short
 
@@ -199,6 +214,18 @@ def _close_connection() -> None:
     connection.close()
 
 
+def _run_shared(parts: Sequence[Callable[[], object]]) -> Sequence[shared.PartOutcome] | None:
+    try:
+        _ensure_usable(is_short=True)
+    except (OperationalError, InterfaceError):
+        return None
+    outcomes = shared.run_shared(parts)
+    error = outcomes[-1].error if outcomes else None
+    if isinstance(error, DatabaseError | InterfaceError):
+        _drop_if_broken(error)
+    return outcomes
+
+
 def _run(
     is_short: bool,
     function: Callable[P, T],
@@ -206,6 +233,9 @@ def _run(
     *args: P.args,
     **kwargs: P.kwargs,
 ) -> T:
+    if shared.is_shared():
+        _check.get()()
+        return function(*args, **kwargs)
     try:
         _ensure_usable(is_short=is_short)
     except (OperationalError, InterfaceError) as error:
@@ -214,11 +244,15 @@ def _run(
         _check.get()()
         return function(*args, **kwargs)
     except (DatabaseError, InterfaceError) as error:
-        if storage_faults.is_broken(error):
-            connection.close()
-        elif storage_faults.is_fault(error):
-            connection.close_if_unusable_or_obsolete()
+        _drop_if_broken(error)
         raise
+
+
+def _drop_if_broken(error: DatabaseError | InterfaceError) -> None:
+    if storage_faults.is_broken(error):
+        connection.close()
+    elif storage_faults.is_fault(error):
+        connection.close_if_unusable_or_obsolete()
 
 
 def _ensure_usable(*, is_short: bool) -> None:

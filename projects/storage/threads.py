@@ -8,9 +8,10 @@ import asyncio
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
-from queue import SimpleQueue
+from queue import Empty, SimpleQueue
 from typing import Any, Final, TypeVar
 from weakref import WeakKeyDictionary
 
@@ -20,7 +21,16 @@ AFTER_SECONDS: Final = 5.0
 """Threads wait this long for the threads in whose place they come."""
 WAIT_SECONDS: Final = 20.0
 """Work that has not begun by then is given up: its caller must not wait for blocked threads."""
+MOST_SHARED: Final = 32
+"""At most this many pieces of work share a transaction."""
 
+RunShared = Callable[
+    [Sequence[Callable[[], Any]]], Sequence[tuple[Any, BaseException | None]] | None
+]
+"""Runs functions in one transaction: the result or the error of each, for as many as were run.
+
+None if nothing was done, and each has to be run by itself.
+"""
 
 _local = threading.local()
 
@@ -87,7 +97,8 @@ def after_result(call: Callable[[], None]) -> None:
 class DatabaseThreads:
     """At most ``count`` threads, made when first needed; ``on_end`` runs in each when it ends.
 
-    They begin their work when the threads in ``after`` have ended, or after AFTER_SECONDS.
+    They begin when the threads in ``after`` have ended, or after AFTER_SECONDS. Pieces of
+    work that may share a transaction, and wait at the same moment, go to ``run_shared`` together.
     """
 
     def __init__(
@@ -97,22 +108,25 @@ class DatabaseThreads:
         name: str,
         on_end: Callable[[], None],
         after: Sequence[threading.Thread] = (),
+        run_shared: RunShared | None = None,
     ) -> None:
         self._count = count
+        self._run_shared = run_shared
         self._after = after
         self._name = name
         self._on_end = on_end
         self._queue: SimpleQueue[_Job | None] = SimpleQueue()
         self._threads: list[threading.Thread] = []
 
-    def submit(self, function: Callable[[], T]) -> "asyncio.Future[T]":
+    def submit(self, function: Callable[[], T], *, may_share: bool = False) -> "asyncio.Future[T]":
         """The future result of ``function()`` in one of the threads.
 
         NotBegunError if no thread was free for WAIT_SECONDS. A future that is cancelled before the
         work began stops it; work that has begun runs to its end.
         """
         future: asyncio.Future[T] = asyncio.get_running_loop().create_future()
-        self._queue.put(_Job(function, future, calls_into_this_loop()))
+        is_shared = may_share and self._run_shared is not None
+        self._queue.put(_Job(function, future, calls_into_this_loop(), may_share=is_shared))
         if len(self._threads) < self._count:
             thread = threading.Thread(
                 target=self._work, name=f"{self._name}_{len(self._threads)}", daemon=True
@@ -142,42 +156,90 @@ class DatabaseThreads:
         deadline = time.monotonic() + AFTER_SECONDS
         for thread in self._after:
             thread.join(max(0.0, deadline - time.monotonic()))
-        while (job := self._queue.get()) is not None:
-            job.run()
-            # Dropped before the wait for the next job: its result may be large.
-            del job
+        while self._do_next():
+            pass
         self._on_end()
+
+    def _do_next(self) -> bool:
+        """Wait for work, and do what waits then. False after the end of the work."""
+        jobs = self._next_jobs()
+        last = jobs[-1]
+        if last is None or not last.may_share:
+            jobs.pop()
+        self._do_together([job for job in jobs if job is not None and job.begins()])
+        if last is not None and not last.may_share and last.begins():
+            last.run()
+        return last is not None
+
+    def _next_jobs(self) -> "list[_Job | None]":
+        """The next job and, if it may share, those behind it. Only the last may be another one."""
+        jobs = [self._queue.get()]
+        while len(jobs) < MOST_SHARED and (job := jobs[-1]) is not None and job.may_share:
+            try:
+                jobs.append(self._queue.get_nowait())
+            except Empty:
+                break
+        return jobs
+
+    def _do_together(self, jobs: "list[_Job]") -> None:
+        while len(jobs) > 1 and self._run_shared is not None:
+            with _calls_after():
+                outcomes = self._run_shared([job.function for job in jobs])
+                if outcomes is None:
+                    break
+                for job, outcome in zip(jobs, outcomes, strict=False):
+                    job.answer(*outcome)
+            del jobs[: len(outcomes)]
+        for job in jobs:
+            job.run()
+
+
+@contextmanager
+def _calls_after() -> Iterator[None]:
+    """Make the calls of ``after_result`` in the block at the end of the block."""
+    later: list[Callable[[], None]] = []
+    _local.later = later
+    yield
+    for call in later:
+        call()
 
 
 class _Job:
-    __slots__ = ("_calls", "_function", "_future", "_queued_at")
+    __slots__ = ("_calls", "_future", "_queued_at", "function", "may_share")
 
     def __init__(
-        self, function: Callable[[], Any], future: "asyncio.Future[Any]", calls: LoopCalls
+        self,
+        function: Callable[[], Any],
+        future: "asyncio.Future[Any]",
+        calls: LoopCalls,
+        *,
+        may_share: bool,
     ) -> None:
-        self._function = function
+        self.function = function
+        self.may_share = may_share
         self._future = future
         self._calls = calls
         self._queued_at = time.monotonic()
 
-    def run(self) -> None:
+    def begins(self) -> bool:
+        """False if nobody waits any more, or if the work is given up."""
         if self._future.cancelled():
-            return
+            return False
         if time.monotonic() - self._queued_at > WAIT_SECONDS:
-            self._answer(None, NotBegunError())
-            return
-        later: list[Callable[[], None]] = []
-        _local.later = later
-        try:
-            result = self._function()
-        except BaseException as error:  # noqa: BLE001 - every error belongs to the future
-            self._answer(None, error)
-        else:
-            self._answer(result, None)
-        for call in later:
-            call()
+            self.answer(None, NotBegunError())
+            return False
+        return True
 
-    def _answer(self, result: Any, error: BaseException | None) -> None:
+    def run(self) -> None:
+        with _calls_after():
+            try:
+                result = self.function()
+            except BaseException as error:  # noqa: BLE001 - every error belongs to the future
+                self.answer(None, error)
+            else:
+                self.answer(result, None)
+
+    def answer(self, result: Any, error: BaseException | None) -> None:
         self._calls.put(partial(_set, self._future, result, error))
 
 

@@ -16,6 +16,7 @@ from typing import Final, Generic, NamedTuple, Self, TypeVar
 
 from django.db import DatabaseError, InterfaceError
 
+from projects.storage.shared import at_end
 from projects.storage.threads import calls_into_this_loop
 from projects.wakeups.doorbells import Doorbell
 
@@ -91,7 +92,7 @@ class Offer(Generic[T_co]):
         else:
             self._found = None if value is None else Outcome(value, None)
 
-    def settle(self, *, is_committed: bool) -> None:
+    def settle(self, is_committed: bool) -> None:
         """End what ``take`` began. A look that found nothing is offered again."""
         if not is_committed:
             self._found = None
@@ -108,46 +109,25 @@ class Offer(Generic[T_co]):
         self.bell.wake()
 
 
-class TakenLooks:
-    """The looks that one transaction takes. After the block every one of them is settled."""
+def take_looks(session_ids: Iterable[str]) -> set[Doorbell]:
+    """Look for calls that wait for these sessions. Returns those that need no ring any more.
 
-    def __init__(self) -> None:
-        self._taken: list[Offer[object]] = []
-        self._is_committed = False
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        for offer in self._taken:
-            offer.settle(is_committed=self._is_committed)
-
-    def look_at(self, session_ids: Iterable[str]) -> set[Doorbell]:
-        """Look for calls that wait for these sessions. Returns those that need no ring any more.
-
-        Raises LookFailed.
-        """
-        with _lock:
-            offers = [offer for each in session_ids for offer in _offers.get(each, ())]
-            self._taken = offers[:MAX_LOOKS]
-            for offer in self._taken:
-                offer.take()
-        looked: set[Doorbell] = set()
-        deadline = time.monotonic() + LOOKING_SECONDS
-        for offer in self._taken:
-            if time.monotonic() < deadline:
-                offer.look()
-                looked.add(offer.bell)
-        return looked
-
-    def committed(self) -> None:
-        """The transaction is committed, so its looks count."""
-        self._is_committed = True
+    Their calls get the outcome when the transaction that runs here is committed. Raises LookFailed.
+    """
+    with _lock:
+        offers = [offer for each in session_ids for offer in _offers.get(each, ())]
+        taken = offers[:MAX_LOOKS]
+        for offer in taken:
+            offer.take()
+    for offer in taken:
+        at_end(offer.settle)
+    looked: set[Doorbell] = set()
+    deadline = time.monotonic() + LOOKING_SECONDS
+    for offer in taken:
+        if time.monotonic() < deadline:
+            offer.look()
+            looked.add(offer.bell)
+    return looked
 
 
 _lock: Final = threading.Lock()

@@ -48,7 +48,7 @@ from datetime import timedelta
 from typing import Final, Unpack
 from uuid import UUID
 
-from django.db import connection, transaction
+from django.db import connection
 
 from controller_client.protocol.errors import OffsetAhead, RemoteProtocolError
 from controller_client.protocol.messages import (
@@ -89,8 +89,9 @@ from projects.sessions.state import (
 from projects.storage import clock
 from projects.storage.columns import as_parameter
 from projects.storage.rows import execute, fetch_rows, row_update
+from projects.storage.shared import one_transaction
 from projects.wakeups.doorbells import Doorbell
-from projects.wakeups.looks import LookFailed, TakenLooks
+from projects.wakeups.looks import LookFailed, take_looks
 
 SessionMessage = (
     Started
@@ -163,15 +164,13 @@ def commit_batch(
     Fenced if a newer connection took over.
     """
     try:
-        with TakenLooks() as taken:
-            with transaction.atomic():
-                result = _Batch(controller_id, epoch, messages).commit()
-                result.looked = taken.look_at(result.rings)
-            taken.committed()
+        with one_transaction():
+            result = _Batch(controller_id, epoch, messages).commit()
+            result.looked = take_looks(result.rings)
             return result
     except LookFailed:
         # It took its transaction with it, but no frame. The callers look by themselves.
-        with transaction.atomic():
+        with one_transaction():
             return _Batch(controller_id, epoch, messages).commit()
 
 

@@ -11,7 +11,7 @@ from functools import wraps
 from typing import Final, NamedTuple, ParamSpec, TypeVar
 from uuid import UUID
 
-from django.db import IntegrityError, transaction
+from django.db import IntegrityError
 
 from projects.accounts.authentication import Caller
 from projects.conf import conf
@@ -24,6 +24,7 @@ from projects.sessions.state import SessionMoved
 from projects.storage import clock
 from projects.storage.columns import as_parameter
 from projects.storage.rows import fetch_row
+from projects.storage.shared import one_transaction
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -89,7 +90,7 @@ def in_one_transaction(action: Callable[P, T]) -> Callable[P, T]:
     def attempted(*args: P.args, **kwargs: P.kwargs) -> T:
         for _ in range(_ATTEMPTS):
             try:
-                with transaction.atomic():
+                with one_transaction():
                     return action(*args, **kwargs)
             except (IntegrityError, SessionMoved):
                 continue

@@ -26,7 +26,7 @@ from projects.sessions.selectors import SessionLimits
 from projects.sessions.state import add_session
 from projects.sessions.transactions.acting import Acted, actor_of, in_one_transaction
 from projects.storage import clock
-from projects.storage.access import in_database
+from projects.storage.access import in_shared_transaction
 
 _KIND = CommandSession.Kind
 
@@ -55,7 +55,7 @@ async def launch_session(
         **details,
     }
     request = request_for(project_id, request_id, action, body)
-    return await in_database(start_session, project_id, caller, launch, request)
+    return await in_shared_transaction(start_session, project_id, caller, launch, request)
 
 
 @in_one_transaction

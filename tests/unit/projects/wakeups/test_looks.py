@@ -1,7 +1,9 @@
 """A batch looks for the calls that wait for its news, and loses nothing if a look fails."""
 
 import asyncio
+import threading
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Final, TypeVar
 
 import pytest
@@ -16,9 +18,10 @@ from projects.sessions import waiting
 from projects.sessions.turns import Turn, take_turn
 from projects.sessions.waiting import watch
 from projects.storage.access import in_database
+from projects.storage.shared import one_transaction
 from projects.wakeups import bus, looks
 from projects.wakeups.doorbells import ring_session, session_doorbell
-from projects.wakeups.looks import MAX_LOOKS, TakenLooks
+from projects.wakeups.looks import MAX_LOOKS, take_looks
 from tests.support.rows import make_controller, make_session
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -134,13 +137,16 @@ async def test_a_look_of_a_transaction_that_is_undone_does_not_count(
     session: CommandSession,
 ) -> None:
     call = await _begun(asyncio.create_task(_waiting(session, lambda _is_last: "found")))
-    with TakenLooks() as taken:
-        assert len(taken.look_at([str(session.id)])) == 1
+
+    def take(*, is_undone: bool) -> None:
+        with suppress(ZeroDivisionError), one_transaction():
+            assert len(take_looks([str(session.id)])) == 1
+            assert 1 / (not is_undone)
+
+    await in_database(take, is_undone=True)
     await _begun(call)
     assert not call.done()
-    with TakenLooks() as taken:
-        taken.look_at([str(session.id)])
-        taken.committed()
+    await in_database(take, is_undone=False)
     assert await asyncio.wait_for(call, DEADLINE_SECONDS) == "found"
 
 
@@ -151,15 +157,25 @@ async def test_a_call_does_not_look_while_its_look_is_taken(session: CommandSess
         found.append("by itself" if is_last else "by the batch")
         return found[-1]
 
+    release, has_taken = threading.Event(), asyncio.Event()
+    loop = asyncio.get_running_loop()
+
+    def hold() -> None:
+        with one_transaction():
+            take_looks([str(session.id)])
+            loop.call_soon_threadsafe(has_taken.set)
+            release.wait(DEADLINE_SECONDS)
+
     async with session_doorbell(session.id) as bell:
         waits = asyncio.create_task(watch(bell, look, DEADLINE_SECONDS, look_first=False))
         await _begun(waits)
-        with TakenLooks() as taken:
-            taken.look_at([str(session.id)])
-            await ring_session(session.id)
-            for _ in range(10):
-                await _begun(waits)
-            taken.committed()
+        holding = asyncio.create_task(in_database(hold))
+        await has_taken.wait()
+        await ring_session(session.id)
+        for _ in range(10):
+            await _begun(waits)
+        release.set()
+        await holding
         assert await asyncio.wait_for(waits, DEADLINE_SECONDS) == "by the batch"
     assert found == ["by the batch"]
 
