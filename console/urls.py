@@ -10,7 +10,7 @@ from console.pages.event_export import export
 from console.pages.host import host, revoke, stop_all
 from console.pages.hosts import enrol, hosts
 from console.pages.now import now
-from console.pages.replay import replay
+from console.pages.replay import download, index, part, replay
 from console.pages.runs import runs
 from console.pages.search import search
 from console.pages.session import session
@@ -22,6 +22,9 @@ urlpatterns = [
     path("", now, name="now"),
     path("sessions/<uuid:session_id>/", session, name="session"),
     path("sessions/<uuid:session_id>/replay/", replay, name="replay"),
+    path("sessions/<uuid:session_id>/replay/index/", index, name="replay_index"),
+    path("sessions/<uuid:session_id>/replay/part/", part, name="replay_part"),
+    path("sessions/<uuid:session_id>/replay/download/", download, name="replay_download"),
     path("hosts/", hosts, name="hosts"),
     path("hosts/enrol/", enrol, name="enrol"),
     path("hosts/<uuid:host_id>/", host, name="host"),

@@ -27,6 +27,8 @@ _TESTS: Final = (
     "tests/unit/projects/wakeups/test_doorbells.py",
     "tests/unit/projects/process/test_leader_lease.py",
     "tests/unit/projects/output/test_log.py",
+    "tests/unit/projects/output/recording",
+    "tests/unit/projects/reads/test_recordings.py",
     "tests/unit/projects/accounts/test_rate_limits.py",
     "tests/unit/projects/upkeep/test_retention.py",
     "tests/unit/projects/reads/test_search.py",

@@ -1,0 +1,129 @@
+"""A recording in a browser: on the replay page, and as a cast in asciinema's own player."""
+
+import json
+import subprocess
+import sys
+import tarfile
+from base64 import b64encode
+from collections.abc import Iterator
+from hashlib import sha512
+from pathlib import Path
+
+import pytest
+
+from tests.support.browser import Page
+from tests.support.mcp.client import connect
+from tests.support.stack import PROJECT_ROOT, Stack, running_stack
+from tests.support.waiting import wait_until
+
+PLAYER = "asciinema-player@3.17.0"
+PLAYER_SHA512 = (
+    "JbjNJmA2TLIeYNaOEja+kVSzXadKoqpIzVVmfBGNj2DmdtE/vExBCnkE8NYEcpaQcDvUYg8Ltt0urT80frACmw=="
+)
+PROGRAM = r"""
+printf '\033[2J\033[H\033[1mList\033[0m \xe2\x82\xac\n'
+for number in 1 2 3; do printf 'line %d\n' $number; sleep 0.4; done
+printf '\033]52;c;b3duZWQ=\007'
+read -p 'Go on? ' answer
+printf '\033[3;1Hover\033[6;1Hanswer %s\n' "$answer"
+"""
+SCREEN = ["List €", "line 1", "over 2", "line 3", "Go on? yes", "answer yes"]
+
+
+@pytest.fixture(scope="module")
+def own_stack() -> Iterator[Stack]:
+    subprocess.run([sys.executable, "-m", "quickstart.browser_files"], cwd=PROJECT_ROOT, check=True)
+    with running_stack() as stack:
+        yield stack
+
+
+async def _recorded(stack: Stack) -> str:
+    """The id of a session that has run the program to its end."""
+    async with connect(stack.url, stack.provisioned.token) as caller:
+        script = stack.root / "recorded.sh"
+        script.write_text(PROGRAM)
+        async with caller.terminal(f"bash {script}") as terminal:
+            assert terminal.kind == "line"
+            await terminal.send("yes\n")
+            assert (await terminal.until("exited"))["exit_code"] == 0
+            return str(terminal.session_id)
+
+
+def _lines(page: Page, selector: str) -> list[str]:
+    return [line.rstrip() for line in page.text(selector).splitlines() if line.strip()]
+
+
+def _fetched(page: Page, url: str) -> str:
+    """The body of an address, read with the login of the page."""
+    page.evaluate(
+        f"fetch({json.dumps(url)}, {{method: 'POST', body: new FormData("
+        "document.querySelector('form.filters'))}).then((answer) => answer.text())"
+        ".then((text) => { window.holdlineFetched = text; })"
+    )
+    return str(
+        wait_until(lambda: page.evaluate("window.holdlineFetched"), 20, "the download to end")
+    )
+
+
+def _player(folder: Path) -> Path:
+    """The page of asciinema's player with ``recorded.cast`` in it, out of npm."""
+    subprocess.run(["npm", "pack", "--silent", PLAYER], cwd=folder, check=True, capture_output=True)
+    (package,) = folder.glob("*.tgz")
+    assert b64encode(sha512(package.read_bytes()).digest()).decode() == PLAYER_SHA512
+    with tarfile.open(package) as archive:
+        archive.extractall(folder, filter="data")
+    page = folder / "player.html"
+    bundle = "package/dist/bundle/asciinema-player"
+    page.write_text(
+        f'<link rel="stylesheet" href="{bundle}.css"><div id="player"></div>'
+        f'<script src="{bundle}.min.js"></script>'
+    )
+    return page
+
+
+async def test_a_session_is_replayed_and_its_cast_plays_elsewhere(
+    own_stack: Stack, page: Page, tmp_path: Path
+) -> None:
+    session_id = await _recorded(own_stack)
+    address = f"http://127.0.0.1:{own_stack.port}/sessions/{session_id}/replay/"
+
+    page.open(address)
+    page.await_text("prompt (line): Go on?", "#markers")
+    page.await_text("input by", "#markers")
+    page.await_text("UTC", "#clock")
+    # To the end, as a person does it who does not want to wait.
+    page.evaluate("document.querySelector('#seek').value = 1e6")
+    page.evaluate("document.querySelector('#seek').dispatchEvent(new Event('input'))")
+    page.await_text("answer yes", ".xterm-accessibility-tree")
+    assert _lines(page, ".xterm-accessibility-tree") == SCREEN
+    # Back to the input, and to the prompt before, with the keyboard: the screen is of that time.
+    press = "document.body.dispatchEvent(new KeyboardEvent('keydown', {key: %s, bubbles: true}))"
+    page.evaluate(press % "'['")
+    page.evaluate(press % "'['")
+    wait_until(
+        lambda: "answer yes" not in page.text(".xterm-accessibility-tree"), 20, "an earlier screen"
+    )
+    page.await_text("Go on?", ".xterm-accessibility-tree")
+    page.keep_picture("replay")
+    # Played from the beginning, the times are those of the host: 1.2 s of sleep and more.
+    assert float(page.evaluate("document.querySelector('#seek').max")) >= 1.2
+    page.evaluate("location.hash = '#t=' + document.querySelector('#moment').href.slice(-8)")
+    page.evaluate("document.querySelector('#speed').value = '16'")
+    page.evaluate(press % "' '")
+    page.await_text("answer yes", ".xterm-accessibility-tree")
+    page.await_text("Play", "#play")
+    assert page.errors == []
+
+    cast = _fetched(page, f"{address}download/")
+    header, *lines = map(json.loads, cast.splitlines())
+    assert "host times" in header["tags"]
+    assert lines[-1][1:] == ["x", "0"]
+    page.open(_player(tmp_path).as_uri())
+    page.evaluate(
+        f"AsciinemaPlayer.create({{data: {json.dumps(cast)}}}, document.querySelector('#player'), "
+        "{preload: true, speed: 1000, autoPlay: true, fit: false, controls: false})"
+    )
+    page.await_text("answer yes", ".ap-term")
+    # The player puts some characters into boxes of their own.
+    assert page.text(".ap-term").split() == " ".join(SCREEN).split()
+    page.keep_picture("asciinema-player")

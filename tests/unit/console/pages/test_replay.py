@@ -1,0 +1,76 @@
+"""The replay is for those who may see screens, only of their projects, and looks are audited."""
+
+import json
+
+import pytest
+
+from controller_client.protocol.messages import HostTime
+from projects.models import AuditEvent, CommandSession
+from projects.output import log as output_log
+from projects.output.log import NewChunk
+from tests.unit.console.conftest import PersonWith, Tenant, read
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+ADDRESSES = ("", "index/", "part/")
+RIGHTS = ("view_commandsession", "view_transcript")
+
+
+def _print(session: CommandSession, data: bytes) -> None:
+    at = HostTime(wall=1_763_850_000.0, clock=7.0)
+    output_log.append([NewChunk(session.pk, "stdout", 0, 1, data, at)])
+    CommandSession.objects.filter(pk=session.pk).update(stdout_next_offset=len(data))
+
+
+def test_a_look_shows_the_player_and_is_audited(person_with: PersonWith, ours: Tenant) -> None:
+    _print(ours.session, b"hello")
+    client = person_with(*RIGHTS)
+    start = f"/sessions/{ours.session.pk}/replay/"
+    page = client.get(start).text
+    assert f'data-index="{start}index/"' in page
+    index = client.get(f"{start}index/").json()
+    assert (index["began_at"], index["is_host_time"]) == (1_763_850_000, True)
+    part = client.get(f"{start}part/?stdout=0&stderr=0").json()
+    assert part == {"times": [0], "data": ["aGVsbG8="], "stdout": None, "stderr": None}
+    rows = AuditEvent.objects.filter(action="transcript.view")
+    assert [(row.session_id, row.detail) for row in rows] == [(ours.session.pk, {"view": "replay"})]
+
+
+def test_the_download_is_the_recording_and_is_audited(
+    person_with: PersonWith, ours: Tenant
+) -> None:
+    _print(ours.session, b"hello")
+    client = person_with(*RIGHTS)
+    address = f"/sessions/{ours.session.pk}/replay/download/"
+    assert client.get(address).status_code == 405
+    assert client.post(address, {"format": "mp4"}).status_code == 400
+    answer = client.post(address, {"format": "cast"})
+    lines = [json.loads(line) for line in read(answer).splitlines()]
+    assert (lines[0]["version"], lines[1:]) == (3, [[0.0, "o", "hello"]])
+    assert "attachment" in answer["Content-Disposition"]
+    assert AuditEvent.objects.filter(action="transcript.download").count() == 1
+
+
+@pytest.mark.parametrize("address", ADDRESSES)
+def test_other_projects_and_missing_rights_show_nothing(
+    person_with: PersonWith, ours: Tenant, theirs: Tenant, address: str
+) -> None:
+    client = person_with(*RIGHTS)
+    assert client.get(f"/sessions/{theirs.session.pk}/replay/{address}").status_code == 404
+
+
+@pytest.mark.parametrize("address", ADDRESSES)
+def test_without_the_right_to_see_screens_there_is_no_replay(
+    person_with: PersonWith, ours: Tenant, address: str
+) -> None:
+    client = person_with("view_commandsession")
+    assert client.get(f"/sessions/{ours.session.pk}/replay/{address}").status_code == 403
+
+
+@pytest.mark.parametrize("offset", ["-1", "x", "٣", ""])
+def test_an_offset_is_a_number(person_with: PersonWith, ours: Tenant, offset: str) -> None:
+    client = person_with(*RIGHTS)
+    address = f"/sessions/{ours.session.pk}/replay/part/?stdout={offset}"
+    assert client.get(address).status_code == 400
+    far = client.get(f"/sessions/{ours.session.pk}/replay/part/?stdout={'9' * 40}").json()
+    assert far["stdout"] is None
