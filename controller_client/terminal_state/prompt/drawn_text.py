@@ -24,6 +24,8 @@ _TOKEN: Final = re.compile(
 )
 _TO_OTHER_ROWS: Final = re.compile(rb"\x1b(?:\[[0-9;]*[ABEFHdefu]|[8DEM]|\[\?(?:1049|1047|47)[hl])")
 _TO_THE_RIGHT: Final = re.compile(rb"\t|\x1b\[[0-9;]*[CGa`]")
+_UNSEEN: Final = re.compile(rb"\x1b\[\??[0-9;]*[hlm]")
+_PLAIN: Final = re.compile(rb"\n?((?:[ -~]|\x1b\[\??[0-9;]*[hlm])*)")
 _ALTERNATE: Final = frozenset({b"?1049", b"?1047", b"?47"})
 _ZERO_WIDTH_JOINERS: Final = "\u200c\u200d"
 _BOX: Final = "\u2502"
@@ -190,8 +192,14 @@ class DrawnText:
 
 def left_of_cursor(output: bytes) -> str:
     """Return the text left of the cursor after output; empty at the start of a line."""
+    is_placed = _TO_OTHER_ROWS.search(output) is not None
+    stretch = output if is_placed else _end_of(output)
+    if not is_placed and (plain := _PLAIN.fullmatch(stretch)):
+        # Most prompts are text, colours and modes: nothing has to be drawn to read them.
+        text = _UNSEEN.sub(b"", plain[1]).decode("ascii")
+        return text if text.strip() else ""
     drawn = DrawnText()
-    drawn.draw(output if _TO_OTHER_ROWS.search(output) else _end_of(output))
+    drawn.draw(stretch)
     return drawn.left_of_cursor
 
 

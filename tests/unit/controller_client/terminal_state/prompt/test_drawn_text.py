@@ -1,8 +1,30 @@
 """The text left of the cursor is what a person sees there, however a program came to draw it."""
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from controller_client.terminal_state.prompt.drawn_text import left_of_cursor, question
+from controller_client.terminal_state.prompt.drawn_text import DrawnText, left_of_cursor, question
+
+PARTS = [
+    b"Name: ",
+    b" ",
+    b"\n",
+    b"\x1b[31m",
+    b"\x1b[?2004h",
+    b"\x1b[4l",
+    b"\x1b[2C",
+    b"\x08",
+    b"\t",
+]
+
+
+@given(st.lists(st.sampled_from(PARTS)))
+def test_text_colours_and_modes_read_as_they_are_drawn(parts: list[bytes]) -> None:
+    output = b"".join(parts)
+    drawn = DrawnText()
+    drawn.draw(output)
+    assert left_of_cursor(output) == drawn.left_of_cursor
 
 
 @pytest.mark.parametrize(
