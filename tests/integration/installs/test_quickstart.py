@@ -33,6 +33,8 @@ def test_once_shows_every_prompt_and_a_second_start_reuses_everything(tmp_path: 
     assert "exit code: 0" in first.stdout
     assert "correct horse" not in first.stdout
     assert "one-time password: " in first.stdout
+    assert first.stdout.index("\nConsole  ") < first.stdout.index("\nMCP endpoint  ")
+    assert re.search(r"See it in the console: http://\S+/sessions/[0-9a-f-]{36}/\n", first.stdout)
     configuration = data_dir / "mcp.json"
     assert stat.S_IMODE(configuration.stat().st_mode) == 0o600
     token = json.loads(configuration.read_text())["mcpServers"]["holdline"]["headers"][
