@@ -117,6 +117,7 @@ def _comparable(active: Active) -> Active:
 def _row(active: Active, known: Known | None) -> Row:
     waits, group = _place(active)
     moment = clock.now()
+    is_paused = active.lifetime.is_paused(moment)
     mask = mask_of(active.id, active.sealed_secrets)
     is_same = known is not None and known.active.next_offset == active.next_offset
     line = known.row.last_line if is_same and known else _last_line(active)
@@ -135,8 +136,8 @@ def _row(active: Active, known: Known | None) -> Row:
         since=iso(since),
         started_by=_short(active.started_by),
         operator=_short(active.operator),
-        ends_at=iso(active.lifetime.expires_at(moment)),
-        is_paused=active.lifetime.is_paused(moment),
+        ends_at="" if is_paused else iso(active.lifetime.expires_at(moment)),
+        is_paused=is_paused,
     )
 
 

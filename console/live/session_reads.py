@@ -170,6 +170,8 @@ def beginning(session_id: UUID, end: int) -> Beginning:
 def _message(session_id: UUID, now: Now) -> Session:
     is_waiting = now.is_active and now.terminal_state == "awaiting_input"
     moment = clock.now()
+    # The end of a lifetime that is paused moves all the time, and would be news all the time.
+    is_paused = now.lifetime.is_paused(moment)
     mask = mask_of(session_id, now.sealed_secrets)
     prompt = mask.masked(now.terminal_prompt)[-PROMPT_CHARS:] if is_waiting else ""
     return Session(
@@ -186,8 +188,8 @@ def _message(session_id: UUID, now: Now) -> Session:
         since=iso(now.printed_at) if is_waiting else "",
         operator=without_controls(now.taken_over_by),
         note=without_controls(now.handback_note),
-        ends_at=iso(now.lifetime.expires_at(moment)) if now.is_active else "",
-        is_paused=now.lifetime.is_paused(moment),
+        ends_at="" if is_paused or not now.is_active else iso(now.lifetime.expires_at(moment)),
+        is_paused=is_paused,
         ended=without_controls(_ended(now)),
         input_error=without_controls(now.input_error or ""),
     )

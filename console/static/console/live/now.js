@@ -26,7 +26,7 @@ function element(row) {
   }
   const texts = {
     ...row,
-    since: ago(row.since),
+    since: row.waits ? `for ${ago(row.since)}` : `printed ${ago(row.since)} ago`,
     left: left(row.ends_at, row.is_paused),
     waits: row.waits === "taken" ? `${row.operator} types` : (row.waits && `waits for ${WAITS[row.waits]}`),
     started_by: row.started_by && `by ${row.started_by}`,

@@ -66,8 +66,9 @@ async function type(text, isPasted) {
 async function take() {
   if (find("#take").hidden) return;
   const { operator } = session;
-  if (operator && !await ask(dialogs.insist, `${operator} has the keyboard.`)) return;
-  socket.send("take", { insists: Boolean(operator) });
+  const isOthers = operator && operator !== page.dataset.actor;
+  if (isOthers && !await ask(dialogs.insist, `${operator} has the keyboard.`)) return;
+  socket.send("take", { insists: Boolean(isOthers) });
 }
 
 function lost(why) {

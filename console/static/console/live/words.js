@@ -6,16 +6,15 @@ export const WAITS = {
 const STEPS = [[86400, "d"], [3600, "h"], [60, "m"], [1, "s"]];
 
 export function span(seconds) {
-  const [size, unit] = STEPS.find(([step]) => seconds >= step) ?? [1, "s"];
+  const [size, unit] = STEPS.find(([step]) => seconds >= step) ?? STEPS.at(-1);
   return `${Math.max(0, Math.floor(seconds / size))} ${unit}`;
 }
 
 export const ago = (moment) => (moment ? span((Date.now() - new Date(moment)) / 1000) : "");
 
 export function left(moment, isPaused) {
-  if (!moment) return "";
-  const seconds = (new Date(moment) - Date.now()) / 1000;
-  return `${seconds > 0 ? span(seconds) : "0 s"} left${isPaused ? " (paused)" : ""}`;
+  if (isPaused) return "its lifetime is paused";
+  return moment ? `${span((new Date(moment) - Date.now()) / 1000)} left` : "";
 }
 
 // "5m" as seconds; 0 for anything else.
