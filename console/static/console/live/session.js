@@ -89,8 +89,8 @@ const handlers = {
       screen.fit?.();
     }
     // A state from just before the keyboard was taken may still come.
-    if (message.operator === page.dataset.actor) keyboard.isConfirmed = keyboard.isHeld;
-    else if (keyboard.isConfirmed)
+    if (message.operator === page.dataset.actor && message.is_active) keyboard.isConfirmed = keyboard.isHeld;
+    else if (keyboard.isConfirmed || !message.is_active)
       lost(message.operator ? `${message.operator} took the keyboard.` : "Handed back.");
     draw();
     if (location.hash === "#take") { location.hash = ""; take(); }
@@ -114,6 +114,8 @@ const handlers = {
   },
   taken() {
     keyboard.isHeld = true;
+    // Somebody who had it already, on a page before this one, hears of no change.
+    keyboard.isConfirmed = session.operator === page.dataset.actor;
     say("");
     draw();
     (find("#field").hidden ? screen : find("#field input")).focus();
