@@ -5,10 +5,13 @@ the hashes. Where npm is not installed, the Node of a locked wheel runs it. The 
 again when the lock changes: ``python -m quickstart.browser_files``.
 """
 
+import fcntl
 import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from hashlib import sha256
 from pathlib import Path
 from typing import Final
@@ -29,6 +32,8 @@ _FILES: Final = {
     "@xterm/addon-unicode11": ("lib/addon-unicode11.mjs",),
 }
 _SECONDS: Final = 300
+# A registry may fail for a moment.
+_RETRIES: Final = 4
 
 
 def ensure(python: Path, console: Console) -> None:
@@ -38,22 +43,32 @@ def ensure(python: Path, console: Console) -> None:
     """
     digest = sha256((_LOCK / "package-lock.json").read_bytes()).hexdigest()
     stamp = _PLACE / _STAMP
-    if stamp.exists() and stamp.read_text() == digest:
-        return
-    console.step("Fetching the terminal emulator of the console's pages from npm")
+    with _alone():
+        if not (stamp.exists() and stamp.read_text() == digest):
+            console.step("Fetching the terminal emulator of the console's pages from npm")
+            _fetch(python, console)
+            # Written last: a copy that was interrupted is made again.
+            stamp.write_text(digest)
+
+
+@contextmanager
+def _alone() -> Iterator[None]:
+    """Wait until no other process fetches the files."""
+    with (_LOCK / "package-lock.json").open() as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def _fetch(python: Path, console: Console) -> None:
     with tempfile.TemporaryDirectory(prefix="holdline-browser-files-") as folder:
         work = Path(folder)
         shutil.copytree(_LOCK, work, dirs_exist_ok=True)
-        _run(
-            [*_npm(python, work, console), "ci", "--ignore-scripts", "--no-audit", "--no-fund"],
-            work,
-        )
+        install = [*_npm(python, work, console), "ci", "--ignore-scripts", "--no-audit"]
+        _run([*install, "--no-fund", f"--fetch-retries={_RETRIES}"], work)
         shutil.rmtree(_PLACE, ignore_errors=True)
         _PLACE.mkdir(parents=True)
         for package, names in _FILES.items():
             _copy(work / "node_modules" / package, names)
-    # Written last: a copy that was interrupted is made again.
-    stamp.write_text(digest)
 
 
 def _npm(python: Path, work: Path, console: Console) -> list[str]:

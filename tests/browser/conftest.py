@@ -11,6 +11,12 @@ from tests.support.browser import Page, browser
 from tests.support.stack import PROJECT_ROOT, Stack
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _browser_files() -> None:
+    """The terminal emulator of the pages is there before a server looks for static files."""
+    subprocess.run([sys.executable, "-m", "quickstart.browser_files"], cwd=PROJECT_ROOT, check=True)
+
+
 @pytest.fixture(scope="module")
 def password(own_stack: Stack) -> str:
     """The password of the administrator account."""

@@ -2,7 +2,6 @@
 
 import json
 import subprocess
-import sys
 import tarfile
 from base64 import b64encode
 from collections.abc import Iterator
@@ -13,7 +12,7 @@ import pytest
 
 from tests.support.browser import Page
 from tests.support.mcp.client import connect
-from tests.support.stack import PROJECT_ROOT, Stack, running_stack
+from tests.support.stack import Stack, running_stack
 from tests.support.waiting import wait_until
 
 PLAYER = "asciinema-player@3.17.0"
@@ -32,7 +31,6 @@ SCREEN = ["List €", "line 1", "over 2", "line 3", "Go on? yes", "answer yes"]
 
 @pytest.fixture(scope="module")
 def own_stack() -> Iterator[Stack]:
-    subprocess.run([sys.executable, "-m", "quickstart.browser_files"], cwd=PROJECT_ROOT, check=True)
     with running_stack() as stack:
         yield stack
 
