@@ -12,12 +12,13 @@ import select
 import signal
 import time
 import traceback
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Final, NoReturn
 
 from controller_client.holder.census import Census
+from controller_client.holder.deadlines import earliest
 from controller_client.holder.link import HolderLink, accept, listen
 from controller_client.holder.session import InteractiveSession
 from controller_client.program.child_setup import ignore_as_holder
@@ -103,7 +104,9 @@ class Holder:
     def _turn(self) -> None:
         """Wait until something happens or is due, and deal with it."""
         now = time.monotonic()
-        readable, writable, _ = select.select(*self._wanted(now), (), self._timeout(now))
+        outputs = self._session.read_fds(now)
+        wanted = self._wanted(outputs, now)
+        readable, writable, _ = select.select(*wanted, (), self._timeout(now))
         now = time.monotonic()
         link = self._link
         if self._child_signals in readable:
@@ -113,14 +116,14 @@ class Holder:
             self._on_link_readable(link, now)
         if self._listener.fileno() in readable:
             self._on_connect(now)
-        if any(descriptor in readable for descriptor in self._session.read_fds(now)):
+        if not set(outputs).isdisjoint(readable):
             self._session.on_readable(now)
         if self._session.write_fd() in writable:
             self._send_acks(self._session.on_writable(now), now)
         self._advance(now)
 
-    def _wanted(self, now: float) -> tuple[list[int], list[int]]:
-        reads = [self._child_signals, *self._session.read_fds(now)]
+    def _wanted(self, outputs: Iterable[int], now: float) -> tuple[list[int], list[int]]:
+        reads = [self._child_signals, *outputs]
         if now >= self._listen_again_at:
             reads.append(self._listener.fileno())
         writes = []
@@ -134,14 +137,15 @@ class Holder:
 
     def _timeout(self, now: float) -> float:
         link = self._link
-        times = [
-            self._session.deadline(now) if link is None or link.has_room else None,
-            link.held_until if link is not None else None,
-            self._record_at,
-            self._census.deadline(),
-            self._listen_again_at if self._listen_again_at > now else None,
-        ]
-        deadline = min((at for at in times if at is not None), default=None)
+        deadline = earliest(
+            (
+                self._session.deadline(now) if link is None or link.has_room else None,
+                link.held_until if link is not None else None,
+                self._record_at,
+                self._census.deadline(),
+                self._listen_again_at if self._listen_again_at > now else None,
+            )
+        )
         return (
             _LONGEST_SLEEP_SECONDS
             if deadline is None

@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
+from controller_client.holder.deadlines import earliest
 from controller_client.holder.input.answers import InputAnswers, Place
 from controller_client.holder.output.pump import STREAMS, OutputPump
 from controller_client.holder.running_program import RunningProgram
@@ -185,7 +186,7 @@ class InteractiveSession:
         times = [self.pump.deadline(now)]
         if self._program is not None:
             times += self._program.deadlines(now)
-        return min((at for at in times if at is not None), default=None)
+        return earliest(times)
 
     # ---- what the loop tells
 

@@ -7,8 +7,8 @@ So an input with such a line is refused before a byte of it is typed.
 import re
 import sys
 import termios
-from dataclasses import dataclass
-from typing import Final
+from functools import lru_cache
+from typing import Final, NamedTuple
 
 from controller_client.protocol.errors import UnknownKeyName
 from controller_client.protocol.keys import key_bytes
@@ -38,8 +38,7 @@ class InputRefused(Exception):
         super().__init__(f"{code}: {message}")
 
 
-@dataclass(frozen=True)
-class TerminalModes:
+class TerminalModes(NamedTuple):
     """The settings of a terminal that decide what typed bytes do.
 
     ``breaks``: bytes after which the line being edited is empty.
@@ -132,10 +131,15 @@ def measure_lines(data: bytes, modes: TerminalModes, open_line_bytes: int) -> tu
 
     Lengths do not count the end of a line.
     """
-    pieces = re.split(b"[" + re.escape(modes.breaks) + b"]", data) if modes.breaks else [data]
+    pieces = _any_of(modes.breaks).split(data) if modes.breaks else [data]
     lengths = [len(piece) for piece in pieces]
     lengths[0] += open_line_bytes
     return max(lengths), lengths[-1]
+
+
+@lru_cache(maxsize=8)
+def _any_of(characters: bytes) -> re.Pattern[bytes]:
+    return re.compile(b"[" + re.escape(characters) + b"]")
 
 
 def _keys(names: list[str], *, application_cursor: bool) -> bytes:

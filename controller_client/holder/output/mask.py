@@ -139,14 +139,16 @@ class SessionMasks:
         self._forms = SecretForms()
         self._masks = {stream: OutputMask(self._forms) for stream in streams}
         self._fed_at = 0.0
+        self._has_secrets = False
 
     def add(self, secret: bytes) -> None:
         """Mask this secret in all output that comes from now on."""
         self._forms.add(secret)
+        self._has_secrets = self._forms.longest > 0
 
     def feed(self, stream: Stream, data: bytes, now: float) -> bytes:
         """Take ``data`` of a stream and return the output that may leave now."""
-        if not self._forms.longest:
+        if not self._has_secrets:
             return data
         self._fed_at = now
         return self._masks[stream].feed(data)
@@ -154,7 +156,7 @@ class SessionMasks:
     @property
     def held_bytes(self) -> int:
         """Number of bytes that are held back, of all streams."""
-        return sum(mask.held_bytes for mask in self._masks.values()) if self._forms.longest else 0
+        return sum(mask.held_bytes for mask in self._masks.values()) if self._has_secrets else 0
 
     @property
     def deadline(self) -> float | None:

@@ -79,7 +79,7 @@ class OutputPump:
     @property
     def produced_bytes(self) -> int:
         """Length of the stream that carries the verdicts."""
-        return self.sender.positions()[0].next_offset
+        return self.sender.next_offset(self._main_stream)
 
     def read_budget(self, now: float) -> int:
         """Return how many bytes may be read from the program now; 0 pauses the program."""

@@ -3,7 +3,6 @@
 import os
 import termios
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -85,7 +84,7 @@ def test_the_end_of_an_unfinished_line_takes_two_characters() -> None:
     assert _encode(_input(data=b"abc", eof=True)) == b"abc\x04\x04"
     assert _encode(_input(eof=True), open_line=3) == b"\x04\x04"
     assert _encode(_input(data=b"abc", eof=True), RAW_MODES) == b"abc\x04"
-    assert _encode(_input(eof=True), replace(CANONICAL, end_of_file=b"\x1d")) == b"\x1d"
+    assert _encode(_input(eof=True), CANONICAL._replace(end_of_file=b"\x1d")) == b"\x1d"
 
 
 def test_arrows_follow_the_cursor_mode() -> None:
