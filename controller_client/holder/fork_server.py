@@ -47,10 +47,11 @@ from controller_client.system.boot import boot_id
 
 LOOK_AGAIN_SECONDS: Final = 0.2
 """Pause after a look at the children that failed."""
-SPARE_AFTER_SECONDS: Final = 0.001
+SPARE_AFTER_SECONDS: Final = 0.003
 """Pause between giving the spare holder to a session and forking the next spare.
 
-The fork falls into the time in which the host runs the program and the server waits for it.
+A fork and a rehearsal take both cores of a small host from the program that a caller waits for. So
+they follow once a short program is over, while the server stores its end.
 """
 MAX_NAMED: Final = 512
 """Most processes in one answer about a dead holder."""

@@ -89,7 +89,7 @@ class SessionDirectory:
 
     def write_start(self, start: StartCommand) -> None:
         """Record the START of the session. Raises OSError."""
-        self._write(_START_NAME, encode(start), durable=False)
+        self._put(_START_NAME, encode(start))
 
     def write_done(self, done: InteractiveCmdDone) -> None:
         """Record the end so that it survives holder and host. Raises OSError."""
@@ -97,7 +97,7 @@ class SessionDirectory:
 
     def write_pid(self, pid: int) -> None:
         """Record the program's process id. Raises OSError."""
-        self._write(_PID_NAME, b"%d\n" % pid, durable=False)
+        self._put(_PID_NAME, b"%d\n" % pid)
 
     def read_pid(self) -> int | None:
         """Return the process id of the program; None if it was never started.
@@ -205,12 +205,15 @@ class SessionDirectory:
         except BadFrame:
             return None
 
+    def _put(self, name: str, content: bytes) -> None:
+        """Write a file that is written once, and of which a reader knows a part from the whole."""
+        with os.fdopen(_create(self.path / name), "wb") as file:
+            file.write(content)
+
     def _write(self, name: str, content: bytes, *, durable: bool) -> None:
         """Write all of ``content`` under its final name, or nothing."""
         temporary = self.path / f"{name}.new"
-        descriptor = os.open(
-            temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600
-        )
+        descriptor = _create(temporary)
         with os.fdopen(descriptor, "wb") as file:
             file.write(content)
             file.flush()
@@ -238,11 +241,13 @@ def create(state_dir: Path, start: StartCommand) -> bool:
     OSError (disk full) after the directory is removed again.
     """
     directory = directory_of(state_dir, start.session_id)
-    directory.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     try:
         directory.path.mkdir(mode=0o700)
     except FileExistsError:
         return False
+    except FileNotFoundError:  # the first session of this host
+        directory.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        return create(state_dir, start)
     try:
         directory.write_start(start)
     except OSError:
@@ -264,10 +269,19 @@ def all_sessions(state_dir: Path) -> list[SessionDirectory]:
     ]
 
 
+def _create(path: Path) -> int:
+    """Open a file of our own for writing, empty."""
+    return os.open(
+        path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600
+    )
+
+
 def _number(content: bytes | None) -> int | None:
     # A file that was not completely written counts as one that is not there.
+    if content is None or not content.endswith(b"\n"):
+        return None
     try:
-        return None if content is None else int(content)
+        return int(content)
     except ValueError:
         return None
 

@@ -52,6 +52,19 @@ def test_a_missing_or_torn_file_reads_as_none(tmp_path: Path) -> None:
     )
 
 
+def test_the_beginning_of_a_file_never_counts_as_the_file(tmp_path: Path) -> None:
+    create(tmp_path, START)
+    directory = directory_of(tmp_path, "0b0c")
+    directory.write_pid(4711)
+    for name in ("start.json", "pid"):
+        whole = (directory.path / name).read_bytes()
+        for length in range(len(whole)):
+            (directory.path / name).write_bytes(whole[:length])
+            assert (
+                directory.read_start() if name == "start.json" else directory.read_pid()
+            ) is None
+
+
 def test_the_end_and_the_pid_come_back_as_they_were_written(tmp_path: Path) -> None:
     create(tmp_path, START)
     directory = directory_of(tmp_path, "0b0c")
@@ -98,7 +111,7 @@ def test_a_directory_that_cannot_be_completed_is_taken_back(
 
     def full(path: object, flags: int, *rest: object, **more: object) -> int:
         return real(
-            "/dev/full" if str(path).endswith("start.json.new") else path,
+            "/dev/full" if str(path).endswith("start.json") else path,
             flags & ~os.O_NOFOLLOW,
             *rest,
             **more,
