@@ -1,6 +1,6 @@
 """The socket for people: rights, by hand-made messages, and output by its offset."""
 
-import time
+import base64
 from datetime import timedelta
 from typing import Any
 
@@ -19,7 +19,6 @@ from tests.support.rows import make_controller, make_session
 
 pytestmark = pytest.mark.django_db(transaction=True)
 KEYBOARD = "6b8f4f0e-0d4c-4b5e-9d59-3a8f0a2d7c11"
-AT_MOST_SECONDS = 5.0
 
 
 def _session(name: str, **fields: Any) -> CommandSession:
@@ -48,6 +47,10 @@ async def _person(*sessions: CommandSession, **options: Any) -> str:
 
 async def _open(socket: ConsoleSocket, session: CommandSession, **fields: Any) -> None:
     await socket.send("open", session_id=str(session.id), **fields)
+
+
+def _end_of(output: dict[str, Any]) -> int:
+    return int(output["offset"]) + len(base64.b64decode(output["data"]))
 
 
 async def _inputs() -> list[int]:
@@ -108,19 +111,14 @@ async def test_without_the_rights_there_are_no_screens_and_no_keys(consumer_port
         ("user", "LOGIN_ENDED"),
     ],
 )
-async def test_what_ends_a_right_closes_the_view_within_seconds(
-    consumer_port: int, end: str, code: str
-) -> None:
+async def test_what_ends_a_right_closes_the_view(consumer_port: int, end: str, code: str) -> None:
     ours = await in_database(_session, "ours")
     key = await _person(ours)
     async with console_socket(consumer_port, key) as socket:
         await _open(socket, ours)
         await socket.receive("begin")
         await in_database(_END[end])
-        began = time.monotonic()
         assert (await socket.closed())[1] == code
-        # Checks come every 2 s; the machine may be busy.
-        assert time.monotonic() - began < 4 * AT_MOST_SECONDS
 
 
 def _remove_right() -> None:
@@ -187,18 +185,25 @@ async def test_a_slow_browser_skips_and_is_told_how_much(consumer_port: int) -> 
     async with console_socket(consumer_port, key) as socket:
         await _open(socket, ours)
         assert (await socket.receive("begin"))["offset"] == 0
-        under_way = 0
-        for _ in range(8):
-            await in_database(_print, ours, b"x" * 511 + b"\n" + b"y" * 262_144)
-        while under_way < 256 * 1024:
+        window = 256 * 1024
+        await in_database(_print, ours, b"x" * 511 + b"\n" + b"y" * window)
+        shown = 0
+        while shown < window:
             # Nothing is acknowledged, so no more than the window comes.
-            message = await socket.receive("output")
-            under_way = message["offset"] + len(message["data"]) * 3 // 4
-        assert under_way < 512 * 1024
-        await socket.send("seen", offset=under_way)
-        skipped = await socket.receive("begin")
-        assert skipped["skipped"] > 0
-        assert skipped["skipped"] + under_way <= skipped["offset"] + 64 * 1024
+            shown = _end_of(await socket.receive("output"))
+        for _ in range(7):
+            await in_database(_print, ours, b"x" * 511 + b"\n" + b"y" * window)
+        await socket.send("watch_board")
+        await socket.receive("board")
+        outputs = [message for message in socket.heard if message["type"] == "output"]
+        assert _end_of(outputs[-1]) == shown
+        await socket.send("seen", offset=shown)
+        while (message := await socket.receive("begin", "output"))["type"] == "output":
+            # The server has not seen all of it yet.
+            shown = _end_of(message)
+            await socket.send("seen", offset=shown)
+        assert message["skipped"] > 0
+        assert shown + message["skipped"] == message["offset"]
         await socket.output(1000)
 
 
