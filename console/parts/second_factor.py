@@ -141,7 +141,7 @@ def _codes_now(factor: SecondFactor) -> Iterator[tuple[int, bytes]]:
 
 def _totp(factor: SecondFactor) -> TOTP:
     # SHA-1 is what every authenticator app understands; HMAC does not need a stronger hash.
-    return TOTP(open_sealed(factor.sealed_key), _DIGITS, SHA1(), _PERIOD_SECONDS)  # noqa: S303
+    return TOTP(open_sealed(factor.sealed_key), _DIGITS, SHA1(), _PERIOD_SECONDS)  # noqa: S303 # nosec B303
 
 
 def _count_failure(factor: SecondFactor) -> None:

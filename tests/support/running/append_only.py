@@ -1,12 +1,18 @@
 """Permission for tests to empty tables that the database itself keeps append-only."""
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
-from django.db import connection
+from django.db import OperationalError, connection
 
 TABLES = ("projects_auditevent", "projects_auditmark")
+_DEADLOCKS = 5
+_DEADLOCK_DETECTED = "40P01"
+
+
+class _Deadlock(OperationalError):
+    """PostgreSQL chose the flush as the victim of a deadlock."""
 
 
 @contextmanager
@@ -33,12 +39,27 @@ def triggers_lifted() -> Iterator[None]:
 
 
 def let_flush_pass() -> None:
-    """Let Django's flush at the end of a transactional test empty the audit tables too."""
+    """Let Django's flush at the end of a transactional test empty the audit tables too.
+
+    A server of the test may still be at its last transaction, which locks the tables in another
+    order. PostgreSQL ends one of the two then, and the flush is done again.
+    """
     operations = connection.ops
     flush = operations.execute_sql_flush
 
     def flush_everything(sql_list: Sequence[str]) -> Any:
-        with triggers_lifted():
-            return flush(sql_list)
+        for _ in range(_DEADLOCKS):
+            with suppress(_Deadlock):
+                return flush_once(sql_list)
+        return flush_once(sql_list)
+
+    def flush_once(sql_list: Sequence[str]) -> Any:
+        try:
+            with triggers_lifted():
+                return flush(sql_list)
+        except OperationalError as error:
+            if getattr(error.__cause__, "sqlstate", None) == _DEADLOCK_DETECTED:
+                raise _Deadlock(*error.args) from error
+            raise
 
     operations.execute_sql_flush = flush_everything
