@@ -89,13 +89,7 @@ class Now(NamedTuple):
     @property
     def lifetime(self) -> LifetimeClock:
         """The lifetime as the host last reported it."""
-        return LifetimeClock(
-            self.started_at,
-            self.lifetime_seconds,
-            self.lifetime_ends_at,
-            self.paused_at,
-            self.pause_left_seconds,
-        )
+        return LifetimeClock.of(self)
 
 
 class Look(NamedTuple):

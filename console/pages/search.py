@@ -6,6 +6,7 @@ from typing import Any, Final
 from uuid import UUID
 
 from asgiref.sync import async_to_sync
+from django.db.models.functions import Coalesce
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 
@@ -25,7 +26,7 @@ _MOST_PROJECTS: Final = 20
 
 @dataclass(frozen=True, slots=True)
 class HitInWords:
-    """A hit with its session, and the moment at which the line was stored."""
+    """A hit with its session, and the moment at which the line was written."""
 
     session: CommandSession | None
     offset: int
@@ -101,6 +102,7 @@ def _in_words(hits: list[Hit]) -> list[HitInWords]:
 
 
 def _moment(session_id: UUID, stream: str, offset: int) -> datetime | None:
-    """The time at which the chunk with this byte was stored; None for the log of a monitor."""
+    """The time of the chunk with this byte as its replay has it; None for the log of a monitor."""
     chunks = OutputChunk.objects.filter(session_id=session_id, stream=stream, offset__lte=offset)
-    return chunks.order_by("-offset").values_list("created_at", flat=True).first()
+    at = chunks.order_by("-offset").values_list(Coalesce("host_time", "created_at"), flat=True)
+    return at.first()

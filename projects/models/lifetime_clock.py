@@ -1,7 +1,22 @@
 """The end of a session's lifetime, computed from its host's last report. Pure."""
 
 from datetime import datetime, timedelta
-from typing import NamedTuple
+from typing import NamedTuple, Protocol, Self
+
+
+class _HasLifetime(Protocol):
+    """The columns of a session's row from which the lifetime follows."""
+
+    @property
+    def started_at(self) -> datetime | None: ...
+    @property
+    def lifetime_seconds(self) -> float: ...
+    @property
+    def lifetime_ends_at(self) -> datetime | None: ...
+    @property
+    def paused_at(self) -> datetime | None: ...
+    @property
+    def pause_left_seconds(self) -> float | None: ...
 
 
 class LifetimeClock(NamedTuple):
@@ -21,6 +36,17 @@ class LifetimeClock(NamedTuple):
     ends_at: datetime | None
     paused_at: datetime | None
     pause_left_seconds: float | None
+
+    @classmethod
+    def of(cls, row: _HasLifetime) -> Self:
+        """The lifetime that the columns of a row tell."""
+        return cls(
+            row.started_at,
+            row.lifetime_seconds,
+            row.lifetime_ends_at,
+            row.paused_at,
+            row.pause_left_seconds,
+        )
 
     def is_paused(self, now: datetime) -> bool:
         """Returns True while the lifetime does not run."""

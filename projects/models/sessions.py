@@ -164,13 +164,7 @@ class CommandSession(models.Model):
     @property
     def lifetime_clock(self) -> LifetimeClock:
         """The lifetime as the session's host last reported it."""
-        return LifetimeClock(
-            self.started_at,
-            self.lifetime_seconds,
-            self.lifetime_ends_at,
-            self.paused_at,
-            self.pause_left_seconds,
-        )
+        return LifetimeClock.of(self)
 
 
 class LifetimeHold(models.Model):

@@ -154,13 +154,7 @@ class Snapshot(NamedTuple):
     @property
     def lifetime_clock(self) -> LifetimeClock:
         """The clock of the lifetime, as its host reported it last."""
-        return LifetimeClock(
-            self.started_at,
-            self.lifetime_seconds,
-            self.lifetime_ends_at,
-            self.paused_at,
-            self.pause_left_seconds,
-        )
+        return LifetimeClock.of(self)
 
     @property
     def expires_at(self) -> datetime | None:
