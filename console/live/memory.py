@@ -28,9 +28,7 @@ class Memory:
     """The newest pieces of a stream, without a hole between them."""
 
     def __init__(self, offset: int) -> None:
-        self.end = offset
-        self._pieces: deque[Piece] = deque()
-        self._size = 0
+        self.restart(offset)
 
     @property
     def start(self) -> int:
@@ -54,7 +52,9 @@ class Memory:
 
     def restart(self, offset: int) -> None:
         """Forget everything: the stream goes on at ``offset``."""
-        self.__init__(offset)  # type: ignore[misc]
+        self.end = offset
+        self._pieces: deque[Piece] = deque()
+        self._size = 0
 
     def after(self, offset: int, max_bytes: int) -> Piece | None:
         """The piece that goes on at ``offset``; None if it is not kept, or not there yet."""
