@@ -63,6 +63,7 @@ class ProjectAdmin(CarefulFilters, AuditHistory, TypedAdmin[Project]):
         "strict_seconds",
         "output_retention_seconds",
         "session_retention_seconds",
+        "attention_seconds",
         "members",
         "id",
         "created_at",

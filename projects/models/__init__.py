@@ -13,6 +13,8 @@ from projects.models.accounts import (
     Project,
     RateMeter,
 )
+from projects.models.attention.events import AttentionEvent
+from projects.models.attention_kinds import AttentionKind
 from projects.models.audit import AuditEvent, AuditMark
 from projects.models.commands import ActionRequest, ControllerCommand, FileRequest, ReadCursor
 from projects.models.duties import Duty
@@ -31,6 +33,8 @@ from projects.models.sessions import (
 __all__ = [
     "ActionRequest",
     "ApiToken",
+    "AttentionEvent",
+    "AttentionKind",
     "AuditEvent",
     "AuditMark",
     "CommandSession",

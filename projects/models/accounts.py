@@ -11,7 +11,12 @@ from django.db.models import Q
 from django.utils import timezone
 
 from projects.conf import conf
-from projects.models.validators import validate_commands, validate_directories, validate_limits
+from projects.models.validators import (
+    validate_attention,
+    validate_commands,
+    validate_directories,
+    validate_limits,
+)
 
 MAX_LIFETIME_SECONDS: Final = 7 * 24 * 3600
 """No project may allow a longer lifetime of a session."""
@@ -111,6 +116,16 @@ class Project(models.Model):
         help_text=(
             "How long a session stays listed after its end. 0: it is never removed. Empty: "
             "HOLDLINE_SESSION_RETENTION_SECONDS."
+        ),
+    )
+    attention_seconds = models.JSONField(
+        null=True,
+        blank=True,
+        validators=[validate_attention],
+        help_text=(
+            "What wants a person, as a JSON object of kinds, each with the seconds after which "
+            'people are told, such as {"secret_wanted": 5, "input_wanted": 300}.'
+            " A kind that is not named is not noted. Empty or null: none."
         ),
     )
     created_at = models.DateTimeField(default=timezone.now, editable=False)

@@ -6,6 +6,7 @@ from django.core.exceptions import ValidationError
 
 from controller_client.command_policy.allowlist import Allowlist
 from controller_client.protocol.messages import ResourceLimits
+from projects.models.attention_kinds import TELLABLE
 
 
 def validate_commands(value: Any) -> None:
@@ -44,6 +45,26 @@ def validate_limits(value: Any) -> None:
             f'This has to be an object such as {{"processes": 64}} of: {", ".join(names)}; each '
             "at least 1, or null."
         )
+
+
+def validate_attention(value: Any) -> None:
+    """Accepts None, or an object of seconds by the names of ``TELLABLE``.
+
+    Raises ValidationError.
+    """
+    if value is not None and not (
+        isinstance(value, dict)
+        and value.keys() <= set(TELLABLE)
+        and all(_is_seconds(seconds) for seconds in value.values())
+    ):
+        raise ValidationError(
+            f'This has to be an object such as {{"secret_wanted": 0}} of: {", ".join(TELLABLE)}; '
+            "each with a number of seconds from 0 to 86400."
+        )
+
+
+def _is_seconds(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= 86_400
 
 
 def _is_limit(value: Any) -> bool:

@@ -80,7 +80,7 @@ OURS = {
         "terminal_kind",
         "terminal_evidence",
     ),
-    *("allowed_commands", "allowed_directories", "session_limits"),
+    *("allowed_commands", "allowed_directories", "session_limits", "attention_seconds"),
 }
 
 

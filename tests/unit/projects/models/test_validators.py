@@ -5,7 +5,12 @@ from typing import Any
 import pytest
 from django.core.exceptions import ValidationError
 
-from projects.models.validators import validate_commands, validate_directories, validate_limits
+from projects.models.validators import (
+    validate_attention,
+    validate_commands,
+    validate_directories,
+    validate_limits,
+)
 
 
 @pytest.mark.parametrize("value", [None, [], ["*"], ["sleep", "python3:shell", "/opt/x/run"]])
@@ -41,3 +46,11 @@ def test_limits_go_by_their_names() -> None:
     ):
         with pytest.raises(ValidationError):
             validate_limits(value)
+
+
+def test_attention_goes_by_kinds_and_seconds() -> None:
+    for value in (None, {}, {"secret_wanted": 0}, {"resolved": 2.5, "host_away": 86_400}):
+        validate_attention(value)
+    for value in ([], {"secret": 1}, {"secret_wanted": -1}, {"host_away": "5"}, {"resolved": True}):
+        with pytest.raises(ValidationError):
+            validate_attention(value)

@@ -1,0 +1,102 @@
+"""Raise and resolve an event, inside the transaction of what it is about.
+
+One row for each cause: a cause that is raised again changes nothing. A project names the kinds that
+it wants, each with the seconds after which people are told (``Project.attention_seconds``). Events
+of other kinds are not written at all. An approval that somebody waits for is the exception: it is
+always written, because the console lists it, and nobody is told of it.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Final
+from uuid import UUID
+
+from django.db.models import Case, Value, When
+
+from projects.models import AttentionEvent, AttentionKind, Project
+from projects.storage import clock
+
+ALWAYS_WRITTEN: Final = frozenset({AttentionKind.APPROVAL_WANTED})
+"""The kinds that are written for every project."""
+MOMENTARY: Final = frozenset({AttentionKind.SESSION_LOST, AttentionKind.RUN_ENDED})
+"""The kinds that are over as they happen: nobody has to end them."""
+MAX_WANTED_CHARS: Final = 200
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cause:
+    """The occurrence that an event is about.
+
+    ``key`` is unique among all causes. ``path`` is the page about it; by default that of its
+    session or host. ``detail`` holds facts only: never typed text, output or a prompt.
+    """
+
+    kind: AttentionKind
+    key: str
+    project_id: UUID
+    controller_id: UUID | None = None
+    session_id: UUID | None = None
+    path: str = ""
+    wanted: str = ""
+    detail: Mapping[str, object] = field(default_factory=dict)
+
+
+def attention_raise(cause: Cause) -> UUID | None:
+    """Write the event of ``cause`` in the caller's transaction, unless it is written already.
+
+    Returns the id of the event; None if the project does not want this kind.
+    """
+    seconds = _seconds_of(cause.project_id).get(cause.kind)
+    if seconds is None and cause.kind not in ALWAYS_WRITTEN:
+        return None
+    return _write(cause, seconds)
+
+
+def attention_resolve(key: str, resolution: str, *, by: str = "") -> bool:
+    """End the event of this cause in the caller's transaction.
+
+    ``resolution`` says in a word how the cause ended, and ``by`` who ended it. Returns False if
+    there is no such event, or if it has ended before.
+    """
+    now = clock.now()
+    is_told = Case(When(told_at__isnull=False, then=Value(now)), default=Value(None))
+    is_open = AttentionEvent.objects.filter(cause=key, resolved_at__isnull=True)
+    return bool(
+        is_open.update(resolved_at=now, resolution=resolution, resolved_by=by[:128], due_at=is_told)
+    )
+
+
+def _seconds_of(project_id: UUID) -> Mapping[str, float]:
+    rows = Project.objects.filter(id=project_id).values_list("attention_seconds", flat=True)
+    return rows.first() or {}
+
+
+def _write(cause: Cause, seconds: float | None) -> UUID:
+    now = clock.now()
+    event = AttentionEvent(
+        cause=cause.key,
+        kind=cause.kind,
+        project_id=cause.project_id,
+        controller_id=cause.controller_id,
+        session_id=cause.session_id,
+        path=cause.path or _path(cause),
+        wanted=cause.wanted[:MAX_WANTED_CHARS],
+        detail=dict(cause.detail),
+        raised_at=now,
+        due_at=_due(now, seconds),
+        resolved_at=now if cause.kind in MOMENTARY else None,
+    )
+    # A conflict is a cause that is known. It must not break the caller's transaction.
+    AttentionEvent.objects.bulk_create([event], ignore_conflicts=True)
+    return AttentionEvent.objects.values_list("id", flat=True).get(cause=cause.key)
+
+
+def _due(now: datetime, seconds: float | None) -> datetime | None:
+    return None if seconds is None else now + timedelta(seconds=seconds)
+
+
+def _path(cause: Cause) -> str:
+    if cause.session_id is not None:
+        return f"/sessions/{cause.session_id}/"
+    return "" if cause.controller_id is None else f"/hosts/{cause.controller_id}/"

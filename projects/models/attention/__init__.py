@@ -1,0 +1,1 @@
+"""Events that want a person's attention, and how people are told of them."""
