@@ -11,16 +11,14 @@ import asyncio
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Final, NoReturn
 
 from controller_client import log
-from controller_client.config import (
-    SESSION_LOGS,
-    check_user,
-    default_credential_file,
-    load_config,
-    prepare_state_dir,
-)
+from controller_client.config.daemon import SESSION_LOGS, check_user, load_config
+from controller_client.config.file import SYSTEM_FILE, find_file, read_file
+from controller_client.config.places import default_credential_file, prepare_state_dir
+from controller_client.config.server_address import Way, check_way
 from controller_client.errors import ConfigurationError, EnrolmentFailed
 from controller_client.protocol.messages import ResourceLimits
 from controller_client.server_link.version import build_version
@@ -30,6 +28,18 @@ EXIT_OK: Final = 0
 EXIT_REFUSED: Final = 1
 EXIT_USAGE: Final = 64
 EXIT_CONFIG: Final = 78
+
+
+# What an option is where neither the command line nor the configuration file names it.
+_DEFAULTS: Final = MappingProxyType(
+    {
+        "allow_root": False,
+        "log_level": "info",
+        "session_logs": SESSION_LOGS,
+        "log_root": (),
+        "control_group": "auto",
+    }
+)
 
 
 class _Parser(argparse.ArgumentParser):
@@ -52,9 +62,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     Raises SystemExit for --help, --version and wrong usage, as argparse does.
     """
-    options = _parser().parse_args(arguments)
-    log.configure(options.log_level)
+    parser = _parser()
+    options = parser.parse_args(arguments)
     try:
+        _complete(options)
+        if options.server is None:
+            parser.error(f"name the server: --server URL, or server in {SYSTEM_FILE}")
+        log.configure(options.log_level)
         check_user(allow_root=options.allow_root)
         {"run": _run, "enroll": _enroll, "rotate": _rotate}[options.command](options)
     except ConfigurationError as error:
@@ -62,6 +76,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except EnrolmentFailed as error:
         return _fail(error, EXIT_REFUSED)
     return EXIT_OK
+
+
+def _complete(options: argparse.Namespace) -> None:
+    """Take what the command line leaves open from the configuration file, else from _DEFAULTS."""
+    file = find_file(options.config)
+    for name, value in {**_DEFAULTS, **(read_file(file) if file is not None else {})}.items():
+        if getattr(options, name, None) is None:
+            setattr(options, name, value)
 
 
 def _fail(error: Exception, code: int) -> int:
@@ -87,10 +109,25 @@ def _parser() -> argparse.ArgumentParser:
 
 def _add_common(command: argparse.ArgumentParser) -> None:
     command.add_argument(
+        "--config",
+        type=Path,
+        metavar="FILE|off",
+        help="file of options, which come first (default: /etc/holdline/controller.toml, else "
+        "~/.config/holdline/controller.toml, if present)",
+    )
+    command.add_argument(
         "--server",
-        required=True,
         metavar="URL",
-        help="wss://HOST/ws/controller/; plain ws:// to a loopback address only",
+        help="https://HOST or wss://HOST/ws/controller/; unencrypted to a loopback address only",
+    )
+    command.add_argument(
+        "--ca-file",
+        type=Path,
+        metavar="FILE",
+        help="authorities to trust instead of the system's, in PEM",
+    )
+    command.add_argument(
+        "--proxy", metavar="URL", help="http://[USER:PASSWORD@]HOST:PORT, which takes CONNECT"
     )
     command.add_argument(
         "--credential-file",
@@ -102,15 +139,17 @@ def _add_common(command: argparse.ArgumentParser) -> None:
         "--state-dir",
         type=Path,
         metavar="DIR",
-        help="identity and sessions of this host (default: ~/.local/state/holdline-controller)",
+        help="identity and sessions of this host (default: /var/lib/holdline-controller if it is "
+        "this user's, else ~/.local/state/holdline-controller)",
     )
     command.add_argument(
         "--allow-root",
         action="store_true",
+        default=None,
         help="allow to run as root; every program that is started then runs as root too",
     )
     command.add_argument(
-        "--log-level", choices=log.LEVELS, default="info", help="default: %(default)s"
+        "--log-level", choices=log.LEVELS, help=f"default: {_DEFAULTS['log_level']}"
     )
 
 
@@ -128,14 +167,12 @@ def _add_run(run: argparse.ArgumentParser) -> None:
     )
     run.add_argument(
         "--session-logs",
-        default=SESSION_LOGS,
         metavar="DIR",
-        help="directory of logs that callers may monitor and delete (default: %(default)s)",
+        help=f"directory of logs that callers may monitor and delete (default: {SESSION_LOGS})",
     )
     run.add_argument(
         "--log-root",
         action="append",
-        default=[],
         metavar="DIR",
         help="another directory of logs that callers may monitor; can be repeated",
     )
@@ -162,7 +199,6 @@ def _add_run(run: argparse.ArgumentParser) -> None:
     )
     limits.add_argument(
         "--control-group",
-        default="auto",
         metavar="auto|off|PATH",
         help="cgroup v2 directory for the groups of sessions (default: the one delegated to the "
         "daemon, if any)",
@@ -184,6 +220,7 @@ def _run(options: argparse.Namespace) -> None:
         control_group=options.control_group,
         log_roots=options.log_root,
         session_logs=options.session_logs,
+        way=_way(options),
     )
     # Imported late: the daemon's modules take a moment to load, and a configuration that cannot be
     # used has been refused by now.
@@ -231,7 +268,11 @@ def _enroll(options: argparse.Namespace) -> None:
     code = sys.stdin.readline().strip() if options.code == "-" else options.code
     file = _credential_file(options)
     name, awaits_approval = enrol(
-        server=options.server, code=code, credential_file=file, is_replacing=options.replace
+        server=options.server,
+        code=code,
+        credential_file=file,
+        is_replacing=options.replace,
+        way=_way(options),
     )
     sys.stdout.write(f"enrolled as {name}; the credential is in {file}\n")
     if awaits_approval:
@@ -242,10 +283,14 @@ def _rotate(options: argparse.Namespace) -> None:
     from controller_client.server_link.enrolment import rotate
 
     file = _credential_file(options)
-    name = rotate(server=options.server, credential_file=file)
+    name = rotate(server=options.server, credential_file=file, way=_way(options))
     sys.stdout.write(
         f"{name} has a new credential in {file}; the old one works for a day at most\n"
     )
+
+
+def _way(options: argparse.Namespace) -> Way:
+    return check_way(options.ca_file, options.proxy)
 
 
 def _credential_file(options: argparse.Namespace) -> Path:

@@ -9,7 +9,6 @@ most a session may use.
 
 import os
 import pwd
-import stat
 import sys
 import tomllib
 from collections.abc import Mapping
@@ -18,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from controller_client.command_policy.allowlist import Allowlist, entry_problem
+from controller_client.config.owned_file import read_owned_file
 from controller_client.errors import ConfigurationError
 from controller_client.protocol.messages import ResourceLimits
 from controller_client.system.absence import is_there
@@ -30,7 +30,6 @@ SYSTEM_FILE = Path("/etc/holdline/policy.toml")
 STOP_NAME = "stop"
 # A file of this name in the state directory keeps a stop that programs could have removed.
 KEPT_STOP_NAME = "stopped"
-_MAX_BYTES = 1 << 20
 # The tables of a policy file, and the keys that each may have.
 KNOWN: Mapping[str, frozenset[str]] = {
     "commands": frozenset({"allowed", "denied", "search_path"}),
@@ -84,18 +83,7 @@ def stop_files(state_dir: Path) -> tuple[Path, ...]:
 def read_policy_file(path: Path) -> PolicyFile:
     """Read and check a policy file. Raises ConfigurationError, which says what to change."""
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
-    except OSError as error:
-        raise ConfigurationError(f"cannot open the policy file {path}: {error.strerror}") from None
-    try:
-        _check_owner(path, os.fstat(descriptor))
-        content = os.read(descriptor, _MAX_BYTES + 1)
-    finally:
-        os.close(descriptor)
-    if len(content) > _MAX_BYTES:
-        raise ConfigurationError(f"the policy file {path} is larger than {_MAX_BYTES} bytes")
-    try:
-        policy = parse_policy(tomllib.loads(content.decode()))
+        policy = parse_policy(tomllib.loads(read_owned_file("the policy file", path)))
         _check_users(policy)
     except ValueError as error:
         raise ConfigurationError(f"the policy file {path} cannot be used: {error}") from None
@@ -194,23 +182,3 @@ def _user_id(name: str) -> int:
         return pwd.getpwnam(name).pw_uid
     except KeyError:
         raise ValueError(f"this host has no user {name!a}") from None
-
-
-def _check_owner(path: Path, status: os.stat_result) -> None:
-    if not stat.S_ISREG(status.st_mode):
-        raise ConfigurationError(f"the policy file {path} is not a regular file")
-    if status.st_uid not in {0, os.geteuid()}:
-        raise ConfigurationError(
-            f"the policy file {path} belongs to another user; it has to belong to root or to the "
-            "daemon's user"
-        )
-    if status.st_mode & 0o022:
-        raise ConfigurationError(
-            f"the policy file {path} can be written by others; run: chmod go-w {path}"
-        )
-    above = path.absolute().parent.stat()
-    if above.st_mode & 0o002 and not above.st_mode & stat.S_ISVTX:
-        raise ConfigurationError(
-            f"the directory of the policy file {path} is writable by all, and any user could "
-            "replace it; move the file, or run: chmod o-w on the directory"
-        )

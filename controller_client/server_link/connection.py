@@ -25,6 +25,7 @@ from websockets.asyncio.client import ClientConnection, connect
 from websockets.asyncio.server import broadcast
 from websockets.exceptions import ConnectionClosed, InvalidHandshake, InvalidStatus, InvalidURI
 
+from controller_client.config.server_address import DIRECT, Way
 from controller_client.errors import ServerRefused, ServerUnreachable
 from controller_client.protocol.codec import decode_from_server, encode
 from controller_client.protocol.errors import FrameTooLarge, RemoteProtocolError
@@ -81,7 +82,11 @@ class _Connect(connect):
 
 
 async def open_connection(
-    url: str, credential: str, *, dead_after_seconds: float = DEAD_AFTER_SECONDS
+    url: str,
+    credential: str,
+    way: Way = DIRECT,
+    *,
+    dead_after_seconds: float = DEAD_AFTER_SECONDS,
 ) -> "Connection":
     """Connect to the server; HELLO is still to be sent.
 
@@ -92,7 +97,7 @@ async def open_connection(
         url,
         additional_headers={"Authorization": f"Bearer {credential}"},
         compression=None,
-        proxy=None,
+        proxy=way.proxy,
         max_size=MAX_FRAME_BYTES,
         write_limit=WRITE_BUFFER_BYTES,
         open_timeout=OPEN_SECONDS,
@@ -100,7 +105,7 @@ async def open_connection(
         # The protocol has a PING of its own. A WebSocket ping is answered by the server's library,
         # even if the server itself hangs.
         ping_interval=None,
-        ssl=client_context() if is_secure else None,
+        ssl=client_context(way.ca_file) if is_secure else None,
         ssl_handshake_timeout=TLS_SECONDS if is_secure else None,
     )
     try:

@@ -10,7 +10,8 @@ import platform
 import signal
 import socket
 
-from controller_client.config import DaemonConfig, read_credential
+from controller_client.config.daemon import DaemonConfig
+from controller_client.config.places import read_credential
 from controller_client.errors import ConfigurationError, ServerRefused, ServerUnreachable
 from controller_client.logs.deletion import finish_deletions
 from controller_client.logs.paths import make_managed_directory
@@ -165,7 +166,9 @@ class Daemon:
 
         Always raises: ServerRefused or another ServerUnreachable.
         """
-        connection = self._connection = await open_connection(self._config.server_url, credential)
+        connection = self._connection = await open_connection(
+            self._config.server_url, credential, self._config.way
+        )
         try:
             summaries = await self._router.survey()
             welcome = await connection.handshake(self._hello(summaries))

@@ -2,17 +2,19 @@
 
 Enrolment uses a code that works once; rotation uses the credential that the host has. Each is one
 request with the standard library's HTTP client: certificates are verified, proxies of the
-environment are ignored, and redirects are not followed.
+environment are ignored (a proxy is an option), and redirects are not followed.
 """
 
 import http.client
 import json
 import os
+from base64 import b64encode
 from pathlib import Path
 from typing import Final, Self
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, unquote, urlsplit
 
-from controller_client.config import CREDENTIAL, check_server_url, read_credential
+from controller_client.config.places import CREDENTIAL, read_credential
+from controller_client.config.server_address import DIRECT, Way, check_server_url
 from controller_client.errors import ConfigurationError, EnrolmentFailed
 from controller_client.protocol.sentences import sentences
 from controller_client.server_link.tls import client_context, with_hint
@@ -23,40 +25,35 @@ ANSWER_SECONDS: Final = 30.0
 # The limit of the connection and of the TLS handshake: a port without TLS may stay silent.
 HANDSHAKE_SECONDS: Final = 5.0
 _MAX_ANSWER_BYTES: Final = 16_384
-_WEB_SCHEMES: Final = {"https": "wss", "http": "ws"}
 
 
-def enrol(*, server: str, code: str, credential_file: Path, is_replacing: bool) -> tuple[str, bool]:
+def enrol(
+    *, server: str, code: str, credential_file: Path, is_replacing: bool, way: Way = DIRECT
+) -> tuple[str, bool]:
     """Use ``code`` up and write the credential that the server gives for it.
 
     Returns the host's "PROJECT/NAME", and whether an operator has to approve the host first. Raises
     ConfigurationError, EnrolmentFailed.
     """
-    url = _socket_url(server)
+    url = check_server_url(server)
     if credential_file.exists() and not is_replacing:
         raise ConfigurationError(
             f"this host has a credential in {credential_file} already; use --replace to replace it"
         )
     with _Draft(credential_file) as draft:
-        answer, awaits_approval = _ask(url, ENROL_PATH, {"code": code}, {})
+        answer, awaits_approval = _ask(url, way, ENROL_PATH, {"code": code}, {})
         return draft.keep(answer), awaits_approval
 
 
-def rotate(*, server: str, credential_file: Path) -> str:
+def rotate(*, server: str, credential_file: Path, way: Way = DIRECT) -> str:
     """Replace the credential in the file by a new one of the server.
 
     Returns the host's "PROJECT/NAME". Raises ConfigurationError, EnrolmentFailed.
     """
-    url, credential = _socket_url(server), read_credential(credential_file)
+    url, credential = check_server_url(server), read_credential(credential_file)
     with _Draft(credential_file) as draft:
-        answer, _ = _ask(url, ROTATE_PATH, {}, {"Authorization": f"Bearer {credential}"})
+        answer, _ = _ask(url, way, ROTATE_PATH, {}, {"Authorization": f"Bearer {credential}"})
         return draft.keep(answer)
-
-
-def _socket_url(server: str) -> str:
-    """Check the address as ``run`` does, and accept https:// and http:// for wss:// and ws://."""
-    scheme, separator, rest = server.partition("://")
-    return check_server_url(f"{_WEB_SCHEMES.get(scheme, scheme)}{separator}{rest}")
 
 
 class _Draft:
@@ -97,18 +94,10 @@ class _Draft:
 
 
 def _ask(
-    url: str, path: str, body: dict[str, str], headers: dict[str, str]
+    url: str, way: Way, path: str, body: dict[str, str], headers: dict[str, str]
 ) -> tuple[dict[str, str], bool]:
     """Send one request. Returns the credential with its names, and whether approval is missing."""
-    parts = urlsplit(url)
-    host, is_secure = parts.hostname or "", parts.scheme == "wss"
-    connection = (
-        http.client.HTTPSConnection(
-            host, parts.port, timeout=HANDSHAKE_SECONDS, context=client_context()
-        )
-        if is_secure
-        else http.client.HTTPConnection(host, parts.port, timeout=HANDSHAKE_SECONDS)
-    )
+    connection = web_connection(url, way)
     try:
         connection.connect()
         connection.sock.settimeout(ANSWER_SECONDS)
@@ -119,12 +108,38 @@ def _ask(
         status, data = response.status, response.read(_MAX_ANSWER_BYTES)
     except (OSError, http.client.HTTPException) as error:
         told = f"the server cannot be reached: {error or type(error).__name__}"
-        if is_secure:
+        if url.startswith("wss:"):
             told = with_hint(told, error, timeout=TimeoutError)
         raise EnrolmentFailed(told) from None
     finally:
         connection.close()
     return _checked(status, data)
+
+
+def web_connection(url: str, way: Way) -> http.client.HTTPConnection:
+    """Return a connection, not made yet, to the web server of the socket's address ``url``."""
+    parts = urlsplit(url)
+    is_secure = parts.scheme == "wss"
+    host, port = parts.hostname or "", parts.port or (443 if is_secure else 80)
+    proxy = urlsplit(way.proxy) if way.proxy else None
+    at = (host, port) if proxy is None else (proxy.hostname or "", proxy.port)
+    connection = (
+        http.client.HTTPSConnection(
+            *at, timeout=HANDSHAKE_SECONDS, context=client_context(way.ca_file)
+        )
+        if is_secure
+        else http.client.HTTPConnection(*at, timeout=HANDSHAKE_SECONDS)
+    )
+    if proxy is not None:
+        connection.set_tunnel(host, port, _proxy_login(proxy))
+    return connection
+
+
+def _proxy_login(proxy: SplitResult) -> dict[str, str]:
+    if proxy.username is None:
+        return {}
+    login = f"{unquote(proxy.username)}:{unquote(proxy.password or '')}"
+    return {"Proxy-Authorization": f"Basic {b64encode(login.encode()).decode('ascii')}"}
 
 
 def _checked(status: int, data: bytes) -> tuple[dict[str, str], bool]:

@@ -15,7 +15,7 @@ from collections import OrderedDict, defaultdict
 
 import msgspec
 
-from controller_client.config import DaemonConfig
+from controller_client.config.daemon import DaemonConfig
 from controller_client.logs.service import FileQuestion, FileService
 from controller_client.policy.host_policy import HostPolicy
 from controller_client.policy.input_guard import InputGuard

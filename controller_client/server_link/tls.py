@@ -1,15 +1,25 @@
 """TLS as the daemon's clients use it: the settings, and the hint when a handshake fails."""
 
 import ssl
+from pathlib import Path
 
+from controller_client.errors import ConfigurationError
 from controller_client.protocol.sentences import sentences
 
 _QUESTION = "Does this port speak TLS?"
 
 
-def client_context() -> ssl.SSLContext:
-    """Return a context that verifies certificates and speaks TLS 1.2 or newer."""
-    context = ssl.create_default_context()
+def client_context(ca_file: Path | None = None) -> ssl.SSLContext:
+    """Return a context that verifies certificates and speaks TLS 1.2 or newer.
+
+    ``ca_file`` has the authorities to trust instead of the system's. Raises ConfigurationError.
+    """
+    try:
+        context = ssl.create_default_context(cafile=ca_file)
+    except OSError as error:
+        raise ConfigurationError(
+            f"{ca_file} has no certificates that can be read: {error.strerror or error}"
+        ) from None
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     return context
 

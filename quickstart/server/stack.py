@@ -107,6 +107,8 @@ class Stack:
         """Start the local daemon, which connects on its own."""
         url = f"ws://127.0.0.1:{self.options.port}/ws/controller/"
         command = [str(PYTHON), "-m", "controller_client", "run", "--server", url]
+        # What a controller.toml of this host says is meant for another daemon.
+        command += ["--config", "off"]
         command += ["--credential-file", credential_file, "--state-dir", str(self.state_dir)]
         self.log_root.mkdir(mode=0o700, exist_ok=True)
         for root in (self.log_root, *self.options.log_roots):

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from controller_client.config import prepare_state_dir
+from controller_client.config.places import prepare_state_dir
 from controller_client.errors import ConfigurationError
 from tests.support.accounts import Account, ordinary_user
 from tests.support.mcp.client import detached

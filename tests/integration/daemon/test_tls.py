@@ -1,17 +1,19 @@
 """The daemon and the enrolment trust a server by its certificate only."""
 
+import asyncio
 import http.server
 import socket
 import ssl
 import subprocess
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager, suppress
 from pathlib import Path
 
 import pytest
 from websockets.asyncio.server import ServerConnection, serve
 
+from controller_client.config.server_address import Way
 from controller_client.errors import ConfigurationError, EnrolmentFailed, ServerUnreachable
 from controller_client.server_link.connection import open_connection
 from controller_client.server_link.enrolment import enrol
@@ -69,6 +71,66 @@ async def test_a_connection_needs_a_trusted_certificate_that_names_the_host(
         await connection.close()
         with pytest.raises(ServerUnreachable, match="certificate verify failed"):
             await open_connection(f"wss://127.0.0.1:{port}/", CREDENTIAL)
+
+
+async def _carry(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    with suppress(OSError):
+        while data := await reader.read(65536):
+            writer.write(data)
+            await writer.drain()
+    writer.close()
+
+
+@asynccontextmanager
+async def _proxy() -> AsyncIterator[tuple[int, list[str]]]:
+    """A proxy that takes CONNECT; yields its port, and the heads of the requests it was sent."""
+    heads: list[str] = []
+
+    async def serve_one(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        head = (await reader.readuntil(b"\r\n\r\n")).decode()
+        heads.append(head)
+        host, port = head.split()[1].rsplit(":", 1)
+        there_reader, there_writer = await asyncio.open_connection(host, int(port))
+        writer.write(b"HTTP/1.1 200 Connection established\r\n\r\n")
+        await asyncio.gather(_carry(reader, there_writer), _carry(there_reader, writer))
+
+    server = await asyncio.start_server(serve_one, "127.0.0.1", 0)
+    try:
+        yield server.sockets[0].getsockname()[1], heads
+    finally:
+        server.close()
+
+
+async def test_a_connection_goes_through_the_named_proxy(
+    certificate: Path,
+) -> None:
+    async with (
+        serve(_hang_up, "127.0.0.1", 0, ssl=_context(certificate)) as server,
+        _proxy() as (proxy_port, heads),
+    ):
+        port = next(iter(server.sockets)).getsockname()[1]
+        way = Way(Path(f"{certificate}.crt"), f"http://who:what@127.0.0.1:{proxy_port}")
+        connection = await open_connection(f"wss://localhost:{port}/", CREDENTIAL, way)
+        await connection.close()
+    assert heads[0].startswith(f"CONNECT localhost:{port} ")
+    assert "Proxy-Authorization: Basic d2hvOndoYXQ=" in heads[0]
+
+
+async def test_an_enrolment_goes_through_the_named_proxy(certificate: Path, tmp_path: Path) -> None:
+    with _web_server(certificate) as port:
+        async with _proxy() as (proxy_port, heads):
+            way = Way(Path(f"{certificate}.crt"), f"http://who:what@127.0.0.1:{proxy_port}")
+            enrolled = await asyncio.to_thread(
+                enrol,
+                server=f"https://localhost:{port}",
+                code="enr_x",
+                credential_file=tmp_path / "credential",
+                is_replacing=False,
+                way=way,
+            )
+    assert enrolled == ("p/c", False)
+    assert heads[0].startswith(f"CONNECT localhost:{port} ")
+    assert "Proxy-Authorization: Basic d2hvOndoYXQ=" in heads[0]
 
 
 class _Answer(http.server.BaseHTTPRequestHandler):

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from controller_client.config import find_control_group
+from controller_client.config.daemon import find_control_group
 from controller_client.errors import ConfigurationError
 from controller_client.log import Outage
 from controller_client.logs import reader as file_reader

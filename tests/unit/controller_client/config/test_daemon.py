@@ -5,13 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from controller_client.config import (
-    check_server_url,
-    check_user,
-    load_config,
-    prepare_state_dir,
-    read_credential,
-)
+from controller_client.config.daemon import check_user, load_config
+from controller_client.config.places import prepare_state_dir, read_credential
+from controller_client.config.server_address import check_server_url, check_way
 from controller_client.errors import ConfigurationError
 
 CREDENTIAL = "ctl_abc123_" + "s" * 43
@@ -40,6 +36,33 @@ def test_a_server_reached_over_tls_or_loopback_is_accepted(url: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("written", "socket"),
+    [
+        ("https://holdline.example", "wss://holdline.example/ws/controller/"),
+        ("https://holdline.example:8443/", "wss://holdline.example:8443/ws/controller/"),
+        ("https://holdline.example/there/ws/", "wss://holdline.example/there/ws/"),
+        ("http://127.0.0.1:8000", "ws://127.0.0.1:8000/ws/controller/"),
+    ],
+)
+def test_a_web_address_stands_for_the_address_of_its_socket(written: str, socket: str) -> None:
+    assert check_server_url(written) == socket
+
+
+@pytest.mark.parametrize(
+    "proxy", ["proxy:3128", "https://p:1", "socks5://p:1", "http://p", "http://:1"]
+)
+def test_a_proxy_that_is_not_understood_is_refused_unrepeated(proxy: str) -> None:
+    with pytest.raises(ConfigurationError, match="--proxy must look like") as refused:
+        check_way(None, proxy)
+    assert proxy not in str(refused.value)
+
+
+def test_a_file_of_authorities_that_cannot_be_read_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ConfigurationError, match="--ca-file"):
+        check_way(tmp_path / "none", None)
+
+
+@pytest.mark.parametrize(
     "url",
     [
         "ws://holdline.example/ws/controller/",
@@ -47,7 +70,8 @@ def test_a_server_reached_over_tls_or_loopback_is_accepted(url: str) -> None:
         "ws://0.0.0.0/",
         "ws://127.0.0.1.evil.example/",
         "ws://localhost.evil.example/",
-        "http://127.0.0.1/",
+        "http://192.0.2.1/",
+        "http://127.0.0.1.evil.example/",
         "127.0.0.1:8000",
         "wss://",
         "wss://host:port/",

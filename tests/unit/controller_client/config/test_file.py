@@ -1,0 +1,120 @@
+"""controller.toml gives what the command line leaves open, and says what is wrong with it."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from controller_client.cli import main
+from controller_client.config.file import KEYS, LIMITS, OFF, find_file, read_file
+from controller_client.errors import ConfigurationError
+
+CREDENTIAL = "ctl_abc123_" + "s" * 43
+EVERYTHING = """
+server = "https://holdline.example"
+state_dir = "/var/lib/elsewhere"
+policy = "/etc/holdline/other.toml"
+session_logs = "/srv/sessions"
+log_roots = ["/var/log", "/srv/log"]
+control_group = "off"
+ca_file = "/etc/ssl/own.pem"
+proxy = "http://proxy:3128"
+allow_root = true
+log_level = "debug"
+[limits]
+processes = 3
+memory_mib = 64
+file_size_mib = 1
+open_files = 20
+"""
+
+
+def _file(tmp_path: Path, text: str) -> Path:
+    path = tmp_path / "controller.toml"
+    path.write_text(text)
+    path.chmod(0o644)
+    return path
+
+
+def test_each_key_is_an_option_of_the_command_line(tmp_path: Path) -> None:
+    assert read_file(_file(tmp_path, EVERYTHING)) == {
+        "server": "https://holdline.example",
+        "state_dir": Path("/var/lib/elsewhere"),
+        "policy": Path("/etc/holdline/other.toml"),
+        "session_logs": "/srv/sessions",
+        "log_root": ["/var/log", "/srv/log"],
+        "control_group": "off",
+        "ca_file": Path("/etc/ssl/own.pem"),
+        "proxy": "http://proxy:3128",
+        "allow_root": True,
+        "log_level": "debug",
+        "max_processes": 3,
+        "max_memory": 64 * 1024 * 1024,
+        "max_file_size": 1024 * 1024,
+        "max_open_files": 20,
+    }
+
+
+def test_the_example_of_the_documentation_has_every_key(tmp_path: Path) -> None:
+    page = (Path(__file__).parents[4] / "docs/howto/run-a-controller.md").read_text()
+    (example,) = re.findall(r"```toml\n(.*?)```", page, re.DOTALL)
+    options = {option for option, _ in (*KEYS.values(), *LIMITS.values())}
+    assert read_file(_file(tmp_path, example)).keys() == options
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ('sever = "x"', "no key sever. Did you mean server?"),
+        ("[limits]\nmemory = 3", "no key limits.memory. Did you mean limits.memory_mib?"),
+        ("zzz = 1", "It may have server, state_dir"),
+        ("server = 3", "server has to be a text"),
+        ('policy = "here.toml"', "policy has to be an absolute path"),
+        ('log_roots = "/var/log"', "log_roots has to be a list"),
+        ("allow_root = 1", "allow_root has to be true or false"),
+        ('log_level = "loud"', "log_level has to be one of debug"),
+        ("[limits]\nprocesses = true", "limits.processes has to be a whole number"),
+        ("limits = 3", "limits has to be a table"),
+        ("server = ", "cannot be used"),
+        ("\udcff", "cannot be used"),
+    ],
+)
+def test_a_mistake_is_named_with_what_to_write(tmp_path: Path, text: str, said: str) -> None:
+    path = _file(tmp_path, "")
+    path.write_bytes(text.encode("utf-8", "surrogateescape"))
+    with pytest.raises(ConfigurationError) as refused:
+        read_file(path)
+    assert said in str(refused.value)
+    assert str(path) in str(refused.value)
+
+
+def test_a_file_that_others_can_write_is_refused(tmp_path: Path) -> None:
+    path = _file(tmp_path, "")
+    path.chmod(0o666)
+    with pytest.raises(ConfigurationError, match="chmod go-w"):
+        read_file(path)
+
+
+def test_a_users_own_file_is_found_and_off_stands_for_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    monkeypatch.setattr("controller_client.config.file.SYSTEM_FILE", tmp_path / "none")
+    assert find_file(None) is None
+    (tmp_path / "holdline").mkdir()
+    own = _file(tmp_path / "holdline", "")
+    assert find_file(None) == own
+    assert find_file(tmp_path / "named") == tmp_path / "named"
+    assert find_file(OFF) is None
+
+
+def test_an_option_comes_before_the_file(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    state = tmp_path / "state"
+    text = f'server = "ws://10.0.0.1/"\nstate_dir = "{state}"\nallow_root = true'
+    run = ["run", "--config", str(_file(tmp_path, text))]
+    assert main(run) == 78
+    assert "ws:// is unencrypted" in capsys.readouterr().err
+    assert main([*run, "--server", "ws://127.0.0.1:9/"]) == 78
+    assert f"no credential file {state}/credential" in capsys.readouterr().err
