@@ -18,12 +18,13 @@ from typing import Final
 _OF_FAULTS: Final = ("tests/faults", "tests/cluster", "tests/browser")
 RUNS: Final = {
     "cluster": ("-p", "tests.on_cluster"),
-    "programs": ("tests/programs",),
+    # The run of chaos mostly waits, and these tests are over first.
+    "programs and chaos": ("tests/programs", "tests/chaos"),
     "faults and browser": _OF_FAULTS,
     # All tests that have no run of their own, so that none is forgotten.
     "everything else": (
         "tests",
-        *(f"--ignore={path}" for path in ("tests/programs", *_OF_FAULTS)),
+        *(f"--ignore={path}" for path in ("tests/programs", "tests/chaos", *_OF_FAULTS)),
     ),
 }
 _PROGRESS_SECONDS: Final = 60.0

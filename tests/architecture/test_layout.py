@@ -16,6 +16,7 @@ SOURCES = (
     "mcp_bridge",
     "controller_client",
     "quickstart",
+    "chaos",
 )
 NAMELESS = {"utils", "util", "helpers", "helper", "common", "misc", "signals"}
 MOST_LINES, MOST_LINES_OF_TESTS = 400, 450

@@ -1,0 +1,39 @@
+"""The load of a run: several callers side by side, each with one conversation after the other."""
+
+import asyncio
+import random
+from typing import Final
+
+from chaos.clients.conversation import Conversation, Place
+from chaos.clients.interactive import Interactive
+from chaos.clients.monitor import Monitor
+from chaos.clients.pipes import Background, Job, OneShot
+
+_FAMILIES: Final[dict[str, tuple[type[Conversation], int]]] = {
+    "talk": (Interactive, 6),
+    "shot": (OneShot, 4),
+    "back": (Background, 2),
+    "job": (Job, 1),
+    "log": (Monitor, 1),
+}
+
+
+async def load(place: Place, seed: int, callers: int) -> None:
+    """Hold conversations until the run is over, and each of them to its end."""
+    async with asyncio.TaskGroup() as group:
+        for number in range(callers):
+            group.create_task(_caller(place, random.Random(f"{seed}/{number}"), number))
+
+
+async def _caller(place: Place, dice: random.Random, number: int) -> None:
+    families = list(_FAMILIES)
+    weights = [weight for _family, weight in _FAMILIES.values()]
+    count = 0
+    while not place.is_over.is_set():
+        # The first conversations of all callers are of every family there is.
+        first = families[number % len(families)]
+        kind = first if count == 0 else dice.choices(families, weights)[0]
+        name = f"{kind}-{number}-{count}"
+        await _FAMILIES[kind][0](place, name, random.Random(f"{name}/{dice.random()}")).hold()
+        count += 1
+        await asyncio.sleep(dice.random() * 0.2)

@@ -1,0 +1,160 @@
+"""Conversations without a terminal: one-shots, background sessions and jobs."""
+
+import asyncio
+from typing import Final
+
+from chaos.clients.conversation import Conversation, has, number_of, text_of
+from chaos.wire import Reply
+
+_READ_SECONDS: Final = 5.0
+# How long a call may take that the host answers.
+_HOST_SECONDS: Final = 10.0
+_ONE_SHOT_SECONDS: Final = 30.0
+_JOB_SECONDS: Final = 300.0
+_LOOK_SECONDS: Final = 1.0
+
+
+class OneShot(Conversation):
+    """Runs a program that prints some lines, and is told everything in one answer."""
+
+    async def converse(self) -> None:
+        """Run the program. Raises GaveUpError."""
+        lines, pause = self.dice.randint(1, 40), self.dice.choice([0.0, 0.0, 0.02])
+        reply = await self.caller.insist(
+            "execute_command",
+            wait=_ONE_SHOT_SECONDS,
+            command=self.command("print", lines, pause, self.dice.randint(0, 99)),
+            timeout_seconds=_ONE_SHOT_SECONDS,
+            request_id=self.caller.new_id(),
+        )
+        if reply.outcome == "ok":
+            await self.finish(str(reply.body["session_id"]), "stdout", "stderr")
+
+
+class Background(Conversation):
+    """Writes lines to a program that runs, and reads what it prints from call to call."""
+
+    def __init__(self, *arguments: object) -> None:
+        super().__init__(*arguments)  # type: ignore[arg-type]
+        self._read = {"stdout": "", "stderr": ""}
+        self._lost = 0
+
+    async def converse(self) -> None:
+        """Start the program, talk to it and stop it. Raises GaveUpError."""
+        reply = await self.caller.insist(
+            "start_command",
+            wait=_HOST_SECONDS,
+            command=self.command("talk"),
+            requestId=self.caller.new_id(),
+        )
+        if reply.outcome != "ok":
+            return
+        session_id = str(reply.body["sessionId"])
+        for number in range(self.dice.randint(1, 12)):
+            verb = self.dice.choice(["say 5", "complain 3", "work 100", "say 40"])
+            if self.is_over() or not await self._said(session_id, number, verb):
+                break
+            await asyncio.sleep(self.dice.random())
+        await self._end(session_id)
+
+    async def _said(self, session_id: str, number: int, verb: str) -> bool:
+        """Write a line, and read until it is acknowledged; False if that will not be."""
+        reply = await self._write(session_id, f"{number} {verb}\n")
+        if reply.outcome != "ok":
+            return False
+        self.progress()
+        # A line in doubt (``success`` is false) may come later, or never.
+        while f" {number}\n" not in self._read["stdout"]:
+            if not await self._more(session_id) or self.is_stuck():
+                return False
+            if not has(reply, success=True):
+                return True
+        return True
+
+    async def _write(self, session_id: str, text: str, *, eof: bool = False) -> Reply:
+        return await self.caller.insist(
+            "write_input",
+            sessionId=session_id,
+            input=text,
+            eof=eof,
+            requestId=self.caller.new_id(),
+            wait=_HOST_SECONDS,
+        )
+
+    async def _more(self, session_id: str) -> bool:
+        """Read once; False if the program has ended and everything was read."""
+        reply = await self.caller.insist(
+            "read_output",
+            wait=_READ_SECONDS,
+            sessionId=session_id,
+            timeout=_READ_SECONDS * 1000,
+            requestId=self.caller.new_id(),
+        )
+        for stream in self._read:
+            self._read[stream] += text_of(reply.body, stream)
+        self._lost += number_of(reply.body, "lostBytes")
+        return reply.outcome == "ok" and not has(reply, isActive=False, hasMore=False)
+
+    async def _end(self, session_id: str) -> None:
+        way = self.dice.choice(["exit", "eof", "stop"])
+        if way == "exit":
+            await self._write(session_id, f"end exit {self.dice.randint(0, 99)}\n")
+        elif way == "eof":
+            await self._write(session_id, "", eof=True)
+        if way == "stop" or not await self._ends(session_id):
+            await self.caller.insist(
+                "stop_command",
+                wait=_HOST_SECONDS,
+                sessionId=session_id,
+                requestId=self.caller.new_id(),
+            )
+            await self._ends(session_id)
+        await self.finish(session_id, "stdout", "stderr")
+        self.place.history.note(
+            "read",
+            session=self.name,
+            lost=self._lost,
+            out=self._read["stdout"],
+            err=self._read["stderr"],
+        )
+
+    async def _ends(self, session_id: str) -> bool:
+        self.progress()
+        while await self._more(session_id):
+            if self.is_stuck():
+                return False
+        return True
+
+
+class Job(Conversation):
+    """Submits a program and asks after it until it is completed."""
+
+    async def converse(self) -> None:
+        """Submit the program and poll. Raises GaveUpError."""
+        lines = self.dice.randint(20, 200)
+        reply = await self.caller.insist(
+            "run_command",
+            command=self.command("print", lines, 0.05, self.dice.randint(0, 99)),
+            timeout=_JOB_SECONDS,
+            request_id=self.caller.new_id(),
+        )
+        if reply.outcome != "ok":
+            return
+        token, read, offsets = str(reply.body["token"]), {"stdout": "", "stderr": ""}, [0, 0]
+        while not (has(reply, status="completed") or has(reply, status="not_found")):
+            await asyncio.sleep(_LOOK_SECONDS)
+            reply = await self.caller.insist(
+                "query_command_status",
+                token=token,
+                stdout_offset=offsets[0],
+                stderr_offset=offsets[1],
+            )
+            if reply.outcome != "ok" or self.is_stuck():
+                break
+            for stream in read:
+                read[stream] += text_of(reply.body, stream)
+            offsets = [number_of(reply.body, f"{stream}_length") for stream in read]
+        await self.finish(token, "stdout", "stderr")
+        self.place.history.note(
+            "read", session=self.name, lost=0, out=read["stdout"], err=read["stderr"]
+        )

@@ -1,0 +1,78 @@
+"""Rules about actions: starts and inputs, at most once, and once if acknowledged."""
+
+from collections.abc import Iterator
+from typing import Final
+
+from chaos.judge.record import Call, Record, Violation, actions
+
+_STARTS: Final = {"execute_command", "start_interactive_command", "start_command", "run_command"}
+_INPUTS: Final = {"send_command_input": "input_text", "write_input": "input"}
+# Refusals that leave open what was done. All others say that nothing was.
+_IN_DOUBT: Final = {
+    "CONTROLLER_ACTION_FAILED",
+    "INPUT_BLOCKED",
+    "INPUT_UNCONFIRMED",
+    "SERVER_STOPPING",
+    "START_LOST",
+    "START_UNCONFIRMED",
+    "STORAGE_UNAVAILABLE",
+}
+
+
+def check_starts(record: Record) -> Iterator[Violation]:
+    """A program is started at most once, and never if its start was refused for good."""
+    for name, calls in record.by_session.items():
+        started = [each for each in actions(calls) if each[0].tool in _STARTS]
+        count = len(record.truth(name).starts)
+        if count > len(started):
+            yield Violation("start at most once", name, f"{count} starts, {len(started)} asked for")
+        refused = [each for each in started if _is_surely_not(each[-1])]
+        if count and refused and len(refused) == len(started):
+            yield Violation("refused means not done", name, f"started after {refused[0][-1].code}")
+
+
+def _is_surely_not(call: Call) -> bool:
+    return call.outcome == "refused" and call.code not in _IN_DOUBT
+
+
+def check_inputs(record: Record) -> Iterator[Violation]:
+    """Inputs are read in order, each at most once; an acknowledged one is read."""
+    for name, calls in record.by_session.items():
+        typed = [each for each in actions(calls) if _text(each[0])]
+        if typed:
+            yield from _check_typed(record, name, typed)
+
+
+def _text(call: Call) -> str:
+    """The line that a call types, without its end."""
+    return str(call.arguments.get(_INPUTS.get(call.tool, ""), "")).rstrip("\n")
+
+
+def _check_typed(record: Record, name: str, typed: list[list[Call]]) -> Iterator[Violation]:
+    read = [text for _at, text in record.truth(name).reads]
+    wanted = [_text(action[0]) for action in typed]
+    for text in sorted(set(read)):
+        if read.count(text) > 1:
+            yield Violation("input at most once", name, f"{text!r} was read {read.count(text)} x")
+        if text not in wanted:
+            yield Violation("input as typed", name, f"{text!r} was read, and nobody typed it")
+    known = [wanted.index(text) for text in read if text in wanted]
+    if known != sorted(known):
+        yield Violation("input in order", name, f"read in the order {read}")
+    for number, action in enumerate(typed):
+        is_read, last = wanted[number] in read, action[-1]
+        if is_read and _is_surely_not(last):
+            text = f"{wanted[number]!r} was read after {last.code}"
+            yield Violation("refused means not done", name, text)
+        if not is_read and _is_acknowledged(last) and not _is_cut_off(record, name):
+            yield Violation("acknowledged input", name, f"{wanted[number]!r} was never read")
+
+
+def _is_acknowledged(call: Call) -> bool:
+    # A write that says ``success: false`` may come later, or never.
+    return call.outcome == "ok" and call.body.get("success", True) is True
+
+
+def _is_cut_off(record: Record, name: str) -> bool:
+    """True if the program was ended from outside, maybe before it read everything."""
+    return record.truth(name).end is None

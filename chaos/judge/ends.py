@@ -1,0 +1,90 @@
+"""Rules about ends: what is told is true, and told of programs that have ended."""
+
+from collections.abc import Iterator
+from typing import Final
+
+from chaos.judge.record import Call, Record, Violation
+
+# What these end may have been about to start a program. Nobody knows that it did not.
+_END_HOSTS: Final = {"daemon_kill", "daemon_term", "everything_kill", "fork_server_kill"}
+_MISTAKES: Final = {
+    "FILE_NOT_FOUND",
+    "INVALID_ARGUMENT",
+    "NOT_FOUND",
+    "REQUEST_ID_REUSED",
+    "SESSION_NOT_FOUND",
+    "UNAUTHENTICATED",
+    "UNKNOWN_ARGUMENT",
+}
+
+
+def check_alive(record: Record) -> Iterator[Violation]:
+    """No process of a program lives after its end was told."""
+    for note in record.notes["told_end"]:
+        if note["alive"]:
+            text = f"{note['alive']} lived after the end was told"
+            yield Violation("ended means ended", str(note["session"]), text)
+
+
+def check_receipts(record: Record) -> Iterator[Violation]:
+    """Exit codes, signals and reasons of ends are true."""
+    for call in record.calls:
+        if call.tool == "get_session" and call.outcome == "ok":
+            why = _untrue(record, call)
+            if why:
+                yield Violation("ends are true", call.session, why)
+
+
+def _untrue(record: Record, call: Call) -> str:
+    """Say why a receipt is wrong; empty if it is right."""
+    body, truth = call.body, record.truth(call.session)
+    lifecycle, reason = body["lifecycle"], body["end_reason"]
+    if lifecycle == "EXITED":
+        said = f"signal {body['signal']}" if body["signal"] else f"code {body['exit_code']}"
+        true = _spelled(truth.end)
+        return "" if said in true else f"said {said}, and the program says {truth.end}"
+    if lifecycle == "LOST":
+        return "" if _may_be_lost(record, call) else "LOST, and nobody killed its holder"
+    if lifecycle == "TERMINATED":
+        return "" if _was_terminated(record, call) else "TERMINATED, and nobody asked for that"
+    return f"ended as {lifecycle} ({reason}, {body['failure_code']})"
+
+
+def _may_be_lost(record: Record, receipt: Call) -> bool:
+    """True if the holder was killed, or was never told what to start."""
+    is_started = bool(record.truth(receipt.session).starts)
+    kinds = {span.kind for span in record.spans}
+    return receipt.session in record.victims or (not is_started and bool(kinds & _END_HOSTS))
+
+
+def _spelled(end: str | None) -> set[str]:
+    """The ways to tell an end: a signal by its name or its number."""
+    names = {"signal 9": "signal SIGKILL", "signal 15": "signal SIGTERM"}
+    return {str(end), names.get(str(end), "")}
+
+
+def _was_terminated(record: Record, receipt: Call) -> bool:
+    calls = record.by_session[receipt.session]
+    return any(call.tool == "stop_command" or call.arguments.get("terminate") for call in calls)
+
+
+def check_answers(record: Record) -> Iterator[Violation]:
+    """Every call is answered in the end, and every conversation gets on."""
+    for note in record.notes["gave_up"]:
+        text = f"{note['tool']} was never answered: {note['body']}"
+        yield Violation("calls are answered", str(note["session"]), text)
+    for note in record.notes["stuck"]:
+        yield Violation("conversations get on", str(note["session"]), "no progress for minutes")
+
+
+def check_refusals(record: Record) -> Iterator[Violation]:
+    """Calls are refused for what happens to the product, and never for what the caller sent."""
+    for call in record.calls:
+        if call.code in _MISTAKES or call.code.startswith("HTTP_"):
+            yield Violation("refusals fit", call.session, f"{call.tool}: {call.body}"[:400])
+
+
+def check_leftovers(record: Record) -> Iterator[Violation]:
+    """Nothing is left behind, the audit log is whole, and nothing has grown."""
+    for note in record.notes["left_behind"]:
+        yield Violation("nothing is left", "", f"{note['what']}: {note['found']}")

@@ -1,0 +1,175 @@
+"""The record of a run, read back: its calls, its faults, and what the programs wrote down."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+
+from chaos.history import events
+from chaos.truth import Truth, truth_of
+from chaos.wire import Json
+
+
+@dataclass(frozen=True)
+class Violation:
+    """Something that was promised and did not hold. ``rule`` names the promise."""
+
+    rule: str
+    session: str
+    text: str
+
+    def __str__(self) -> str:
+        return f"{self.rule}: {self.session}: {self.text}"
+
+
+@dataclass(frozen=True)
+class Call:
+    """One call of the history: invoked, and answered, refused or unknown."""
+
+    session: str
+    tool: str
+    arguments: Json
+    wait: float
+    invoked: float
+    answered: float
+    outcome: str
+    body: Json
+
+    @property
+    def code(self) -> str:
+        """The code of a refusal; empty for everything else."""
+        return str(self.body.get("code", "")) if self.outcome == "refused" else ""
+
+    @property
+    def request_id(self) -> str:
+        """The id that the caller chose for its action."""
+        found = self.arguments.get("request_id") or self.arguments.get("requestId")
+        return str(found or "")
+
+    @property
+    def session_id(self) -> str:
+        """The id of the session that the call is about, or that it started."""
+        names = ("session_id", "sessionId", "token")
+        for source in (self.arguments, self.body):
+            found = next((source[name] for name in names if name in source), None)
+            if found is not None:
+                return str(found)
+        return ""
+
+
+@dataclass
+class Span:
+    """One fault: when it began and ended, and when each process that it ended was ready again."""
+
+    number: int
+    kind: str
+    begin: float
+    end: float = 0.0
+    ready: list[float] = field(default_factory=list)
+    starts: list[float] = field(default_factory=list)
+    victims: list[str] = field(default_factory=list)
+    """The ids of sessions whose holder was killed."""
+
+    @property
+    def over(self) -> float:
+        """The time when nothing of the fault was left: its end, or the last process ready again."""
+        return max([self.end, *self.ready])
+
+
+@dataclass
+class Record:
+    """Everything that a run left, by conversation."""
+
+    calls: list[Call] = field(default_factory=list)
+    spans: list[Span] = field(default_factory=list)
+    notes: dict[str, list[Json]] = field(default_factory=lambda: defaultdict(list))
+    truths: dict[str, Truth] = field(default_factory=dict)
+    programs: Path = Path()
+    stored: Path = Path()
+
+    @cached_property
+    def by_session(self) -> dict[str, list[Call]]:
+        """The calls of each conversation, in order."""
+        found: dict[str, list[Call]] = defaultdict(list)
+        for call in self.calls:
+            found[call.session].append(call)
+        return found
+
+    @cached_property
+    def victims(self) -> set[str]:
+        """The conversations whose holder was killed."""
+        killed = {session for span in self.spans for session in span.victims}
+        return {call.session for call in self.calls if call.session_id in killed}
+
+    def truth(self, name: str) -> Truth:
+        """The truth that the program of a conversation wrote down."""
+        if name not in self.truths:
+            self.truths[name] = truth_of(self.programs, name)
+        return self.truths[name]
+
+    def noted(self, kind: str, session: str) -> Iterator[Json]:
+        """The events of a kind that are about a conversation."""
+        return (note for note in self.notes[kind] if note.get("session") == session)
+
+    def successes(self) -> list[float]:
+        """The times at which calls were answered with a result, in order."""
+        return sorted(call.answered for call in self.calls if call.outcome == "ok")
+
+
+def actions(calls: Iterable[Call]) -> list[list[Call]]:
+    """The calls of a conversation by ``request_id``, in order: each action with its repeats."""
+    found: dict[str, list[Call]] = {}
+    for call in calls:
+        found.setdefault(call.request_id or f"{call.invoked}", []).append(call)
+    return list(found.values())
+
+
+def record_of(directory: Path) -> Record:
+    """Read what a run left in its directory."""
+    record = Record(programs=directory / "programs", stored=directory / "stored")
+    spans: dict[int, Span] = {}
+    for event in events(directory):
+        kind = str(event["kind"])
+        if kind == "call":
+            record.calls.append(_call(event))
+        elif kind == "fault":
+            _take_fault(spans, event)
+        else:
+            record.notes[kind].append(event)
+    record.spans = list(spans.values())
+    return record
+
+
+def _call(event: Json) -> Call:
+    arguments, body = event["arguments"], event["body"]
+    assert isinstance(arguments, dict)
+    assert isinstance(body, dict)
+    return Call(
+        str(event["session"]),
+        str(event["tool"]),
+        arguments,
+        _number(event["wait"]),
+        _number(event["invoked"]),
+        _number(event["at"]),
+        str(event["outcome"]),
+        body,
+    )
+
+
+def _take_fault(spans: dict[int, Span], event: Json) -> None:
+    number, at = int(_number(event["number"])), _number(event["at"])
+    if event["state"] == "begin":
+        victims = event.get("victims", [])
+        assert isinstance(victims, list)
+        spans[number] = Span(number, str(event["fault"]), at, at, victims=victims)
+    elif event["state"] == "end":
+        spans[number].end = at
+    else:
+        spans[number].ready.append(at)
+        spans[number].starts.append(_number(event["seconds"]))
+
+
+def _number(value: object) -> float:
+    assert isinstance(value, int | float)
+    return float(value)

@@ -1,0 +1,211 @@
+"""The product as a stranger runs it: by its commands, its files and its addresses."""
+
+import asyncio
+import json
+import os
+import signal
+import sys
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from http.client import HTTPConnection, HTTPException
+from pathlib import Path
+from typing import Final
+
+from chaos.plant import processes
+from chaos.plant.link import Link
+from chaos.plant.ports import Ports
+from chaos.plant.processes import Command, Process
+from chaos.wire import Endpoint
+
+ROOT: Final = Path(__file__).resolve().parents[2]
+_READY_SECONDS: Final = 180.0
+_LOOK_SECONDS: Final = 0.05
+_SESSIONS: Final = 400
+_LIFETIME_SECONDS: Final = 7200
+_HOLDER: Final = "holdline-holder"
+
+
+class NotReadyError(Exception):
+    """Something did not come up."""
+
+
+async def until(is_so: Callable[[], bool], seconds: float, what: str) -> float:
+    """Wait until ``is_so``, and return how long that took. Raises NotReadyError."""
+    began = time.monotonic()
+    while not await asyncio.to_thread(is_so):
+        if time.monotonic() - began > seconds:
+            raise NotReadyError(f"not in {seconds:.0f} s: {what}")
+        await asyncio.sleep(_LOOK_SECONDS)
+    return time.monotonic() - began
+
+
+class Product:
+    """Servers and a daemon below ``directory``, reached through links of our own.
+
+    ``storage`` are variables that name other storage than SQLite in the data directory.
+    ``trees`` says which checkout each of ``server`` and ``daemon`` runs from.
+    """
+
+    def __init__(self, directory: Path, *, servers: int = 1) -> None:
+        self.directory = directory
+        self.data, self.state = directory / "data", directory / "state"
+        self.logs, self.programs = directory / "logs", directory / "programs"
+        self.ports = Ports()
+        self.server_ports = [self.ports.next() for _ in range(servers)]
+        self.front = Link(self.ports.next(), self.server_ports)
+        self.link = Link(self.ports.next(), self.server_ports)
+        self.storage: dict[str, str] = {}
+        self.trees = {"server": ROOT, "daemon": ROOT}
+        self.server_variables: dict[str, str] = {}
+        self.daemon_variables: dict[str, str] = {}
+        self.servers = [self._server(number) for number in range(servers)]
+        self.daemon = Process("daemon", directory / "daemon.log", self._daemon_command)
+        self.token = ""
+        self._boots: dict[str, str] = {}
+
+    def make_directories(self) -> None:
+        """Make the directories of server, daemon, logs and programs."""
+        for each in (self.data, self.state, self.logs, self.programs):
+            each.mkdir(mode=0o700, parents=True, exist_ok=True)
+
+    # ---- commands --------------------------------------------------------------------------------
+
+    def environment(self) -> dict[str, str]:
+        """The environment of everything on the server's side."""
+        dropped = {"DATABASE_URL", "REDIS_URL", "DJANGO_SETTINGS_MODULE"}
+        kept = {name: value for name, value in os.environ.items() if name not in dropped}
+        return {**kept, "HOLDLINE_DATA_DIR": str(self.data), **self.storage}
+
+    def _server(self, number: int) -> Process:
+        port, log = self.server_ports[number], self.directory / f"server{number}.log"
+        return Process(f"server{number}", log, lambda: self._server_command(port))
+
+    def _server_command(self, port: int) -> Command:
+        arguments = [sys.executable, "-m", "config.server", "--bind", "127.0.0.1"]
+        return Command(
+            [*arguments, "--port", str(port)],
+            {**self.environment(), **self.server_variables},
+            self.trees["server"],
+        )
+
+    def _daemon_command(self) -> Command:
+        return self.daemon_command(self.state)
+
+    def daemon_command(self, state: Path) -> Command:
+        """The command of a daemon on this state directory, with the credential of the run."""
+        options = {
+            "--server": f"ws://127.0.0.1:{self.link.port}/ws/controller/",
+            "--credential-file": str(self.directory / "credential"),
+            "--state-dir": str(state),
+            "--session-logs": str(self.directory / "session-logs"),
+            "--log-root": str(self.logs),
+        }
+        arguments = [word for pair in options.items() for word in pair]
+        if os.geteuid() == 0:
+            arguments.append("--allow-root")
+        variables = {"PATH": os.environ.get("PATH", os.defpath), "LANG": "C.UTF-8"}
+        variables |= {"HOME": os.environ.get("HOME", "/"), "PYTHONPATH": str(self.trees["daemon"])}
+        return Command(
+            [sys.executable, "-m", "controller_client", "run", *arguments],
+            {**variables, **self.daemon_variables},
+            self.directory,
+        )
+
+    async def manage(self, *arguments: str) -> str:
+        """Run a command of ``manage.py``, and return what it printed."""
+        command = [sys.executable, "manage.py", *arguments]
+        return await processes.run(Command(command, self.environment(), self.trees["server"]))
+
+    # ---- life ------------------------------------------------------------------------------------
+
+    async def provision(self) -> None:
+        """Make the database, a project with a token, and a controller with its credential."""
+        await self.manage("migrate", "--verbosity", "0")
+        limits = ["--max-interactive-sessions", str(_SESSIONS)]
+        limits += ["--lifetime-seconds", str(_LIFETIME_SECONDS)]
+        url = f"http://127.0.0.1:{self.front.port}"
+        made = json.loads(await self.manage("bootstrap", "--url", url, *limits))
+        self.token = Path(made["token_file"]).read_text().strip()
+        credential = self.directory / "credential"
+        credential.touch(mode=0o600)
+        credential.write_text(Path(made["credential_file"]).read_text())
+
+    async def start(self) -> dict[str, float]:
+        """Start everything; return how long each took until it was ready."""
+        await self.front.open()
+        await self.link.open()
+        took = {server.name: await self.start_server(server) for server in self.servers}
+        took["daemon"] = await self.start_daemon()
+        return took
+
+    async def start_server(self, server: Process) -> float:
+        """Start a server process; return the seconds until ``/readyz`` says 200."""
+        server.start()
+        return await until(lambda: self._is_ready(server), _READY_SECONDS, f"{server.name} ready")
+
+    def _is_ready(self, server: Process) -> bool:
+        if server.pid is None:
+            raise NotReadyError(f"{server.name} exited with {server.exit_code}: see {server.log}")
+        port = self.server_ports[self.servers.index(server)]
+        connection = HTTPConnection("127.0.0.1", port, timeout=5)
+        try:
+            connection.request("GET", "/readyz")
+            return connection.getresponse().status == 200
+        except (OSError, HTTPException):
+            return False
+        finally:
+            connection.close()
+
+    async def start_daemon(self) -> float:
+        """Start the daemon; return the seconds until its log says that it is connected."""
+        seen = self.connections()
+        self.daemon.start()
+        return await until(
+            lambda: self.daemon.pid is None or self.connections() > seen,
+            _READY_SECONDS,
+            "the daemon connected",
+        )
+
+    def connections(self) -> int:
+        """Count how often the daemon has told its log that it is connected."""
+        with suppress(FileNotFoundError):
+            return self.daemon.log.read_text(errors="replace").count('"connected')
+        return 0
+
+    async def stop(self) -> dict[str, float]:
+        """Stop everything by SIGTERM; return how long each took."""
+        took = {"daemon": await self.daemon.end(signal.SIGTERM)}
+        for server in self.servers:
+            took[server.name] = await server.end(signal.SIGTERM)
+        await self.front.close()
+        await self.link.close()
+        self.ports.close()
+        return took
+
+    @property
+    def endpoint(self) -> Endpoint:
+        """The place where callers reach the servers: the front link."""
+        return Endpoint(self.front.port, self.token)
+
+    # ---- what runs -------------------------------------------------------------------------------
+
+    def holders(self) -> list[int]:
+        """The holders of this run's daemon."""
+        return [pid for pid in processes.pids_named(_HOLDER) if processes.files_of(pid, self.state)]
+
+    def sessions_of(self, holder: int) -> list[str]:
+        """The id of the session that a holder holds, in a list; none of one that only stands by."""
+        sessions = self.state / "sessions"
+        opened = [path.relative_to(sessions) for path in processes.files_of(holder, sessions)]
+        return sorted({path.parts[0] for path in opened if path.parts})
+
+    def programs_running(self) -> list[int]:
+        """Every program of this run that lives."""
+        return processes.pids_with(str(self.programs))
+
+    def fork_servers(self) -> list[int]:
+        """The children of the daemon that are no holders."""
+        daemon, holders = self.daemon.pid, set(processes.pids_named(_HOLDER))
+        found = [] if daemon is None else processes.children_of(daemon)
+        return [pid for pid in found if pid not in holders]

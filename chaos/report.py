@@ -1,0 +1,75 @@
+"""Tables about a run: calls, faults, stalls, and the times until things worked again."""
+
+import itertools
+import math
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from typing import Final
+
+from chaos.judge.record import Record, Span
+from chaos.judge.waiting import recovered_at
+
+_AFTER_SECONDS: Final = 20.0
+
+
+def percentile(values: Sequence[float], share: float) -> float:
+    """The value that this share of the values does not exceed; 0 of none."""
+    ordered = sorted(values)
+    return ordered[max(0, math.ceil(share * len(ordered)) - 1)] if ordered else 0.0
+
+
+def longest_stall(record: Record, span: Span) -> float:
+    """The longest time without a result, from a fault's begin until some time after its end."""
+    begin, end = span.begin, span.over + _AFTER_SECONDS
+    times = [begin, *(at for at in record.successes() if begin <= at <= end)]
+    return max((b - a for a, b in itertools.pairwise(times)), default=0.0)
+
+
+def recoveries(record: Record) -> list[float]:
+    """The seconds from the end of each fault to the next result of a call that began after it."""
+    return [recovered_at(record, span) - span.over for span in record.spans]
+
+
+def faults_by_kind(record: Record) -> dict[str, list[Span]]:
+    """The faults that were done, by kind."""
+    found: dict[str, list[Span]] = defaultdict(list)
+    for span in record.spans:
+        found[span.kind].append(span)
+    return dict(sorted(found.items()))
+
+
+def fault_rows(record: Record) -> list[str]:
+    """One row for each kind of fault: how many, the longest stall, the longest recovery."""
+    rows = ["| Fault | Count | Longest stall s | Longest until the next success s |"]
+    rows.append("|---|---|---|---|")
+    for kind, spans in faults_by_kind(record).items():
+        stall = max(longest_stall(record, span) for span in spans)
+        back = max(recovered_at(record, span) - span.over for span in spans)
+        rows.append(f"| {kind} | {len(spans)} | {stall:.1f} | {back:.1f} |")
+    return rows
+
+
+def totals(record: Record) -> dict[str, str]:
+    """The figures of a run, by what they count."""
+    outcomes = Counter(call.outcome for call in record.calls)
+    turns = sum(1 for call in record.calls if call.arguments.get("input_text"))
+    backs, starts = recoveries(record), [took for span in record.spans for took in span.starts]
+    return {
+        "calls": f"{len(record.calls)} ({dict(outcomes)})",
+        "conversations": str(len(record.by_session)),
+        "turns": str(turns),
+        "faults": str(len(record.spans)),
+        "until the next success": _spread(backs),
+        "start to ready": _spread(starts),
+    }
+
+
+def _spread(values: Sequence[float]) -> str:
+    half, most = percentile(values, 0.5), percentile(values, 0.95)
+    return f"p50 {half:.1f} s, p95 {most:.1f} s, most {max(values, default=0.0):.1f} s"
+
+
+def summary(record: Record) -> str:
+    """The figures and the table of a run, as text."""
+    figures = [f"{what}: {told}" for what, told in totals(record).items()]
+    return "\n".join([*figures, *fault_rows(record)])

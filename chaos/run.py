@@ -1,0 +1,148 @@
+"""One run: start the product, load it, do the faults, look what is left, and judge."""
+
+import asyncio
+import shutil
+import signal
+import tempfile
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from chaos.clients.conversation import Place
+from chaos.clients.load import load
+from chaos.faults.acts import Harm, carry_out
+from chaos.history import History
+from chaos.judge.record import Record, Violation
+from chaos.judge.verdict import judged
+from chaos.plant import processes
+from chaos.plant.product import NotReadyError, Product, until
+from chaos.recipe import Recipe
+from chaos.wire import Json
+
+_SAMPLE_SECONDS: Final = 2.0
+_SETTLE_SECONDS: Final = 60.0
+
+
+@dataclass(frozen=True)
+class Result:
+    """The outcome of a run, with its record."""
+
+    recipe: Recipe
+    directory: Path
+    record: Record
+    violations: list[Violation]
+
+
+async def run(recipe: Recipe) -> Result:
+    """Carry a recipe out, and judge what happened."""
+    directory = Path(tempfile.mkdtemp(prefix="holdline-chaos-"))
+    directory.chmod(0o711)
+    recipe.write(directory)
+    history = History(directory)
+    try:
+        async with _running(directory, history) as product:
+            await _loaded(product, history, recipe)
+            await _left_behind(product, history)
+        await _verified(product, history)
+    finally:
+        history.close()
+    record, found = judged(directory, beyond=recipe.beyond)
+    return Result(recipe, directory, record, found)
+
+
+def remove(result: Result) -> None:
+    """Delete what a run left on the disk."""
+    shutil.rmtree(result.directory, ignore_errors=True)
+
+
+@asynccontextmanager
+async def _running(directory: Path, history: History) -> AsyncIterator[Product]:
+    product = Product(directory)
+    product.make_directories()
+    await product.provision()
+    try:
+        for name, seconds in (await product.start()).items():
+            history.note("started", process=name, seconds=round(seconds, 2))
+        yield product
+    finally:
+        for name, seconds in (await product.stop()).items():
+            history.note("stopped", process=name, seconds=round(seconds, 2))
+        await _ended(product)
+
+
+async def _ended(product: Product) -> None:
+    """End what a broken run left, so that nothing of it stays on this machine."""
+    left = await asyncio.to_thread(lambda: [*product.holders(), *product.programs_running()])
+    processes.signal_all(left, signal.SIGKILL)
+
+
+async def _loaded(product: Product, history: History, recipe: Recipe) -> None:
+    """The load and the faults side by side, for the time of the recipe."""
+    is_over = asyncio.Event()
+    stored = product.directory / "stored"
+    stored.mkdir()
+    place = Place(product.endpoint, history, product.programs, stored, product.logs, is_over)
+    sampling = asyncio.create_task(_sample(product, history))
+    try:
+        async with asyncio.TaskGroup() as group:
+            group.create_task(load(place, recipe.seed, recipe.callers))
+            began = time.monotonic()
+            await carry_out(Harm(product, history), recipe.faults)
+            await asyncio.sleep(max(0.0, began + recipe.seconds - time.monotonic()))
+            history.note("over")
+            is_over.set()
+    finally:
+        sampling.cancel()
+
+
+async def _sample(product: Product, history: History) -> None:
+    """Write down again and again what each process has in use."""
+    while True:
+        for process in (product.daemon, *product.servers):
+            pid = process.pid
+            if pid is not None:
+                history.note(
+                    "sample",
+                    process=process.name,
+                    pid=pid,
+                    bytes=processes.resident_bytes(pid),
+                    descriptors=processes.descriptors_of(pid),
+                )
+        await asyncio.sleep(_SAMPLE_SECONDS)
+
+
+async def _left_behind(product: Product, history: History) -> None:
+    """Look for processes, directories and sessions that nobody should find after the load."""
+    sessions = product.state / "sessions"
+    looks = {
+        "holders": product.holders,
+        "programs": product.programs_running,
+        "session directories": lambda: sorted(path.name for path in sessions.glob("*")),
+    }
+    for what, look in looks.items():
+        try:
+            await until(lambda look=look: not look(), _SETTLE_SECONDS, what)  # type: ignore[misc]
+        except NotReadyError:
+            found = await asyncio.to_thread(look)
+            history.note("left_behind", what=what, found=found)
+    active = await _active(product)
+    if active:
+        history.note("left_behind", what="active sessions", found=active)
+
+
+async def _active(product: Product) -> list[Json]:
+    reply = await product.endpoint.call("list_sessions", {"active_only": True}, 30)
+    found = reply.body.get("sessions", [reply.body])
+    assert isinstance(found, list)
+    return found
+
+
+async def _verified(product: Product, history: History) -> None:
+    """Have the audit log verified; a broken one fails the run."""
+    try:
+        history.note("audit", told=await product.manage("verify_audit"))
+    except RuntimeError as error:
+        history.note("left_behind", what="a broken audit log", found=str(error))

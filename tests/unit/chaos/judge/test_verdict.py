@@ -1,0 +1,183 @@
+"""The judge finds each kind of violation in a record that has it, and none in one that is right.
+
+The record of a right conversation is changed in one place for each rule.
+"""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from chaos.judge.verdict import judged
+
+_OUT = b"n 0> 0 say 1\r\nack 0 0\r\n"
+
+
+class Run:
+    """The files of a run with one conversation, which a test changes before they are judged."""
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+        self.log = [
+            ("start", 1.0, "11 10"),
+            ("wait", 1.1, "0"),
+            ("read", 2.1, "0 say 1"),
+            ("wait", 2.2, "1"),
+            ("read", 3.1, "end exit 7"),
+            ("end", 3.2, "code 7"),
+        ]
+        self.out = _OUT
+        self.stored = _OUT
+        self.gaps: list[dict[str, Any]] = []
+        self.events: list[dict[str, Any]] = [
+            _call(1.0, 1.2, "start_interactive_command", _turn(0, 5, "awaiting_input"), "", "a"),
+            _call(2.0, 2.3, "send_command_input", _turn(5, 20, "awaiting_input"), "0 say 1", "b"),
+            _call(3.0, 3.3, "send_command_input", _turn(20, 23, "exited"), "end exit 7", "c"),
+            {"kind": "told_end", "at": 3.4, "session": "n", "alive": []},
+            _call(3.5, 3.6, "get_session", _receipt()),
+        ]
+
+    def rules(self) -> list[str]:
+        """The rules that the judge finds broken."""
+        for folder in ("programs", "stored"):
+            (self.directory / folder).mkdir(exist_ok=True)
+        lines = [f"{kind} {at} {text}" for kind, at, text in self.log]
+        (self.directory / "programs/n.log").write_text("\n".join(lines) + "\n")
+        (self.directory / "programs/n.out").write_bytes(self.out)
+        (self.directory / "stored/n.out").write_bytes(self.stored)
+        stored = {"kind": "stored", "at": 4.0, "session": "n", "stream": "out", "gaps": self.gaps}
+        history = [json.dumps(event) for event in (*self.events, stored)]
+        (self.directory / "history.jsonl").write_text("\n".join(history) + "\n")
+        return sorted({violation.rule for violation in judged(self.directory)[1]})
+
+
+def _call(
+    invoked: float, at: float, tool: str, body: dict[str, Any], text: str = "", request: str = ""
+) -> dict[str, Any]:
+    arguments = {"input_text": f"{text}\n"} if text else {}
+    return {
+        "kind": "call",
+        "at": at,
+        "session": "n",
+        "tool": tool,
+        "arguments": {**arguments, **({"request_id": request} if request else {})},
+        "wait": 0.0,
+        "invoked": invoked,
+        "outcome": "ok",
+        "body": body,
+    }
+
+
+def _turn(begin: int, end: int, state: str) -> dict[str, Any]:
+    return {"session_id": "s", "state": state, "offset": begin, "next_offset": end}
+
+
+def _receipt(**changed: Any) -> dict[str, Any]:
+    right = {"lifecycle": "EXITED", "end_reason": "exited", "exit_code": 7, "signal": None}
+    return {**right, "failure_code": None, **changed}
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Run:
+    return Run(tmp_path)
+
+
+def test_a_right_record_has_no_violation(run: Run) -> None:
+    assert run.rules() == []
+
+
+def test_a_second_start_is_found(run: Run) -> None:
+    run.log.insert(1, ("start", 1.05, "12 10"))
+    assert run.rules() == ["start at most once"]
+
+
+def test_an_input_that_was_read_twice_is_found(run: Run) -> None:
+    run.log.insert(4, ("read", 2.5, "0 say 1"))
+    assert "input at most once" in run.rules()
+
+
+def test_an_acknowledged_input_that_was_never_read_is_found(run: Run) -> None:
+    run.log.pop(2)
+    assert "acknowledged input" in run.rules()
+
+
+def test_inputs_in_another_order_are_found(run: Run) -> None:
+    run.log[2], run.log[4] = ("read", 2.1, "end exit 7"), ("read", 3.1, "0 say 1")
+    assert "input in order" in run.rules()
+
+
+def test_an_input_that_was_refused_and_read_is_found(run: Run) -> None:
+    run.events[1] |= {"outcome": "refused", "body": {"code": "SESSION_ENDED"}}
+    run.events[2]["body"]["offset"] = 5
+    assert run.rules() == ["refused means not done"]
+
+
+def test_a_claim_to_wait_before_the_program_does_is_found(run: Run) -> None:
+    run.log[3] = ("wait", 2.9, "1")
+    assert run.rules() == ["waiting is true"]
+
+
+def test_a_call_that_takes_longer_than_its_wait_is_found(run: Run) -> None:
+    run.events[1] |= {"invoked": 0.5}
+    assert run.rules() == ["calls end in time"]
+
+
+def test_a_long_call_beside_a_fault_is_none(run: Run) -> None:
+    run.events[1] |= {"invoked": 0.5}
+    begin = {"kind": "fault", "at": 1.5, "number": 0, "fault": "link_cut", "state": "begin"}
+    run.events += [begin, {**begin, "at": 1.6, "state": "end"}]
+    assert run.rules() == []
+
+
+@pytest.mark.parametrize(
+    "stored", [_OUT[:-1], _OUT + b"x", _OUT.replace(b"say", b"sxy"), _OUT[2:] + _OUT[:2]]
+)
+def test_output_that_was_lost_doubled_or_changed_is_found(run: Run, stored: bytes) -> None:
+    run.stored = stored
+    assert run.rules() == ["every byte once"]
+
+
+def test_a_gap_is_no_loss_if_its_reason_happened(run: Run) -> None:
+    run.stored = _OUT[:3] + _OUT[9:]
+    run.gaps = [{"from_offset": 3, "to_offset": 9, "reason": "ring_overflow"}]
+    assert run.rules() == ["gaps say why"]
+    begin = {"kind": "fault", "at": 1.5, "number": 0, "fault": "link_stall", "state": "begin"}
+    run.events += [begin, {**begin, "at": 1.6, "state": "end"}]
+    assert run.rules() == []
+
+
+def test_a_turn_that_skips_output_is_found(run: Run) -> None:
+    run.events[1]["body"]["offset"] = 9
+    assert run.rules() == ["nothing is skipped"]
+
+
+def test_a_wrong_exit_code_is_found(run: Run) -> None:
+    run.events[4]["body"]["exit_code"] = 8
+    assert run.rules() == ["ends are true"]
+
+
+def test_a_loss_that_nobody_caused_is_found(run: Run) -> None:
+    run.events[4]["body"] = _receipt(lifecycle="LOST", end_reason="lost")
+    assert run.rules() == ["ends are true"]
+
+
+def test_a_process_that_outlives_its_end_is_found(run: Run) -> None:
+    run.events[3]["alive"] = [11]
+    assert run.rules() == ["ended means ended"]
+
+
+def test_a_log_with_a_line_missing_is_found(run: Run) -> None:
+    from chaos.program import line_of
+
+    lines = [f"{line_of('n', number)}\n" for number in range(4)]
+    followed = {"kind": "followed", "at": 4.0, "session": "n", "written": 4, "last": lines[-1]}
+    run.events.append({**followed, "pieces": [[None, "".join(lines)]]})
+    assert run.rules() == []
+    run.events[-1] = {**followed, "pieces": [[None, lines[0]], [None, lines[2] + lines[3]]]}
+    assert run.rules() == ["logs are whole"]
+
+
+def test_what_is_left_behind_is_found(run: Run) -> None:
+    run.events.append({"kind": "left_behind", "at": 5.0, "what": "programs", "found": [11]})
+    assert run.rules() == ["nothing is left"]
