@@ -13,6 +13,8 @@ RUN useradd --uid 10001 --create-home --shell /usr/sbin/nologin holdline && inst
 COPY --from=dependencies /opt/holdline /opt/holdline
 WORKDIR /srv/holdline
 COPY controller_client controller_client
+# Bytecode once, here: the user of the images cannot write it, and each start would compile all of it.
+RUN python -m compileall -q controller_client
 
 FROM base AS controller
 USER 10001
@@ -37,6 +39,7 @@ COPY console console
 COPY mcp_adapter mcp_adapter
 COPY projects projects
 COPY deploy deploy
+RUN python -m compileall -q agent config console mcp_adapter projects
 COPY --from=browser-files /srv/holdline/console/static/console/vendor console/static/console/vendor
 USER 10001
 VOLUME /data

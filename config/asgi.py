@@ -3,6 +3,7 @@
 ``config.serving`` imports models, so the apps are set up before it is imported.
 """
 
+import gc
 import os
 
 import django
@@ -11,6 +12,11 @@ from django.utils.module_loading import import_string
 from config.start_checks import refuse_what_cannot_work
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings.base")
-django.setup(set_prefix=False)
-refuse_what_cannot_work()
-application = import_string("config.serving.application")
+# What is imported stays. The collector would go through all of it again and again, in vain.
+gc.disable()
+try:
+    django.setup(set_prefix=False)
+    refuse_what_cannot_work()
+    application = import_string("config.serving.application")
+finally:
+    gc.enable()
