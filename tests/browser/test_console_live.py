@@ -2,22 +2,24 @@
 
 import base64
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import pytest
 
 from projects.output.screen_view import render_screen
+from tests.support.accounts import Account, requires
 from tests.support.browser import Page
 from tests.support.mcp.client import Caller, connect
 from tests.support.stack import Stack, running_stack
 from tests.support.waiting import wait_until
 
 # Each makes a terminal answer, or tries to leave it: attributes, position, colours, clipboard,
-# title, link.
+# title, link, pictures, text from right to left.
 HOSTILE = (
     "\\033[c\\033[>c\\033[6n\\033[5n\\033]11;?\\007\\033P$qm\\033\\\\\\033[>q\\033[14t"
     "\\033]52;c;b3duZWQ=\\007\\033]52;c;?\\007\\033]0;owned\\007"
     "\\033]8;;javascript:alert(1)\\007link\\033]8;;\\007<img src=x onerror=alert(1)>"
+    "\\033]1337;File=inline=1:aGk=\\007\\033Pq#0;2;0;0;0~-\\033\\\\\\342\\200\\256gnp.exe"
 )
 
 
@@ -66,46 +68,77 @@ async def _stored(caller: Caller, session_id: str) -> bytes:
     return base64.b64decode(page["output_base64"])
 
 
-async def test_a_killed_server_loses_no_byte_and_doubles_no_key(
-    own_stack: Stack, page: Page
+def _all_show(tabs: Iterable[Page], text: str) -> None:
+    for tab in tabs:
+        wait_until(lambda tab=tab: text in "".join(_lines(tab)), 120, f"{text!r} on a screen")
+
+
+async def _screens_are_those_of_the_ledger(
+    stack: Stack, session_id: str, tabs: Iterable[Page]
 ) -> None:
+    """Every tab was sent each byte once, and shows what an emulator makes of the stored bytes."""
+    async with connect(stack.url, stack.provisioned.token) as caller:
+        stored = await _stored(caller, session_id)
+    wanted = list(render_screen(stored, rows=24, cols=120).lines)
+    for tab in tabs:
+        wait_until(lambda tab=tab: len(_received(tab)) >= len(stored), 60, "every byte")
+        assert _received(tab) == stored
+        wait_until(lambda tab=tab: _lines(tab) == wanted, 20, f"the screen {wanted}")
+
+
+async def test_a_killed_server_loses_no_byte_and_doubles_no_key(
+    own_stack: Stack, page: Page, sudoer: Account
+) -> None:
+    requires("vim", "sudo")
     async with connect(own_stack.url, own_stack.provisioned.token) as caller:
-        started = await caller.call("start_interactive_command", command="bash --norc")
+        started = await caller.call(
+            "start_interactive_command",
+            command=f"{sudoer.shell_prefix} PS1='> ' bash --norc",
+            cwd=str(sudoer.home),
+        )
         session_id = str(started["session_id"])
     with page.beside() as first, page.beside() as second:
         everybody = (page, first, second)
         for tab in everybody:
             tab.hear_sockets()
             tab.open(_address(own_stack, session_id))
-            wait_until(
-                lambda tab=tab: "$" in "".join(_lines(tab)) or "#" in "".join(_lines(tab)),
-                60,
-                "a prompt",
-            )
+        _all_show(everybody, ">")
+        page.front()
         _take(page)
         first.front()
         first.await_text("has the keyboard", "#who")
         page.front()
-        page.type_keys("stty -echoctl; PS1='> '; clear\n")
-        page.type_keys("for i in $(seq 40); do echo tick-$i; sleep 0.1; done; echo ")
-        page.type_keys("begin-0123456789")
+        page.type_keys("vim -u NONE -N notes\n")
+        _all_show(everybody, "~~~")
+        page.front()
+        page.type_keys("ibegin-0123456789")
         own_stack.kill_server()
         page.type_keys("-abcdefghijklm")
         page.await_text("Not connected", "#connection")
-        page.type_keys("-nopqrstuvwxyz-end\n")
+        page.type_keys("-nopqrstuvwxyz-end")
         own_stack.start_server()
         typed = "begin-0123456789-abcdefghijklm-nopqrstuvwxyz-end"
+        _all_show(everybody, typed)
+        await _screens_are_those_of_the_ledger(own_stack, session_id, everybody)
+        page.front()
+        page.press("Escape")
+        page.type_keys(":wq\n")
+        notes = sudoer.home / "notes"
+        wait_until(lambda: notes.exists() and notes.read_text() == f"{typed}\n", 60, "the text")
+        page.front()
+        page.type_keys("clear; sudo -k id\n")
+        page.await_text("Secret", "#field")
+        own_stack.kill_server()
+        page.fill("#field input", sudoer.password)
+        page.evaluate("document.querySelector('#field button').click()")
+        own_stack.start_server()
+        _all_show(everybody, "uid=0(root)")
+        await _screens_are_those_of_the_ledger(own_stack, session_id, everybody)
         for tab in everybody:
-            wait_until(lambda tab=tab: typed in _lines(tab), 120, "the output of what was typed")
-        async with connect(own_stack.url, own_stack.provisioned.token) as caller:
-            stored = await _stored(caller, session_id)
-            for tab in everybody:
-                wait_until(lambda tab=tab: len(_received(tab)) >= len(stored), 60, "every byte")
-                assert _received(tab) == stored
-            wanted = list(render_screen(stored, rows=24, cols=120).lines)
-            for tab in everybody:
-                assert _lines(tab) == wanted
-            await caller.call("send_command_input", session_id=session_id, terminate=True)
+            assert sudoer.password not in "".join(_lines(tab))
+            assert [error for error in tab.errors if "WebSocket" not in error] == []
+    async with connect(own_stack.url, own_stack.provisioned.token) as caller:
+        await caller.call("send_command_input", session_id=session_id, terminate=True)
 
 
 async def test_hostile_output_types_nothing_and_a_secret_has_its_field(
@@ -113,6 +146,7 @@ async def test_hostile_output_types_nothing_and_a_secret_has_its_field(
 ) -> None:
     script = own_stack.root / "hostile.sh"
     script.write_text(
+        "head -c 1000000 /dev/zero | tr '\\0' x; clear\n"
         f"printf {shlex.quote(HOSTILE)}; read -r -p ' Go on? ' answer\n"
         "printf '[%q]\\n' \"$answer\"\n"
         "read -rs -p 'Password: ' word; printf '[%s letters]\\n' ${#word}; read -p 'More? ' one\n"

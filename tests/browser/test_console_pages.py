@@ -12,9 +12,8 @@ from tests.support.stack import Stack, running_stack
 from tests.support.waiting import wait_until
 
 PAGES = ("hosts", "runs", "search", "timeline")
-LOOKS: tuple[dict[str, Any], ...] = (
-    {"width": 1280, "scheme": "dark"},
-    {"width": 390, "scheme": "light"},
+LOOKS: tuple[dict[str, Any], ...] = tuple(
+    {"width": width, "scheme": scheme} for width in (1280, 390) for scheme in ("dark", "light")
 )
 _IS_IN_A_ROW = "document.activeElement.closest('[data-row]') !== null"
 _AXE = """
@@ -30,14 +29,14 @@ def own_stack() -> Iterator[Stack]:
         yield stack
 
 
-def _serious_faults(page: Page, axe: str) -> Any:
+def _assert_usable(page: Page, axe: str, name: str) -> None:
+    """The open page has no serious fault, at each width and in each colour scheme."""
     page.evaluate(f"{axe}; null")
-    return page.awaited(_AXE)
-
-
-def _keep(page: Page, address: str, look: dict[str, Any]) -> None:
-    name = address.strip("/").replace("/", "-").split("?")[0][:12] or "now"
-    page.keep_picture(f"console-{name}-{look['width']}-{look['scheme']}")
+    for look in LOOKS:
+        page.look_like(**look)
+        page.keep_picture(f"console-{name}-{look['width']}-{look['scheme']}")
+        assert page.awaited(_AXE) == [], (name, look)
+        assert not _is_too_wide(page), (name, look)
 
 
 def _is_too_wide(page: Page) -> bool:
@@ -57,19 +56,24 @@ async def test_every_page_is_usable_and_no_policy_is_broken(
     ):
         assert terminal.kind == "line"
         page.open(f"{console}/hosts/")
-        host = page.evaluate("document.querySelector('tbody a').pathname")
+        host = page.evaluate("[...document.querySelectorAll('tbody a')].at(-1).pathname")
         session = f"/sessions/{terminal.session_id}/"
-        addresses = [
-            *(f"/{name}/" for name in PAGES),
-            *("/", host, "/search/?q=needle", session, f"{session}replay/"),
-        ]
-        for look in LOOKS:
-            page.look_like(**look)
-            for address in addresses:
-                page.open(console + address)
-                _keep(page, address, look)
-                assert _serious_faults(page, axe) == [], (address, look)
-                assert not _is_too_wide(page), (address, look)
+        for name, address, shows in (
+            *((name, f"/{name}/", "") for name in PAGES),
+            ("now", "/", "Go?"),
+            ("host", host, ""),
+            ("found", "/search/?q=needle", "needle"),
+            ("session", session, "Take over"),
+            ("replay", f"{session}replay/", "prompt (line)"),
+            ("second-factor", "/login/second-factor/", "authenticator"),
+        ):
+            page.open(console + address)
+            page.await_text(shows, "main")
+            _assert_usable(page, axe, name)
+        page.open(f"{console}/hosts/")
+        page.fill("input[name=name]", "new-host")
+        page.click("form[action$='/enrol/'] button")
+        _assert_usable(page, axe, "enrol")
     assert page.errors == []
 
 
@@ -104,7 +108,4 @@ def test_the_login_page_is_usable_too(
     page.click("header form button")
     assert "Log in" in page.text("h1")
     axe = node_packages.path("axe-core/axe.min.js").read_text()
-    for scheme in ("dark", "light"):
-        page.look_like(width=390, scheme=scheme)
-        page.keep_picture(f"console-login-{scheme}")
-        assert _serious_faults(page, axe) == []
+    _assert_usable(page, axe, "login")

@@ -24,6 +24,7 @@ from tests.support.waiting import wait_until
 _START_SECONDS = 30.0
 _PAGE_SECONDS = 20.0
 _CHANGE_SECONDS = 120.0
+_CODES = {"Enter": 13, "Escape": 27}
 _QUIET = (
     *(
         "--headless",
@@ -100,8 +101,8 @@ class Page:
     def press(self, key: str) -> None:
         """Press and release a key. A single character is typed as text."""
         text = {"text": "\r" if key == "Enter" else key} if key == "Enter" or len(key) == 1 else {}
-        # Chromium follows a link on Enter only with the key code of Enter.
-        code = {"windowsVirtualKeyCode": 13} if key == "Enter" else {}
+        # Some keys are known by their code alone: a link is followed on Enter only with it.
+        code = {"windowsVirtualKeyCode": _CODES[key]} if key in _CODES else {}
         self._call("Input.dispatchKeyEvent", type="keyDown", key=key, **text, **code)
         self._call("Input.dispatchKeyEvent", type="keyUp", key=key, **code)
 
