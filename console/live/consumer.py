@@ -26,6 +26,7 @@ from channels.generic.websocket import AsyncWebsocketConsumer
 from console.live.board import BoardView
 from console.live.desk import Desk
 from console.live.messages import (
+    Ask,
     BadMessage,
     BoardSeen,
     Closed,
@@ -210,6 +211,8 @@ class ConsoleConsumer(AsyncWebsocketConsumer):  # type: ignore[misc] # channels 
             case Take():
                 await self._renew()
                 await self._desk.take(message)
+            case Ask():
+                await self._desk.ask()
             case Release():
                 await self._desk.release(message)
             case Resize():

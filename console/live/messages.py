@@ -61,6 +61,10 @@ class Take(msgspec.Struct, tag="take", tag_field="type"):
     has: bool = False
 
 
+class Ask(msgspec.Struct, tag="ask", tag_field="type"):
+    """Tell the operator who has the keyboard that I want it."""
+
+
 class Input(msgspec.Struct, tag="input", tag_field="type"):
     """Type ``text``. It is typed once for each ``keyboard`` and ``seq``, however often it comes."""
 
@@ -82,7 +86,9 @@ class Resize(msgspec.Struct, tag="resize", tag_field="type"):
     cols: Seq
 
 
-FromBrowser: TypeAlias = WatchBoard | BoardSeen | Open | Seen | Take | Input | Release | Resize
+FromBrowser: TypeAlias = (
+    WatchBoard | BoardSeen | Open | Seen | Take | Ask | Input | Release | Resize
+)
 
 
 # ---- to the browser ------------------------------------------------------------------------------
@@ -137,7 +143,8 @@ class Board(msgspec.Struct, tag="board", tag_field="type"):
 class Session(msgspec.Struct, frozen=True, tag="session", tag_field="type"):
     """The open session as it is now. ``prompt`` and its kind are empty while the program works.
 
-    ``since`` is when the prompt came. ``input_error`` is what the host said of the last input.
+    ``since`` is when the prompt came. ``asks`` is who wants the keyboard of ``operator``.
+    ``input_error`` is what the host said of the last input.
     """
 
     state: str
@@ -152,6 +159,7 @@ class Session(msgspec.Struct, frozen=True, tag="session", tag_field="type"):
     prompt: str
     since: str
     operator: str
+    asks: str
     note: str
     ends_at: str
     is_paused: bool

@@ -43,7 +43,8 @@ SELECT s.project_id, s.state, s.kind, s.io_mode, s.rows, s.cols, s.stdout_first_
     (SELECT created_at FROM projects_outputchunk o WHERE o.session_id = s.id AND
         o.stream = 'stdout' ORDER BY o."offset" DESC LIMIT 1) AS printed_at,
     (SELECT failure_message FROM projects_controllercommand i WHERE i.session_id = s.id AND
-        i.input_seq = s.input_acked_seq) AS input_error
+        i.input_seq = s.input_acked_seq) AS input_error,
+    (SELECT asked_by FROM projects_heldkeyboard k WHERE k.session_id = s.id) AS asked_by
 FROM projects_commandsession s JOIN projects_controller c ON c.id = s.controller_id
 WHERE s.id = %s
 """
@@ -80,6 +81,7 @@ class Now(NamedTuple):
     lease_expires_at: datetime | None
     printed_at: datetime | None
     input_error: str | None
+    asked_by: str | None
 
     @property
     def is_active(self) -> bool:
@@ -181,6 +183,7 @@ def _message(session_id: UUID, now: Now) -> Session:
         prompt=without_controls(prompt),
         since=iso(now.printed_at) if is_waiting else "",
         operator=without_controls(now.taken_over_by),
+        asks=without_controls(now.asked_by or ""),
         note=without_controls(now.handback_note),
         ends_at="" if is_paused or not now.is_active else iso(now.lifetime.expires_at(moment)),
         is_paused=is_paused,

@@ -191,8 +191,9 @@ class LifetimeHold(models.Model):
 class HeldKeyboard(models.Model):
     """A keyboard that an operator at a browser has, for as long as they have it.
 
-    ``seen_at`` is when the browser was last heard, ``typed_at`` when something was last typed. An
-    operator without a browser, such as one at ``manage.py take_over``, has no such row.
+    ``seen_at`` is when the browser was last heard, ``typed_at`` when something was last typed.
+    ``asked_by`` is another operator who wants the keyboard. An operator without a browser, such as
+    one at ``manage.py take_over``, has no such row.
     """
 
     session = models.OneToOneField(
@@ -201,6 +202,7 @@ class HeldKeyboard(models.Model):
     operator = models.CharField(max_length=128)
     seen_at = models.DateTimeField()
     typed_at = models.DateTimeField()
+    asked_by = models.CharField(max_length=128, blank=True, default="")
 
     def __str__(self) -> str:
         return f"{self.session_id}: {self.operator}"

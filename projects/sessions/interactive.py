@@ -30,6 +30,7 @@ from projects.sessions.answers.results import (
 from projects.sessions.idempotency import request_for
 from projects.sessions.lifetimes import Told
 from projects.sessions.snapshot import session_snapshot
+from projects.sessions.transactions import keyboard
 from projects.sessions.transactions.acting import Acted, actor_of
 from projects.sessions.transactions.control import (
     hand_back,
@@ -38,12 +39,6 @@ from projects.sessions.transactions.control import (
     terminate_session,
 )
 from projects.sessions.transactions.input import poll_session, send_input
-from projects.sessions.transactions.keyboard import (
-    keyboard_keep,
-    keyboard_release,
-    keyboard_take,
-    keyboard_type,
-)
 from projects.sessions.transactions.start import launch_session
 from projects.sessions.turns import (
     DEFAULT_OUTPUT_BYTES,
@@ -325,22 +320,30 @@ async def session_keyboard_take(
     insists on taking the keyboard from another one.
     """
     told = await in_database(
-        keyboard_take, project_id, session_id, operator, is_insisting=is_insisting
+        keyboard.keyboard_take, project_id, session_id, operator, is_insisting=is_insisting
     )
     await _tell(session_id, told)
+
+
+async def session_keyboard_ask(session_id: UUID, *, operator: str) -> None:
+    """Ask the operator at another browser for the keyboard. Raises KeyboardNotHeld."""
+    await in_database(keyboard.keyboard_ask, session_id, operator)
+    await _tell(session_id, None)
 
 
 async def session_keyboard_release(
     project_id: UUID, session_id: UUID, *, operator: str, note: str = ""
 ) -> None:
     """Hand back the keyboard that the operator has. Raises KeyboardNotHeld or SessionEnded."""
-    told = await in_database(keyboard_release, project_id, session_id, operator, note[:1000])
+    told = await in_database(
+        keyboard.keyboard_release, project_id, session_id, operator, note[:1000]
+    )
     await _tell(session_id, told)
 
 
 async def session_keyboard_keep(session_id: UUID, *, operator: str, has_typed: bool) -> bool:
     """Note that the operator's browser is there. Returns False if the keyboard is gone."""
-    return await in_database(keyboard_keep, session_id, operator, has_typed=has_typed)
+    return await in_database(keyboard.keyboard_keep, session_id, operator, has_typed=has_typed)
 
 
 async def session_keyboard_type(
@@ -354,7 +357,7 @@ async def session_keyboard_type(
     body = {"session_id": session_id, "input_text": text, "keys": [], "eof": False}
     request = request_for(project_id, request_id, "session.input", body)
     acted = await in_database(
-        keyboard_type, project_id, session_id, caller, typing_of(text), request
+        keyboard.keyboard_type, project_id, session_id, caller, typing_of(text), request
     )
     if acted.to_ring is not None:
         await doorbells.ring_controller(acted.to_ring)

@@ -1,7 +1,7 @@
 """The keyboard of a session in the hands of an operator at a browser.
 
 It is the take-over of ``control`` with three more rules. The operator types only while they have
-the keyboard. Another operator has it only if they are told so and insist. And an operator who types
+the keyboard. Another operator asks for it, or insists and takes it. And an operator who types
 nothing for long, or whose browser is gone, hands the keyboard back without doing so: the row of
 ``HeldKeyboard`` says when the browser was last heard, and the sweeper looks at these rows.
 """
@@ -89,6 +89,17 @@ def keyboard_keep(session_id: UUID, operator: str, *, has_typed: bool) -> bool:
     seen = {"seen_at": now, "typed_at": now} if has_typed else {"seen_at": now}
     held = HeldKeyboard.objects.filter(session_id=session_id, operator=operator)
     return bool(held.update(**seen))
+
+
+def keyboard_ask(session_id: UUID, operator: str) -> None:
+    """Note that another operator wants the keyboard, for everybody who looks to see.
+
+    The note goes with the keyboard. Raises KeyboardNotHeld if no other browser has it.
+    """
+    others = HeldKeyboard.objects.filter(session_id=session_id).exclude(operator=operator)
+    if not others.update(asked_by=operator):
+        session = CommandSession.objects.get(id=session_id)
+        raise KeyboardNotHeld(session_id, session.taken_over_by)
 
 
 def abandoned_keyboards() -> list[Abandoned]:

@@ -236,3 +236,21 @@ async def test_an_input_that_comes_again_over_another_socket_is_typed_once(
         assert (await socket.receive("refused"))["code"] == "KEYBOARD_NOT_HELD"
     row = await in_database(CommandSession.objects.get, id=ours.id)
     assert "done" in row.handback_note
+
+
+async def test_everybody_sees_who_asks_for_the_keyboard(consumer_port: int) -> None:
+    ours = await in_database(_session, "ours")
+    ann = await _person(ours)
+    bob = await in_database(sign_in, "bob", await in_database(lambda: ours.project))
+    async with console_socket(consumer_port, ann) as one, console_socket(consumer_port, bob) as two:
+        for socket in (one, two):
+            await _open(socket, ours)
+        await one.send("take")
+        await one.receive("taken")
+        await two.send("take")
+        assert (await two.receive("refused"))["code"] == "SESSION_TAKEN_OVER"
+        await two.send("ask")
+        for socket in (one, two):
+            while not (now := await socket.receive("session"))["asks"]:
+                pass
+            assert (now["operator"], now["asks"]) == ("admin:ann", "admin:bob")

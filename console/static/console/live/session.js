@@ -27,6 +27,7 @@ function draw() {
   find("#who").textContent = isMine ? "You have the keyboard. What you press goes to the program."
     : operator ? `${operator} has the keyboard.`
       : session.note && session.is_active ? `Handed back. ${session.note}` : "";
+  find("#asks").textContent = session.asks && `${session.asks} asks for the keyboard.`;
   page.dataset.keyboard = isMine ? "mine" : operator ? "other" : "";
   find("#take").hidden = isMine || !session.may_type || !page.dataset.mayType;
   find("#release").hidden = !isMine;
@@ -49,7 +50,7 @@ async function ask(dialog, text) {
   dialog.returnValue = "";
   dialog.showModal();
   await new Promise((done) => { dialog.addEventListener("close", done, { once: true }); });
-  return dialog.returnValue === "yes";
+  return dialog.returnValue;
 }
 
 async function type(text, isPasted) {
@@ -57,7 +58,7 @@ async function type(text, isPasted) {
     say(session.may_type ? "You are watching. Take over to type." : "");
   } else if (!isPasted) {
     keyboard.type(text);
-  } else if (!/[\r\n]/.test(text) || await ask(dialogs.paste, text.slice(0, 5000))) {
+  } else if (!/[\r\n]/.test(text) || await ask(dialogs.paste, text.slice(0, 5000)) === "yes") {
     paste(text);
     screen.focus();
   }
@@ -67,8 +68,9 @@ async function take() {
   if (find("#take").hidden) return;
   const { operator } = session;
   const isOthers = operator && operator !== page.dataset.actor;
-  if (isOthers && !await ask(dialogs.insist, `${operator} has the keyboard.`)) return;
-  socket.send("take", { insists: Boolean(isOthers) });
+  const wish = isOthers ? await ask(dialogs.insist, `${operator} has the keyboard.`) : "yes";
+  if (wish === "ask") socket.send("ask");
+  if (wish === "yes") socket.send("take", { insists: Boolean(isOthers) });
 }
 
 function lost(why) {

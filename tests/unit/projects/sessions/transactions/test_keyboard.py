@@ -86,6 +86,23 @@ async def test_another_operator_takes_the_keyboard_only_if_they_insist(
         await _type(session, ANN, "a", uuid.uuid4())
 
 
+async def _asked_by() -> str:
+    return str(await in_database(HeldKeyboard.objects.values_list("asked_by", flat=True).get))
+
+
+async def test_who_asks_for_the_keyboard_is_noted_until_it_moves(session: CommandSession) -> None:
+    with pytest.raises(KeyboardNotHeld):
+        await services.session_keyboard_ask(session.id, operator=BOB)
+    await _take(session, ANN)
+    with pytest.raises(KeyboardNotHeld):
+        await services.session_keyboard_ask(session.id, operator=ANN)
+    await services.session_keyboard_ask(session.id, operator=BOB)
+    assert await _asked_by() == BOB
+    assert await _operator(session) == ANN
+    await _take(session, BOB, is_insisting=True)
+    assert await _asked_by() == ""
+
+
 @pytest.mark.parametrize(
     ("column", "ago", "note"),
     [
