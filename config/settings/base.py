@@ -14,6 +14,7 @@ from config.settings import environment
 from config.settings.channel_layer import channel_layers
 from config.settings.databases import database_settings
 from config.settings.key_file import read_or_make_key
+from config.settings.static_names import static_address
 from projects.conf import Conf as ServerConf
 from projects.conf.setting import Directory, Flag, Text
 
@@ -127,9 +128,10 @@ LANGUAGE_CODE = "en-us"
 TIME_ZONE = "UTC"
 USE_TZ = True
 FORMAT_MODULE_PATH = "config.formats"
-STATIC_URL = "static/"
+STATIC_URL = static_address(BASE_DIR)
 # Static files come straight out of the installed packages: no collectstatic step before a start.
 WHITENOISE_USE_FINDERS = True
+WHITENOISE_IMMUTABLE_FILE_TEST = f"^/{STATIC_URL}"
 X_FRAME_OPTIONS = "DENY"
 SESSION_COOKIE_HTTPONLY = True
 SESSION_COOKIE_SAMESITE = "Lax"

@@ -8,6 +8,7 @@ from itertools import repeat
 from pathlib import Path
 
 import pytest
+from django.templatetags.static import static
 
 from tests.support.processes import resident_bytes, status_field
 from tests.support.proxies.raw_http import chunk, connect, drip, exchange, head, receive
@@ -22,7 +23,7 @@ _PATHS = (
     "/admin/login/",
     "/mcp",
     "/controllers/enrol",
-    "/static/admin/css/base.css",
+    static("admin/css/base.css"),
     "/nowhere",
     "/healthz",
     "/",

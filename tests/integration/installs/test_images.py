@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import IO
 
 import pytest
+from django.templatetags.static import static
 
 from controller_client.session_files.directory import all_sessions
 from tests.support.installs.images import PROJECT_ROOT, assemble, filled, images, services
@@ -164,12 +165,12 @@ def test_the_images_start_and_a_session_is_held_between_them(composed: Composed)
         assert _status(composed.port, "/readyz") == 200
         # Out of the installed packages and our own ones: nothing was collected before.
         for file in (
-            "/static/admin/css/base.css",
-            "/static/projects/transcript.css",
-            "/static/agent/run.js",
-            "/static/console/console.css",
+            "admin/css/base.css",
+            "projects/transcript.css",
+            "agent/run.js",
+            "console/console.css",
         ):
-            assert _status(composed.port, file) == 200
+            assert _status(composed.port, static(file)) == 200
         with composed.running(
             "controller",
             composed.controller(),

@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from django.templatetags.static import static
 
 from tests.support.databases.postgres import Postgres
 from tests.support.ports import free_port
@@ -58,7 +59,7 @@ async def test_runserver_serves_everything(developed: Stack) -> None:
         assert session.seen.split() == ["here", "here"]
     found = {
         path: _status(developed.port, path)
-        for path in ("/healthz", "/readyz", "/admin/login/", "/static/admin/css/base.css")
+        for path in ("/healthz", "/readyz", "/admin/login/", static("admin/css/base.css"))
     }
     assert set(found.values()) == {200}, found
     assert _status(developed.port, "/mcp", data=b"{}") == 401
