@@ -34,6 +34,10 @@ export class Keyboard {
   // The connection is back: whether the last input was typed is not known here, but to the server.
   resume() {
     if (this.isHeld) this.socket.send("take", { has: true });
+    this.again();
+  }
+
+  again() {
     if (this.typing) this.send();
   }
 

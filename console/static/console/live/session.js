@@ -125,7 +125,10 @@ const handlers = {
   typed: ({ seq }) => keyboard.typed(seq),
   refused(message) {
     if (message.code === "COMMAND_NOT_ALLOWED") wantsLine = true;
-    if (message.about === "input" && message.code !== "KEYBOARD_NOT_HELD") {
+    if (message.code === "CONTROLLER_OFFLINE") {
+      // Its host comes back later than the server: what was typed waits for both.
+      setTimeout(() => keyboard.again(), 1000);
+    } else if (message.about === "input" && message.code !== "KEYBOARD_NOT_HELD") {
       Object.assign(keyboard, { typing: "", queued: "" });
     } else if (message.about !== "resize") {
       lost("");
