@@ -12,6 +12,7 @@ from config.recordings import recording
 from console.login.views import admin_login
 from projects.admin.login import password_change
 from projects.enrolment.endpoint import enrol, rotate
+from projects.enrolment.installer import bundle, install_script
 
 urlpatterns = [
     # Before Django's own login page: there is one way to log in.
@@ -20,6 +21,8 @@ urlpatterns = [
     path("admin/", admin.site.urls),
     path("controllers/enrol", enrol),
     path("controllers/rotate", rotate),
+    path("install.sh", install_script),
+    path("bundle/<str:name>", bundle),
     path("recordings/<uuid:session_id>", recording),
     path("favicon.ico", RedirectView.as_view(url=static("projects/icon.svg"))),
     path("", include("console.urls")),

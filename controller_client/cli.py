@@ -1,6 +1,7 @@
 """The command line of the daemon: ``holdline-controller run``, ``enroll`` and ``rotate``.
 
-Each command has one function that declares its options and one that runs it.
+Each command has one function that declares its options and one that runs it. The commands of the
+``administration`` are declared there.
 
 Exit codes: 0 done; 1 the server refused the enrolment or could not be asked; 64 wrong usage; 78 the
 configuration cannot be used, and the message says what to change.
@@ -15,8 +16,9 @@ from types import MappingProxyType
 from typing import Final, NoReturn
 
 from controller_client import log
+from controller_client.administration.commands import add_commands, perform
 from controller_client.config.daemon import SESSION_LOGS, check_user, load_config
-from controller_client.config.file import SYSTEM_FILE, find_file, read_file
+from controller_client.config.file import OFF, OPTIONS, SYSTEM_FILE, find_file, read_file, user_file
 from controller_client.config.places import default_credential_file, prepare_state_dir
 from controller_client.config.server_address import Way, check_way
 from controller_client.errors import ConfigurationError, EnrolmentFailed
@@ -28,6 +30,7 @@ EXIT_OK: Final = 0
 EXIT_REFUSED: Final = 1
 EXIT_USAGE: Final = 64
 EXIT_CONFIG: Final = 78
+_OF_THE_DAEMON: Final = ("run", "enroll", "rotate")
 
 
 # What an option is where neither the command line nor the configuration file names it.
@@ -51,6 +54,17 @@ class _Parser(argparse.ArgumentParser):
         self.exit(EXIT_USAGE, f"{self.prog}: {message}. See {self.prog} --help.\n")
 
 
+class _Version(argparse.Action):
+    """Prints the version. Its digest of the code takes a moment, so nothing else computes it."""
+
+    def __init__(self, option_strings: list[str], dest: str, help: str | None = None) -> None:  # noqa: A002 (argparse's name)
+        super().__init__(option_strings, dest, nargs=0, default=argparse.SUPPRESS, help=help)
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> NoReturn:
+        sys.stdout.write(f"{build_version()}\n")
+        parser.exit()
+
+
 def console() -> NoReturn:
     """Entry point of the script ``holdline-controller``: exits with the code of :func:`main`."""
     with reader_may_go():
@@ -65,6 +79,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = _parser()
     options = parser.parse_args(arguments)
     try:
+        if options.command not in _OF_THE_DAEMON:
+            return _administer(options, parser)
         _complete(options)
         if options.server is None:
             parser.error(f"name the server: --server URL, or server in {SYSTEM_FILE}")
@@ -78,8 +94,24 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return EXIT_OK
 
 
+def _administer(options: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
+    """Do a command of the administration; ``doctor`` reports a bad configuration file itself."""
+    if options.command != "completion":
+        if getattr(options, "user", False) and options.config is None:
+            options.config = user_file() if user_file().exists() else OFF
+        try:
+            _complete(options)
+        except ConfigurationError as error:
+            if options.command != "doctor":
+                raise
+            options.problem = str(error)
+    return perform(options, parser)
+
+
 def _complete(options: argparse.Namespace) -> None:
     """Take what the command line leaves open from the configuration file, else from _DEFAULTS."""
+    for name in OPTIONS:
+        setattr(options, name, getattr(options, name, None))
     file = find_file(options.config)
     for name, value in {**_DEFAULTS, **(read_file(file) if file is not None else {})}.items():
         if getattr(options, name, None) is None:
@@ -96,14 +128,15 @@ def _parser() -> argparse.ArgumentParser:
         prog="holdline-controller",
         description="Connect this host to a Holdline server and run the server's sessions here.",
     )
-    parser.add_argument("--version", action="version", version=build_version())
-    commands = parser.add_subparsers(dest="command", required=True, metavar="run|enroll|rotate")
+    parser.add_argument("--version", action=_Version, help="print the version, and exit")
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     for name, add_options, purpose in (
         ("run", _add_run, "Connect to the server and stay connected until SIGTERM."),
         ("enroll", _add_enroll, "Get this host's credential with an enrolment code."),
         ("rotate", _add_common, "Replace the credential. A running daemon uses the new one."),
     ):
         add_options(commands.add_parser(name, help=purpose, description=purpose))
+    add_commands(commands)
     return parser
 
 

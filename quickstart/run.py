@@ -84,6 +84,8 @@ async def _bring_up(stack: Stack, console: Console) -> tuple[Place, bool]:
     announce(
         place, clients.write(stack.data_dir, place.mcp_url, token, place.token_file), stack, console
     )
+    if not stack.options.once:
+        await stack.make_bundle()
     return place, has_failed
 
 

@@ -60,6 +60,7 @@ _values = environment.read_all(ServerConf) | environment.read_all(AgentConf)
 _values["DATABASE_THREADS"] = _values["DATABASE_THREADS"] or (
     8 if environment.text("DATABASE_URL") else 1
 )
+_values["BUNDLE_DIR"] = _values["BUNDLE_DIR"] or str(DATA_DIR / "bundles")
 try:
     SECRET_KEY = SECRET_KEY or read_or_make_key(
         DATA_DIR / "secret_key", lambda: secrets.token_urlsafe(48)

@@ -16,6 +16,7 @@ from projects.admin.parts.access import actor_of, projects_of
 from projects.admin.parts.counts import active_sessions
 from projects.conf import conf
 from projects.enrolment.codes import CODE_MINUTES, enrolment_code_create
+from projects.enrolment.installer import has_bundles, origin_of
 from projects.models import Controller
 from projects.storage import clock
 
@@ -85,11 +86,17 @@ def enrol(request: HttpRequest) -> HttpResponse:
         messages.error(request, f"No code was made: {' '.join(said)}.")
         return redirect("console:hosts")
     line = f"holdline-controller enroll --server {_socket(request)} --code {code}"
-    context = {"code": row, "line": line, "minutes": f"{CODE_MINUTES:g}"}
+    install = f"curl -fsSL {origin_of(request)}/install.sh | sudo sh -s -- --code {code}"
+    context = {
+        "code": row,
+        "install": install if has_bundles() else None,
+        "line": line,
+        "minutes": f"{CODE_MINUTES:g}",
+    }
     return render(request, "console/enrol.html", context)
 
 
 def _socket(request: HttpRequest) -> str:
     """The address that a host connects to."""
-    parts = urlsplit(conf.public_url or request.build_absolute_uri("/"))
+    parts = urlsplit(origin_of(request))
     return f"{'wss' if parts.scheme == 'https' else 'ws'}://{parts.netloc}/ws/controller/"

@@ -84,6 +84,8 @@ LIMITS: Final[Mapping[str, tuple[str, Check]]] = {
     "file_size_mib": ("max_file_size", _mebibytes),
     "open_files": ("max_open_files", _count),
 }
+# The options that the file may name.
+OPTIONS: Final = tuple(option for option, _ in (*KEYS.values(), *LIMITS.values()))
 
 
 def find_file(named: Path | None) -> Path | None:
@@ -93,7 +95,15 @@ def find_file(named: Path | None) -> Path | None:
     """
     if named is not None:
         return None if named == OFF else named
-    return next((path for path in (SYSTEM_FILE, user_file()) if path.exists()), None)
+    return next((path for path in (SYSTEM_FILE, user_file()) if _is_there(path)), None)
+
+
+def _is_there(path: Path) -> bool:
+    # The host's directory is closed to users who have no part in its service.
+    try:
+        return path.exists()
+    except PermissionError:
+        return False
 
 
 def user_file() -> Path:

@@ -28,6 +28,7 @@ from controller_client.server_link.holders.fork_server import Spawner
 from controller_client.server_link.host_identity import instance_id, lock_state_dir
 from controller_client.server_link.router import SessionRouter
 from controller_client.server_link.version import build_version
+from controller_client.session_files.daemon_status import StatusFile
 from controller_client.system import prctl
 from controller_client.system.boot import boot_id
 from controller_client.system.control_group import enable_limits
@@ -62,6 +63,7 @@ async def run_daemon(config: DaemonConfig) -> None:
     prctl.hide_memory()
     # The open descriptor holds the lock, so the kernel releases it however this process ends.
     lock_state_dir(config.state_dir)
+    status = StatusFile(config.state_dir, version=build_version(), server=config.server_url)
     identity = instance_id(config.state_dir)
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
@@ -81,9 +83,10 @@ async def run_daemon(config: DaemonConfig) -> None:
     spawner = Spawner(config.state_dir, config.control_group, is_adopting=True)
     await spawner.start()
     try:
-        await Daemon(config, identity, spawner, policy).run_until(stop)
+        await Daemon(config, identity, spawner, policy, status).run_until(stop)
     finally:
         unwatch()
+        status.remove()
         await spawner.close()
 
 
@@ -91,7 +94,12 @@ class Daemon:
     """The loop that connects to the server, serves the connection and reconnects."""
 
     def __init__(
-        self, config: DaemonConfig, identity: str, spawner: Spawner, policy: HostPolicy
+        self,
+        config: DaemonConfig,
+        identity: str,
+        spawner: Spawner,
+        policy: HostPolicy,
+        status: StatusFile,
     ) -> None:
         self._config = config
         self._instance_id = identity
@@ -102,6 +110,7 @@ class Daemon:
         # Looked at once: a directory on a mount that hangs must not keep HELLO from the server.
         self._log_roots = config.log_paths.shown_roots()
         self._last_epoch = 0
+        self._status = status
 
     async def run_until(self, stop: asyncio.Event) -> None:
         """Stay connected until ``stop`` is set, then close the connection. Holders go on."""
@@ -135,15 +144,18 @@ class Daemon:
                     logging.CRITICAL if error.status == CloseCode.SECOND_INSTANCE else logging.ERROR
                 )
                 logger.log(level, "%s", sentences(str(error), error.remedy, when))
+                self._status.tell("refused", sentences(str(error), error.remedy))
             except ServerUnreachable as error:
                 self._backoff.was_connected(loop.time() - began)
                 delay = self._backoff.next_delay()
                 logger.warning("%s; next attempt in %.1f s", error, delay)
-            except Exception:
+                self._status.tell("unreachable", str(error))
+            except Exception as error:
                 # A host that is out of descriptors or disk must reconnect without help once it has
                 # some again, so no error may end this loop.
                 delay = self._backoff.next_delay()
                 logger.exception("the connection failed; next attempt in %.1f s", delay)
+                self._status.tell("unreachable", f"the connection failed: {error!r}")
             await self._pause(delay, credential)
 
     def _credential(self) -> str:
@@ -178,6 +190,7 @@ class Daemon:
                 "connected under epoch %d with %d session(s)", welcome.epoch, len(summaries)
             )
             self._router.connect(connection, welcome)
+            self._status.tell("connected")
             await self._serve(connection, welcome.heartbeat_seconds)
         finally:
             self._connection = None

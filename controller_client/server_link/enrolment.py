@@ -25,6 +25,7 @@ ANSWER_SECONDS: Final = 30.0
 # The limit of the connection and of the TLS handshake: a port without TLS may stay silent.
 HANDSHAKE_SECONDS: Final = 5.0
 _MAX_ANSWER_BYTES: Final = 16_384
+_MAX_FETCHED_BYTES: Final = 1 << 20
 
 
 def enrol(
@@ -114,6 +115,27 @@ def _ask(
     finally:
         connection.close()
     return _checked(status, data)
+
+
+def fetch(url: str, way: Way, path: str) -> bytes:
+    """Return what the server of the socket's address ``url`` has at ``path``.
+
+    Raises ConfigurationError, EnrolmentFailed.
+    """
+    connection = web_connection(url, way)
+    try:
+        connection.request("GET", path)
+        response = connection.getresponse()
+        status, data = response.status, response.read(_MAX_FETCHED_BYTES)
+    except (OSError, http.client.HTTPException) as error:
+        raise EnrolmentFailed(
+            f"the server cannot be reached: {error or type(error).__name__}"
+        ) from None
+    finally:
+        connection.close()
+    if status != 200:
+        raise EnrolmentFailed(f"the server answered {path} with HTTP {status}")
+    return data
 
 
 def web_connection(url: str, way: Way) -> http.client.HTTPConnection:

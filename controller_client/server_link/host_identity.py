@@ -2,10 +2,16 @@
 
 import fcntl
 import os
+import threading
 from pathlib import Path
+from typing import Final
 from uuid import UUID, uuid4
 
 from controller_client.errors import AlreadyRunning, ConfigurationError
+from controller_client.session_files.daemon_status import LOCK_NAME
+
+# Whoever looks whether a daemon runs has the lock for a moment.
+_PAUSES: Final = (0.01, 0.05, 0.1)
 
 
 def lock_state_dir(state_dir: Path) -> int:
@@ -16,18 +22,21 @@ def lock_state_dir(state_dir: Path) -> int:
     try:
         # Closed on exec, so that no holder inherits it and keeps the next daemon out.
         descriptor = os.open(
-            state_dir / "daemon.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600
+            state_dir / LOCK_NAME, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600
         )
     except OSError as error:
         raise ConfigurationError(
             f"cannot lock the state directory {state_dir}: {error.strerror}"
         ) from None
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        os.close(descriptor)
-        raise AlreadyRunning(str(state_dir)) from None
-    return descriptor
+    for pause in (*_PAUSES, None):
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return descriptor
+        except OSError:
+            if pause is not None:
+                threading.Event().wait(pause)
+    os.close(descriptor)
+    raise AlreadyRunning(str(state_dir))
 
 
 def instance_id(state_dir: Path) -> str:

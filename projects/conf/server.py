@@ -41,6 +41,14 @@ class Conf:
         "client without a token is told it",
         shown="the `Host` of the request",
     )
+    # ``config.settings.base`` replaces the empty text by the directory in the data directory.
+    bundle_dir = Text(
+        "HOLDLINE_BUNDLE_DIR",
+        "",
+        "directory of the [bundles](../howto/run-a-controller.md#what-the-server-needs) that hosts "
+        "install the daemon from",
+        shown="`bundles` in the data directory",
+    )
     allowed_commands = Items(
         "ALLOWED_COMMANDS",
         ("*",),

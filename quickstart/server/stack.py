@@ -47,6 +47,7 @@ class Stack:
         self._lock: TextIO | None = None
         self._children: list[Child] = []
         self._commands: dict[str, list[str]] = {}
+        self._bundle: Child | None = None
 
     def claim(self, console: Console) -> None:
         """Lock the data directory and choose a port; ends processes of a killed quickstart.
@@ -118,6 +119,17 @@ class Stack:
             command.append("--allow-root")
         await self._start("the local controller", command, self.controller_log.name)
 
+    async def make_bundle(self) -> None:
+        """Make the bundle that hosts install the daemon from, in the background.
+
+        Without a network it fails, and the server goes on without: its installer says so.
+        """
+        command = ["nice", str(PYTHON), "bin/build_controller.py", "--if-changed"]
+        command += ["--platform", "own", "--output", str(self.data_dir / "bundles")]
+        self._bundle = await children.start(
+            "the bundle", command, self._environment, self._logs / "bundle.log"
+        )
+
     async def keep_up(self, console: Console) -> NoReturn:
         """Restart each process that ends on its own; sessions survive both of them.
 
@@ -166,7 +178,7 @@ class Stack:
 
     async def stop(self) -> None:
         """End the controller, then the server; sessions continue."""
-        for child in reversed(self._children):
+        for child in (*filter(None, (self._bundle,)), *reversed(self._children)):
             await child.stop(10.0)
         self._children.clear()
         self._record()

@@ -1,12 +1,28 @@
 """The command line and its exit codes."""
 
 import os
+import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from controller_client import __version__
-from controller_client.cli import main
+from controller_client.cli import _parser, main
+
+COMMANDS = {
+    "run",
+    "enroll",
+    "rotate",
+    "service",
+    "sessions",
+    "kill",
+    "attach",
+    "logs",
+    "doctor",
+    "completion",
+}
 
 
 @pytest.mark.parametrize(
@@ -44,6 +60,32 @@ def test_help_and_version_are_printed(
         main([option])
     assert exited.value.code == 0
     assert text in capsys.readouterr().out
+
+
+def test_each_command_in_the_documents_is_one_that_the_parser_knows() -> None:
+    root = Path(__file__).parents[3]
+    pages = [*(root / "docs").rglob("*.md"), root / "controller_client/README.md"]
+    pattern = re.compile(r"holdline-controller ((?:[a-z]+ ?)+(?: ?(?:--?[a-z-]+|[^\s`|\x22)]+))*)")
+    lines = {
+        match[1].rstrip(").,:")
+        for page in pages
+        for span in re.findall(r"`([^`\n]+)`|^(?:   )?([a-z/$].+)$", page.read_text(), re.MULTILINE)
+        for match in pattern.finditer(" ".join(span))
+        if not match.string.startswith("cp ") and "systemctl" not in match.string
+    }
+    known = [line for line in sorted(lines) if line.split()[0] in COMMANDS]
+    assert len(known) > 10
+    for line in known:
+        _parser().parse_args(line.split())
+
+
+def test_the_daemon_loads_nothing_of_the_administration_but_its_options() -> None:
+    code = (
+        "import sys, controller_client.cli, controller_client.server_link.daemon; "
+        "print(*(name for name in sys.modules if 'administration.' in name))"
+    )
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True)
+    assert loaded.stdout.split() == [b"controller_client.administration.commands"]
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root")

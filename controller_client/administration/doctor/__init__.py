@@ -1,0 +1,1 @@
+"""The checks of ``holdline-controller doctor``: each finds one thing, and names the remedy."""

@@ -1,0 +1,239 @@
+"""The place of this host's installation: its user, its directories and its command."""
+
+import argparse
+import json
+import os
+import pwd
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from controller_client.config.file import OFF, SYSTEM_FILE, read_file, user_file
+from controller_client.config.places import SERVICE_STATE_DIR, default_state_dir
+from controller_client.config.server_address import check_server_url, check_way
+from controller_client.errors import ConfigurationError
+
+USER: Final = "holdline"
+COMMAND: Final = "holdline-controller"
+
+
+@dataclass(frozen=True)
+class Installation:
+    """An installation for the whole host, or for one user (``is_system`` False).
+
+    ``user`` is whom the daemon and the programs of its sessions run as.
+    """
+
+    is_system: bool
+    user: str
+    state_dir: Path
+    config_file: Path
+
+    @property
+    def credential_file(self) -> Path:
+        """The place where ``enroll`` writes the credential."""
+        return self.state_dir / "credential"
+
+    @property
+    def account(self) -> pwd.struct_passwd:
+        """The user's entry. Raises ConfigurationError if there is no such user."""
+        try:
+            return pwd.getpwnam(self.user)
+        except KeyError:
+            raise ConfigurationError(f"this host has no user {self.user!a}") from None
+
+    def arguments(self, name: str) -> list[str]:
+        """Return the command ``holdline-controller NAME`` of this installation."""
+        named = [] if self.config_file == SYSTEM_FILE else ["--config", str(self.config_file)]
+        return [str(command_path()), name, *named]
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """The environment of the daemon: a user's own, or a bare one for the host's."""
+        if not self.is_system:
+            return dict(os.environ)
+        return {"PATH": os.defpath, "HOME": self.account.pw_dir, "USER": self.user}
+
+    def run_as_user(self, name: str, *arguments: str, stdin: str = "") -> None:
+        """Run a command of the daemon as its user. Raises ConfigurationError if it fails."""
+        account = self.account
+        switch = (
+            {"user": account.pw_uid, "group": account.pw_gid, "extra_groups": groups_of(account)}
+            if os.geteuid() == 0
+            else {}
+        )
+        ran = subprocess.run(
+            [*self.arguments(name), *arguments],
+            input=stdin,
+            text=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            check=False,
+            cwd="/",
+            env=self.environment,
+            **switch,  # type: ignore[call-overload]
+        )
+        sys.stdout.write(ran.stdout)
+        if ran.returncode:
+            raise ConfigurationError(f"holdline-controller {name} failed; see above")
+
+
+def find(options: argparse.Namespace) -> Installation:
+    """Return the installation that the options mean: the host's for root, else the user's own."""
+    if os.geteuid() == 0 and not options.user:
+        user = getattr(options, "run_as", None) or _owner(SERVICE_STATE_DIR) or USER
+        return Installation(
+            is_system=True,
+            user=user,
+            state_dir=options.state_dir or SERVICE_STATE_DIR,
+            config_file=_named(options, SYSTEM_FILE),
+        )
+    own, chosen = pwd.getpwuid(os.geteuid()).pw_name, getattr(options, "run_as", None)
+    if chosen not in {None, own}:
+        raise ConfigurationError("--run-as needs root, and no --user")
+    if os.geteuid() == 0 and options.action == "install" and chosen is None:
+        raise ConfigurationError(
+            "every program of root's own daemon runs as root: leave --user out, or add --run-as "
+            "root if you mean it"
+        )
+    return Installation(
+        is_system=False,
+        user=own,
+        state_dir=options.state_dir or default_state_dir(),
+        config_file=_named(options, user_file()),
+    )
+
+
+def _named(options: argparse.Namespace, usual: Path) -> Path:
+    named: Path | None = options.config
+    return usual if named is None or named == OFF else named
+
+
+def _owner(path: Path) -> str | None:
+    try:
+        return path.owner()
+    except (OSError, KeyError):
+        return None
+
+
+def command_path() -> Path:
+    """Return the path of ``holdline-controller`` that stays the same after an upgrade."""
+    prefix = Path(sys.prefix)
+    own = prefix / "bin" / COMMAND
+    if prefix.parent.name == "versions":
+        own = prefix.parents[1] / "bin" / COMMAND
+    if not own.exists():
+        found = shutil.which(COMMAND)
+        if found is None:
+            raise ConfigurationError(f"there is no {own}; install the daemon first")
+        own = Path(found)
+    return own
+
+
+def groups_of(account: pwd.struct_passwd) -> list[int]:
+    """Return the numbers of all the groups of a user."""
+    return os.getgrouplist(account.pw_name, account.pw_gid)
+
+
+def make(place: Installation, options: argparse.Namespace) -> None:
+    """Make the user, the directories and the configuration file, as far as they are missing."""
+    if place.is_system:
+        _make_user(place.user)
+    account = place.account
+    _make_directory(place.state_dir, 0o700, account.pw_uid, account.pw_gid)
+    if place.is_system:
+        # Policy and stop file are here: programs of sessions read neither and change neither.
+        _make_directory(place.config_file.parent, 0o750, 0, account.pw_gid)
+    else:
+        place.config_file.parent.mkdir(parents=True, exist_ok=True)
+    _write_configuration(place, options)
+
+
+def _make_user(name: str) -> None:
+    try:
+        pwd.getpwnam(name)
+    except KeyError:
+        command = ["useradd", "--system", "--create-home", "--shell", "/bin/bash", name]
+        made = subprocess.run(command, capture_output=True, text=True, check=False)
+        if made.returncode:
+            raise ConfigurationError(
+                f"cannot make the user {name}: {made.stderr.strip()}"
+            ) from None
+        say(f"made the user {name}")
+
+
+def _make_directory(path: Path, mode: int, user: int, group: int) -> None:
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+        if os.geteuid() == 0:
+            os.chown(path, user, group)
+        path.chmod(mode)
+    except OSError as error:
+        raise ConfigurationError(f"cannot make {path}: {error.strerror}") from None
+
+
+def _write_configuration(place: Installation, options: argparse.Namespace) -> None:
+    """Write the file if it names no server yet; else see that it names the same server."""
+    path = place.config_file
+    known = read_file(path) if path.exists() else {}
+    if (said := known.get("server")) is not None:
+        if options.server and _socket(str(said)) != _socket(options.server):
+            raise ConfigurationError(
+                f"{path} names another server: {said}. To move this host, change server there, and "
+                "enrol it with --replace"
+            )
+        return
+    if not options.server:
+        raise ConfigurationError(f"name the server: --server https://HOST, or server in {path}")
+    _socket(options.server)
+    way = check_way(options.ca_file, options.proxy)
+    values = {
+        "server": options.server,
+        "state_dir": str(place.state_dir) if place.state_dir != SERVICE_STATE_DIR else None,
+        "ca_file": str(_readable(way.ca_file, place)) if way.ca_file else None,
+        "proxy": way.proxy,
+        "allow_root": True if place.account.pw_uid == 0 else None,
+    }
+    new = {key: value for key, value in values.items() if value and key not in known}
+    text = "".join(f"{key} = {json.dumps(value)}\n" for key, value in new.items())
+    # In front: what follows the heading of a table belongs to the table.
+    _write(path, text + (path.read_text() if path.exists() else ""), place)
+    say(f"wrote {path}")
+
+
+def _readable(ca_file: Path, place: Installation) -> Path:
+    """Return a copy of the authorities that the daemon's user can read; a user needs none."""
+    if not place.is_system:
+        return ca_file.absolute()
+    copy = place.config_file.with_name("ca.pem")
+    if copy != ca_file.absolute():
+        _write(copy, ca_file.read_text(), place)
+    return copy
+
+
+def _socket(server: str) -> str:
+    return check_server_url(server)
+
+
+def _write(path: Path, text: str, place: Installation) -> None:
+    """Write a file that its installation's user can read and only its owner can change."""
+    draft = path.with_name(f".{path.name}.new")
+    try:
+        draft.unlink(missing_ok=True)
+        descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o640)
+        with os.fdopen(descriptor, "w") as file:
+            if place.is_system:
+                os.fchown(descriptor, 0, place.account.pw_gid)
+            file.write(text)
+        draft.replace(path)
+    except OSError as error:
+        raise ConfigurationError(f"cannot write {path}: {error.strerror}") from None
+
+
+def say(text: str) -> None:
+    """Tell the operator what was done."""
+    sys.stdout.write(f"{text}\n")
+    sys.stdout.flush()

@@ -1,0 +1,218 @@
+"""The sessions of this host as their files and holders tell of them: no server is asked.
+
+Whoever asks becomes the owner of the state directory first: a holder answers nobody else.
+"""
+
+import argparse
+import asyncio
+import json
+import os
+import pwd
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Final
+
+from controller_client.administration.installation import find, groups_of, say
+from controller_client.administration.managers import manager_of
+from controller_client.config.places import SERVICE_STATE_DIR, default_state_dir
+from controller_client.errors import ConfigurationError, HolderUnreachable
+from controller_client.protocol.messages import (
+    FromHolder,
+    HolderAttach,
+    InteractiveCmdDone,
+    InteractiveOutput,
+    StreamOffset,
+    TerminateCmd,
+)
+from controller_client.server_link.holders.client import HolderClient
+from controller_client.session_files.daemon_status import is_daemon_running
+from controller_client.session_files.directory import SessionDirectory, all_sessions
+from controller_client.session_files.one_shot import as_start
+
+_END_SECONDS: Final = 12.0
+_WINDOW_BYTES: Final = 1 << 30
+
+
+@dataclass(frozen=True)
+class Found:
+    """A session of this host; ``is_running`` is its holder's life, not the server's word."""
+
+    session_id: str
+    command: str
+    pid: int | None
+    is_running: bool
+    since: float
+
+
+def sessions_of(state_dir: Path) -> list[Found]:
+    """Return every session of the state directory. Raises ConfigurationError."""
+    try:
+        return [_found(directory) for directory in all_sessions(state_dir)]
+    except OSError as error:
+        raise ConfigurationError(
+            f"cannot list the sessions in {state_dir}: {error.strerror}"
+        ) from None
+
+
+def _found(directory: SessionDirectory) -> Found:
+    start = directory.read_start()
+    words = (
+        "" if start is None else (as_start(start).command or " ".join(as_start(start).argv or ()))
+    )
+    return Found(
+        session_id=directory.session_id,
+        command=words,
+        pid=directory.read_pid(),
+        is_running=_is_running(directory),
+        since=directory.path.stat().st_mtime,
+    )
+
+
+def _is_running(directory: SessionDirectory) -> bool:
+    # A holder signs its lock once it has the lock: an earlier look at the lock could keep it out.
+    is_held = directory.read_holder() is not None and directory.is_holder_alive()
+    return is_held and directory.read_done() is None
+
+
+def show(options: argparse.Namespace) -> int:
+    """List the sessions, as lines or as JSON."""
+    found = sessions_of(state_dir_of(options))
+    if options.json:
+        say(json.dumps([asdict(one) for one in found]))
+        return 0
+    for one in found:
+        state = f"process {one.pid}" if one.is_running else "ended"
+        say(f"{one.session_id}  {state}  {one.command}")
+    if not found:
+        say("no sessions")
+    return 0
+
+
+def kill(options: argparse.Namespace) -> int:
+    """End the named sessions, or all of them; returns 1 if one goes on."""
+    state_dir = state_dir_of(options)
+    running = [one for one in sessions_of(state_dir) if one.is_running]
+    chosen = running if options.all else [_named(running, text) for text in options.session]
+    if not chosen and not options.all:
+        raise ConfigurationError("name a session, or use --all; holdline-controller sessions")
+    left = end_sessions(state_dir, chosen)
+    for one in chosen:
+        say(f"{one.session_id}  {'still runs' if one in left else 'ended'}")
+    return 1 if left else 0
+
+
+def _named(running: Sequence[Found], text: str) -> Found:
+    matching = [one for one in running if one.session_id.startswith(text)]
+    if len(matching) != 1:
+        count = len(matching) or "no"
+        raise ConfigurationError(f"{count} running sessions begin with {text!a}")
+    return matching[0]
+
+
+def end_sessions(state_dir: Path, chosen: Sequence[Found]) -> list[Found]:
+    """Have the holders end all processes of the sessions; return the sessions that go on."""
+    become_owner(state_dir)
+
+    async def end_all() -> list[bool]:
+        return await asyncio.gather(*(_end(state_dir, one.session_id) for one in chosen))
+
+    ended = asyncio.run(end_all())
+    return [one for one, is_ended in zip(chosen, ended, strict=True) if not is_ended]
+
+
+async def _end(state_dir: Path, session_id: str) -> bool:
+    """Ask the holder to end its session, and wait for the end."""
+    directory = SessionDirectory(state_dir / "sessions" / session_id)
+    try:
+        client, _ = await HolderClient.open(directory)
+    except HolderUnreachable:
+        return not directory.is_holder_alive()
+    client.send(TerminateCmd(session_id=session_id, seq=0))
+    try:
+        async with asyncio.timeout(_END_SECONDS):
+            while directory.path.is_dir() and directory.read_done() is None:  # noqa: ASYNC110 (the end is a file of another process)
+                await asyncio.sleep(0.05)
+    except TimeoutError:
+        return False
+    finally:
+        client.close()
+    return True
+
+
+def attach(options: argparse.Namespace) -> int:
+    """Show what a session wrote and writes, until it ends or Ctrl-C. Nothing is typed."""
+    state_dir = state_dir_of(options)
+    if is_daemon_running(state_dir):
+        raise ConfigurationError(
+            "a daemon runs here, and a holder talks to one at a time: look at the session in the "
+            "server's console, or stop the daemon first"
+        )
+    chosen = _named([one for one in sessions_of(state_dir) if one.is_running], options.session)
+    become_owner(state_dir)
+    directory = SessionDirectory(state_dir / "sessions" / chosen.session_id)
+    try:
+        asyncio.run(_show(directory))
+    except HolderUnreachable as error:
+        raise ConfigurationError(str(error)) from None
+    except KeyboardInterrupt:
+        pass
+    return 0
+
+
+async def _show(directory: SessionDirectory) -> None:
+    over = asyncio.Event()
+
+    def on_message(message: FromHolder) -> None:
+        if isinstance(message, InteractiveOutput):
+            sys.stdout.buffer.write(message.data)
+            sys.stdout.buffer.flush()
+        elif isinstance(message, InteractiveCmdDone):
+            over.set()
+
+    client, summary = await HolderClient.open(directory, on_message, over.set)
+    try:
+        # Nothing is acknowledged, so the server gets all of it later.
+        begin = [
+            StreamOffset(
+                session_id=summary.session_id, stream=kept.stream, offset=kept.first_offset
+            )
+            for kept in summary.streams
+        ]
+        client.send(
+            HolderAttach(session_id=summary.session_id, window_bytes=_WINDOW_BYTES, offsets=begin)
+        )
+        await over.wait()
+    finally:
+        client.close()
+
+
+def logs(options: argparse.Namespace) -> int:
+    """Show the log of the daemon with the program that has it."""
+    options.user, options.action = os.geteuid() != 0, "logs"
+    command = manager_of(find(options)).log_command(options.lines, follow=options.follow)
+    try:
+        os.execvp(command[0], command)  # noqa: S606 (the manager's own command)
+    except OSError as error:
+        raise ConfigurationError(f"cannot run {command[0]}: {error.strerror}") from None
+
+
+def state_dir_of(options: argparse.Namespace) -> Path:
+    """Return the state directory that is meant: the named one, or else the usual one."""
+    if options.state_dir is not None:
+        return Path(options.state_dir)
+    if os.geteuid() == 0 and SERVICE_STATE_DIR.is_dir():
+        return SERVICE_STATE_DIR
+    return default_state_dir()
+
+
+def become_owner(state_dir: Path) -> None:
+    """Go on as the owner of the state directory, where root looks at another's."""
+    owner = state_dir.stat().st_uid
+    if os.geteuid() != 0 or owner == 0:
+        return
+    account = pwd.getpwuid(owner)
+    os.setgroups(groups_of(account))
+    os.setresgid(account.pw_gid, account.pw_gid, account.pw_gid)
+    os.setresuid(owner, owner, owner)

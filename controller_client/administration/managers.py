@@ -1,0 +1,281 @@
+"""The managers that keep the daemon running on a host: systemd, launchd, or nothing at all.
+
+Each writes what it needs to start the daemon, and starts and stops it. Programs of sessions go on
+whatever happens to the daemon.
+"""
+
+import os
+import plistlib
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, Protocol
+
+from controller_client.administration.installation import Installation, groups_of, say
+from controller_client.errors import ConfigurationError
+from controller_client.session_files.daemon_status import is_daemon_running, read_status
+
+UNIT: Final = "holdline-controller.service"
+LABEL: Final = "holdline.controller"
+LOG_NAME: Final = "daemon.log"
+_DEPLOY: Final = Path(__file__).resolve().parents[1] / "deploy"
+_STOP_SECONDS: Final = 15.0
+_START_SECONDS: Final = 10.0
+_LOOK_AGAIN_SECONDS: Final = 0.05
+
+
+class Manager(Protocol):
+    """A way to keep the daemon running."""
+
+    def install(self, *, allow_sudo: bool) -> None:
+        """Write what starts the daemon, and have it started at boot if that is possible."""
+
+    def remove(self) -> None:
+        """Remove what ``install`` wrote; the daemon does not run any more."""
+
+    def start(self) -> None:
+        """Start the daemon, or start it again."""
+
+    def stop(self) -> None:
+        """Stop the daemon; programs of sessions go on."""
+
+    def log_command(self, lines: int, *, follow: bool) -> list[str]:
+        """Return the command that shows the daemon's log."""
+
+
+def manager_of(place: Installation) -> Manager:
+    """Return what keeps daemons running here."""
+    if sys.platform == "darwin":
+        return Launchd(place)
+    has_systemd = Path("/run/systemd/system").is_dir() and shutil.which("systemctl") is not None
+    if has_systemd and (place.is_system or _runs(["systemctl", "--user", "show-environment"])):
+        return Systemd(place)
+    return Unmanaged(place)
+
+
+def _runs(command: list[str]) -> bool:
+    return subprocess.run(command, capture_output=True, check=False).returncode == 0
+
+
+def _do(*command: str) -> None:
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise ConfigurationError(f"{' '.join(command)} failed: {done.stderr.strip()}")
+
+
+@dataclass(frozen=True)
+class Systemd:
+    """A unit of the system's systemd, or of the user's own."""
+
+    place: Installation
+
+    @property
+    def _unit(self) -> Path:
+        if self.place.is_system:
+            return Path("/etc/systemd/system") / UNIT
+        return Path(self.place.account.pw_dir) / ".config/systemd/user" / UNIT
+
+    def _control(self, *arguments: str) -> None:
+        _do("systemctl", *(() if self.place.is_system else ("--user",)), *arguments)
+
+    def install(self, *, allow_sudo: bool) -> None:
+        """Write the unit and enable it."""
+        self._unit.parent.mkdir(parents=True, exist_ok=True)
+        self._unit.write_text(unit_text(self.place, allow_sudo=allow_sudo))
+        self._control("daemon-reload")
+        self._control("enable", UNIT)
+        say(f"wrote {self._unit}")
+        if not self.place.is_system and shutil.which("loginctl"):
+            # Without it, systemd ends the daemon when the user logs out.
+            _runs(["loginctl", "enable-linger", self.place.user])
+
+    def remove(self) -> None:
+        """Disable the unit and remove it."""
+        if self._unit.exists():
+            self._control("disable", UNIT)
+            self._unit.unlink()
+            self._control("daemon-reload")
+
+    def start(self) -> None:
+        """Start the unit, or start it again."""
+        self._control("restart", UNIT)
+
+    def stop(self) -> None:
+        """Stop the unit; programs of sessions go on."""
+        self._control("stop", UNIT)
+
+    def log_command(self, lines: int, *, follow: bool) -> list[str]:
+        """Return the command that shows the unit's journal."""
+        whose = [] if self.place.is_system else ["--user"]
+        more = ["--follow"] if follow else ["--no-pager"]
+        return ["journalctl", *whose, "--unit", UNIT, "--lines", str(lines), *more]
+
+
+def unit_text(place: Installation, *, allow_sudo: bool) -> str:
+    """Return the systemd unit of an installation, made from the one in ``deploy``."""
+    lines = []
+    for line in (_DEPLOY / UNIT).read_text().splitlines():
+        key, _, _ = line.partition("=")
+        if key == "ExecStart":
+            lines.append(f"ExecStart={' '.join(place.arguments('run'))}")
+        elif key in {"User", "Group"} and place.is_system:
+            lines.append(f"{key}={_name(key, place)}")
+        elif key in {"User", "Group", "StateDirectory", "StateDirectoryMode"}:
+            # A user's own unit runs as that user, whose state directory is another one.
+            lines += [line] if place.is_system else []
+        elif key == "WantedBy" and not place.is_system:
+            lines.append("WantedBy=default.target")
+        elif not (key == "NoNewPrivileges" and allow_sudo):
+            lines.append(line)
+    return "\n".join(lines) + "\n"
+
+
+def _name(key: str, place: Installation) -> str:
+    # Imported here: macOS and users' own units do not need it.
+    import grp
+
+    return place.user if key == "User" else grp.getgrgid(place.account.pw_gid).gr_name
+
+
+@dataclass(frozen=True)
+class Launchd:
+    """A job of launchd: of the system's for root, else of the user's own."""
+
+    place: Installation
+
+    @property
+    def _file(self) -> Path:
+        if self.place.is_system:
+            return Path("/Library/LaunchDaemons") / f"{LABEL}.plist"
+        return Path.home() / "Library/LaunchAgents" / f"{LABEL}.plist"
+
+    @property
+    def _domain(self) -> str:
+        return "system" if self.place.is_system else f"gui/{os.getuid()}"
+
+    @property
+    def _log(self) -> Path:
+        return self.place.state_dir / LOG_NAME
+
+    def install(self, *, allow_sudo: bool) -> None:
+        """Write the property list. sudo works in every session of launchd's jobs."""
+        del allow_sudo
+        with (_DEPLOY / f"{LABEL}.plist").open("rb") as file:
+            job = plistlib.load(file)
+        job["ProgramArguments"] = self.place.arguments("run")
+        job["StandardErrorPath"] = str(self._log)
+        if self.place.is_system:
+            job["UserName"] = self.place.user
+        self._file.parent.mkdir(parents=True, exist_ok=True)
+        self._file.write_bytes(plistlib.dumps(job))
+        say(f"wrote {self._file}")
+
+    def remove(self) -> None:
+        """Remove the property list, which loads the job at boot."""
+        self._file.unlink(missing_ok=True)
+
+    def start(self) -> None:
+        """Load the job, after its earlier state is gone."""
+        self.stop()
+        _do("launchctl", "bootstrap", self._domain, str(self._file))
+
+    def stop(self) -> None:
+        """Unload the job; programs of sessions go on."""
+        _runs(["launchctl", "bootout", f"{self._domain}/{LABEL}"])
+
+    def log_command(self, lines: int, *, follow: bool) -> list[str]:
+        """Return the command that shows the job's log."""
+        return tail(self._log, lines, follow=follow)
+
+
+@dataclass(frozen=True)
+class Unmanaged:
+    """A daemon in the background of a host without a service manager, such as a container.
+
+    Nothing starts it again when it ends, or at boot.
+    """
+
+    place: Installation
+
+    def install(self, *, allow_sudo: bool) -> None:
+        """Say what is missing. sudo works in sessions here."""
+        del allow_sudo
+        say(
+            "no systemd or launchd runs here: the daemon runs in the background until the next boot"
+        )
+
+    def remove(self) -> None:
+        """Do nothing: nothing was written."""
+
+    def start(self) -> None:
+        """Start the daemon as its user, in a session of its own."""
+        self.stop()
+        account = self.place.account
+        is_root = os.geteuid() == 0
+        log = os.open(
+            self.place.state_dir / LOG_NAME,
+            os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW,
+            0o600,
+        )
+        try:
+            if is_root:
+                os.fchown(log, account.pw_uid, account.pw_gid)
+            daemon = subprocess.Popen(
+                self.place.arguments("run"),
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                cwd="/",
+                env=self.place.environment,
+                start_new_session=True,
+                user=account.pw_uid if is_root else None,
+                group=account.pw_gid if is_root else None,
+                extra_groups=groups_of(account) if is_root else None,
+                umask=0o077,
+            )
+        finally:
+            os.close(log)
+        if (
+            not until(
+                lambda: daemon.poll() is not None or is_daemon_running(self.place.state_dir),
+                _START_SECONDS,
+            )
+            or daemon.poll()
+        ):
+            raise ConfigurationError(
+                f"the daemon does not start; see {self.place.state_dir / LOG_NAME}"
+            )
+
+    def stop(self) -> None:
+        """End the daemon that has the state directory, if there is one."""
+        status = read_status(self.place.state_dir)
+        if status is None:
+            return
+        os.kill(status.pid, signal.SIGTERM)
+        if not until(lambda: not is_daemon_running(self.place.state_dir), _STOP_SECONDS):
+            raise ConfigurationError(f"the daemon (process {status.pid}) does not end")
+
+    def log_command(self, lines: int, *, follow: bool) -> list[str]:
+        """Return the command that shows the daemon's log."""
+        return tail(self.place.state_dir / LOG_NAME, lines, follow=follow)
+
+
+def tail(log: Path, lines: int, *, follow: bool) -> list[str]:
+    """Return the command that shows the end of a log."""
+    return ["tail", "-n", str(lines), *(["-f"] if follow else []), str(log)]
+
+
+def until(is_so: Callable[[], bool], seconds: float) -> bool:
+    """Look again and again until it is so; False if that takes too long."""
+    deadline, pause = time.monotonic() + seconds, threading.Event()
+    while not is_so():
+        if time.monotonic() > deadline:
+            return False
+        pause.wait(_LOOK_AGAIN_SECONDS)
+    return True

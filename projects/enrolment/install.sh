@@ -1,0 +1,211 @@
+#!/bin/sh
+# Makes this machine a host of @SERVER@. Run again, it upgrades; sessions go on meanwhile.
+#
+#   curl -fsSL @SERVER@/install.sh | sudo sh -s -- --code enr_…
+#   curl -fsSL @SERVER@/install.sh | sh -s -- --user --code enr_…      (without root)
+#
+# Everything comes from this server. --help lists the options.
+set -eu
+
+server='@SERVER@'
+# One line for each bundle of this server: the platform, and the SHA-256 of the file.
+bundles='@BUNDLES@'
+
+code='' is_user='' is_dry='' action=install python='' ca_file='' proxy='' run_as='' sudo='' more=''
+
+help() {
+  cat <<END
+Options:
+  --code CODE      enrol this host with a code of the server's operator
+  --user           install for this user alone, without root
+  --run-as USER    whom programs run as, with root (default: holdline)
+  --allow-sudo     let sudo work in sessions
+  --replace        enrol a host that is enrolled already
+  --ca-file FILE   authorities to trust instead of the system's
+  --proxy URL      http://[USER:PASSWORD@]HOST:PORT
+  --python FILE    the Python to use, 3.11 or newer
+  --dry-run        say what would be done, and do nothing
+  --upgrade        get the newest version only
+  --uninstall      remove the daemon; --purge also removes credential and configuration,
+                   --end-sessions ends what still runs
+END
+}
+
+say() { printf '%s\n' "$*"; }
+fail() { printf 'install.sh: %s\n' "$*" >&2; exit 1; }
+has() { command -v "$1" >/dev/null 2>&1; }
+
+while [ $# -gt 0 ]; do
+  case $1 in
+    --code | --ca-file | --proxy | --python | --run-as) [ $# -gt 1 ] || fail "$1 needs a value" ;;
+  esac
+  case $1 in
+    --code) code=$2; shift ;;
+    --ca-file) ca_file=$2; shift ;;
+    --proxy) proxy=$2; shift ;;
+    --python) python=$2; shift ;;
+    --run-as) run_as=$2; shift ;;
+    --user) is_user=--user ;;
+    --allow-sudo) sudo=--allow-sudo ;;
+    --replace | --purge | --end-sessions) more="$more $1" ;;
+    --dry-run) is_dry=yes ;;
+    --upgrade) action=upgrade ;;
+    --uninstall) action=uninstall ;;
+    --help | -h) help; exit 0 ;;
+    *) help >&2; fail "there is no option $1" ;;
+  esac
+  shift
+done
+
+case $server in
+  https://*) ;;
+  http://127.0.0.1 | http://127.0.0.1:* | http://localhost | http://localhost:* | http://\[::1\]*) ;;
+  *) fail "$server is not encrypted, and this is not the server itself; use https://" ;;
+esac
+
+# ---- where it goes
+
+if [ -n "$is_user" ]; then
+  prefix=${XDG_DATA_HOME:-$HOME/.local/share}/holdline
+  link=$HOME/.local/bin/holdline-controller
+else
+  prefix=/opt/holdline
+  link=/usr/local/bin/holdline-controller
+  [ -n "$is_dry" ] || [ "$(id -u)" = 0 ] || fail 'run it with sudo, or add --user'
+fi
+
+# ---- what it needs
+
+find_python() {
+  for candidate in ${python:+"$python"} /usr/bin/python3 python3 python3.14 python3.13 python3.12 python3.11; do
+    if has "$candidate" && "$candidate" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then
+      command -v "$candidate"
+      return
+    fi
+  done
+}
+
+need_python() {
+  found=$(find_python)
+  [ -n "$found" ] && return
+  say 'install.sh: this needs Python 3.11 or newer.' >&2
+  if has apt-get; then
+    say '  Debian 12, Ubuntu 24.04 and newer: apt-get install python3' >&2
+    say '  Ubuntu 22.04: apt-get install python3.11 (from universe)' >&2
+  elif has dnf; then
+    say '  dnf install python3.12' >&2
+  fi
+  exit 1
+}
+
+need_platform() {
+  machine=$(uname -m)
+  [ "$machine" != arm64 ] || machine=aarch64
+  [ "$machine" != amd64 ] || machine=x86_64
+  platform=$(uname -s | tr '[:upper:]' '[:lower:]')-$machine
+  sum=$(printf '%s\n' "$bundles" | sed -n "s/^$platform //p")
+  [ -n "$sum" ] || fail "$server has no bundle for $platform. Its operator makes one: bin/build-controller --platform $platform"
+  # The musl of Alpine cannot load what is built for glibc.
+  if [ "$platform" != "${platform#linux}" ] && ! "$found" -c 'import platform, sys; sys.exit(platform.libc_ver()[0] != "glibc")'; then
+    fail 'this system has no glibc; the daemon needs it'
+  fi
+}
+
+download() {
+  if has curl; then
+    # -q: what a .curlrc says is meant for other things.
+    set -- --fail --silent --show-error --max-time 300 --output "$2" "$server$1"
+    [ -z "$ca_file" ] || set -- --cacert "$ca_file" "$@"
+    [ -z "$proxy" ] || set -- --proxy "$proxy" "$@"
+    curl -q "$@"
+  elif has wget; then
+    set -- --quiet --max-redirect=0 --timeout=60 --output-document="$2" "$server$1"
+    [ -z "$ca_file" ] || set -- --ca-certificate="$ca_file" "$@"
+    [ -z "$proxy" ] || set -- -e use_proxy=yes -e "http_proxy=$proxy" -e "https_proxy=$proxy" "$@"
+    wget "$@"
+  else
+    fail 'this needs curl or wget'
+  fi
+}
+
+check_sum() {
+  if has sha256sum; then
+    real=$(sha256sum "$1")
+  else
+    real=$(shasum -a 256 "$1")
+  fi
+  [ "${real%% *}" = "$sum" ] || fail "the bundle has the SHA-256 ${real%% *}, but should have $sum"
+}
+
+# Removes versions that no process has loaded; the newest stays.
+forget_old_versions() {
+  [ -d /proc/1 ] || return 0
+  newest=$(readlink "$prefix/bin")
+  for version in "$prefix"/versions/*; do
+    [ "$version/bin" != "$newest" ] || continue
+    cat /proc/[0-9]*/maps 2>/dev/null | grep -qF "$version/" || rm -rf "$version"
+  done
+}
+
+# ---- what it does
+
+install_version() {
+  scratch=$(mktemp -d)
+  trap 'rm -rf "$scratch"' EXIT
+  download "/bundle/holdline-controller-$platform.tar.gz" "$scratch/bundle.tar.gz"
+  check_sum "$scratch/bundle.tar.gz"
+  tar -xzf "$scratch/bundle.tar.gz" -C "$scratch"
+  mkdir -p "$prefix" "$(dirname "$link")"
+  "$found" -I "$scratch/holdline-controller/unpack.py" "$prefix" >/dev/null
+  ln -sf "$prefix/bin/holdline-controller" "$link"
+  say "installed $("$link" --version)"
+}
+
+is_installed() { [ -x "$prefix/bin/holdline-controller" ]; }
+
+if [ "$action" = uninstall ]; then
+  say "Remove the service and $prefix"
+  [ -z "$is_dry" ] || exit 0
+  is_installed || { say 'nothing is installed'; exit 0; }
+  # These are lists of options.
+  # shellcheck disable=SC2086
+  "$link" service uninstall $is_user $more </dev/null
+  if "$link" sessions | grep -q '  process '; then
+    say "kept $prefix, which its sessions still use"
+  else
+    rm -rf "$prefix" "$link"
+    say "removed $prefix"
+  fi
+  exit 0
+fi
+
+need_python
+need_platform
+say "Install the daemon for $platform with $found into $prefix, from $server"
+if [ "$action" = install ]; then
+  if [ -n "$is_user" ]; then
+    say "Make a service of $(id -un)"
+  else
+    say "Make the user ${run_as:-holdline}, /etc/holdline, /var/lib/holdline-controller and the service"
+  fi
+  [ -z "$code" ] || say 'Enrol this host with the code, and start the service'
+else
+  say 'Start the service again with it; sessions go on'
+fi
+[ -z "$is_dry" ] || exit 0
+
+install_version
+if [ "$action" = install ]; then
+  set -- --server "$server" $is_user $sudo
+  [ -z "$ca_file" ] || set -- "$@" --ca-file "$ca_file"
+  [ -z "$proxy" ] || set -- "$@" --proxy "$proxy"
+  [ -z "$run_as" ] || set -- "$@" --run-as "$run_as"
+  [ -z "$code" ] || set -- "$@" --code -
+  # The code goes through a pipe, so that other users do not see it.
+  # These are lists of options.
+  # shellcheck disable=SC2086
+  printf '%s\n' "$code" | "$link" service install "$@" $more
+else
+  "$link" service start $is_user
+fi
+forget_old_versions
