@@ -1,21 +1,25 @@
-"""The delay before the next connection attempt: exponential backoff with full jitter.
+"""The delay before the next connection attempt: a growing ceiling with full jitter.
 
-The jitter keeps a thousand hosts from returning in the same second.
+The jitter keeps a thousand hosts from returning in the same second. The ceiling doubles up to
+``RECONNECT_SOON_SECONDS``. From there it grows by a twenty-fifth of the outage: people wait for the
+host of a server that was away for half a minute, and a server that is away for an hour is asked
+seldom.
 """
 
 import random
 
 from controller_client.protocol.limits import (
+    RECONNECT_GROWTH,
     RECONNECT_MAX_SECONDS,
     RECONNECT_MIN_SECONDS,
     RECONNECT_REFUSED_SECONDS,
     RECONNECT_RESET_AFTER_SECONDS,
-    RECONNECT_SERVED_SECONDS,
+    RECONNECT_SOON_SECONDS,
 )
 
 
 class Backoff:
-    """Delays in seconds, drawn from ``[0, ceiling]``; each attempt doubles the ceiling."""
+    """Delays in seconds, drawn from ``[0, ceiling]``; each attempt raises the ceiling."""
 
     def __init__(self, generator: random.Random | None = None) -> None:
         # Not a secret: an attacker who guesses our delay has won nothing.
@@ -25,7 +29,8 @@ class Backoff:
     def next_delay(self) -> float:
         """Return the delay after a failure or a lost connection."""
         delay = self._random.uniform(0.0, self._ceiling)
-        self._ceiling = min(self._ceiling * 2, RECONNECT_MAX_SECONDS)
+        soon = min(self._ceiling * 2, RECONNECT_SOON_SECONDS)
+        self._ceiling = min(max(soon, self._ceiling * RECONNECT_GROWTH), RECONNECT_MAX_SECONDS)
         return delay
 
     def refused_delay(self) -> float:
@@ -37,7 +42,7 @@ class Backoff:
 
         After an outage that took many attempts, the next failure must not cost a long delay.
         """
-        self._ceiling = min(self._ceiling, RECONNECT_SERVED_SECONDS)
+        self._ceiling = min(self._ceiling, RECONNECT_SOON_SECONDS)
 
     def was_sent_away(self) -> None:
         """Start the series again, because a server that is being stopped closed the connection."""

@@ -218,6 +218,9 @@ async def test_what_a_program_writes_over_its_holders_files_does_not_help(
     await await_until(lambda: session.read_holder() == daemon.pid, SECONDS, "the forgery")
     pid = daemon.pid
     assert (await _done(server, session_id)).end_reason == "timed_out"
+    await await_until(
+        lambda: not session.is_holder_alive(), SECONDS, "the end of the holder itself"
+    )
     assert is_running(pid)
 
 
