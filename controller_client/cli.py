@@ -9,6 +9,8 @@ configuration cannot be used, and the message says what to change.
 
 import argparse
 import asyncio
+import re
+import socket
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -289,6 +291,13 @@ def _add_enroll(enroll: argparse.ArgumentParser) -> None:
         help="enrolment code from manage.py create_enrolment_code; - reads it from stdin",
     )
     enroll.add_argument(
+        "--name",
+        help="name of this host, for a key that serves a number of hosts (default: its hostname)",
+    )
+    enroll.add_argument(
+        "--label", action="append", metavar="WORD", help="label of this host; can be repeated"
+    )
+    enroll.add_argument(
         "--replace", action="store_true", help="replace the credential that is in the file"
     )
 
@@ -306,10 +315,17 @@ def _enroll(options: argparse.Namespace) -> None:
         credential_file=file,
         is_replacing=options.replace,
         way=_way(options),
+        name=options.name or _own_name(),
+        labels=options.label or (),
     )
     sys.stdout.write(f"enrolled as {name}; the credential is in {file}\n")
     if awaits_approval:
         sys.stdout.write("The server serves this host once an operator has approved it.\n")
+
+
+def _own_name() -> str:
+    """The first part of the hostname, as far as a controller can have that name."""
+    return re.sub(r"[^A-Za-z0-9_-]", "-", socket.gethostname().partition(".")[0])[:64]
 
 
 def _rotate(options: argparse.Namespace) -> None:

@@ -14,14 +14,12 @@ from console.parts.access import MANAGE_HOSTS, SEE_HOSTS, hosts_of, page
 from console.parts.hosts import in_words
 from projects.admin.parts.access import actor_of, projects_of
 from projects.admin.parts.counts import active_sessions
-from projects.conf import conf
 from projects.enrolment.codes import CODE_MINUTES, enrolment_code_create
 from projects.enrolment.installer import has_bundles, origin_of
 from projects.models import Controller
-from projects.storage import clock
+from projects.reads.hosts import STATES, in_state
 
 _MOST: Final = 500
-_STATES: Final = ("online", "offline", "alarm", "waits", "revoked")
 
 
 @page(SEE_HOSTS)
@@ -34,8 +32,9 @@ def hosts(request: HttpRequest) -> HttpResponse:
             Q(name__icontains=wanted)
             | Q(hostname__icontains=wanted)
             | Q(platform__icontains=wanted)
+            | Q(labels__icontains=wanted)
         )
-    shown = with_facts(_in_state(rows, state).select_related("project"))[:_MOST]
+    shown = with_facts(in_state(rows, state).select_related("project"))[:_MOST]
     return render(
         request,
         "console/hosts.html",
@@ -43,7 +42,7 @@ def hosts(request: HttpRequest) -> HttpResponse:
             "hosts": [in_words(host) for host in shown],
             "q": wanted,
             "state": state,
-            "states": _STATES,
+            "states": STATES,
             "projects": projects_of(request) if request.user.has_perm(MANAGE_HOSTS) else (),
         },
     )
@@ -58,21 +57,6 @@ def with_facts(rows: QuerySet[Controller]) -> QuerySet[Controller]:
     ).order_by("name")
 
 
-def _in_state(rows: QuerySet[Controller], state: str) -> QuerySet[Controller]:
-    """The hosts in one state. Revoked hosts are shown only to whoever asks for them."""
-    if state == "revoked":
-        return rows.filter(revoked_at__isnull=False)
-    rows = rows.filter(revoked_at__isnull=True)
-    running = Q(lease_expires_at__gt=clock.lease_now(conf.lease_seconds))
-    conditions = {
-        "online": running,
-        "offline": ~running,
-        "alarm": Q(alarmed_at__isnull=False),
-        "waits": Q(awaits_approval_since__isnull=False),
-    }
-    return rows.filter(conditions.get(state, Q()))
-
-
 @page(MANAGE_HOSTS)
 @require_POST
 def enrol(request: HttpRequest) -> HttpResponse:
@@ -80,7 +64,12 @@ def enrol(request: HttpRequest) -> HttpResponse:
     name = request.POST.get("name", "").strip()
     try:
         project = get_object_or_404(projects_of(request), pk=request.POST.get("project", ""))
-        row, code = enrolment_code_create(project=project, name=name, actor=actor_of(request))
+        row, code = enrolment_code_create(
+            project=project,
+            name=name,
+            labels=request.POST.get("labels", ""),
+            actor=actor_of(request),
+        )
     except (ValueError, ValidationError) as error:
         said = error.messages if isinstance(error, ValidationError) else [str(error)]
         messages.error(request, f"No code was made: {' '.join(said)}.")

@@ -7,9 +7,9 @@ from uuid import UUID
 
 from django.utils.timesince import timesince
 
-from controller_client import __version__
 from projects.admin.parts.display import visible
 from projects.models import Controller
+from projects.reads.hosts import is_outdated
 from projects.sessions.selectors import is_online
 
 
@@ -29,6 +29,7 @@ class HostInWords:
     is_outdated: bool
     credential_age: str
     alarm: str
+    labels: tuple[str, ...]
 
 
 def in_words(host: Any) -> HostInWords:
@@ -45,9 +46,10 @@ def in_words(host: Any) -> HostInWords:
         seen=_seen(host.lease_expires_at, is_now_online=online),
         active=host.active_count,
         version=visible(version) or "not known",
-        is_outdated=bool(version) and version.partition("+")[0] != __version__,
+        is_outdated=is_outdated(version),
         credential_age=_age(host.credential_at),
         alarm=visible(host.alarm) if host.alarmed_at else "",
+        labels=tuple(host.labels.split()),
     )
 
 

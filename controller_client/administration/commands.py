@@ -102,6 +102,8 @@ def _add_service(commands: Commands) -> None:
         action="store_true",
         help="let set-uid programs such as sudo work in sessions",
     )
+    install.add_argument("--name", help="as for enroll")
+    install.add_argument("--label", action="append", metavar="WORD", help="as for enroll")
     uninstall = _add(actions, "uninstall", "Stop the service and remove it.")
     uninstall.add_argument("--end-sessions", action="store_true", help="end what still runs")
     uninstall.add_argument(

@@ -50,8 +50,11 @@ def _enrol(place: Installation, options: argparse.Namespace) -> None:
         return
     # The daemon's user reads the code from stdin, so that nobody sees it in the process list.
     code = sys.stdin.readline().strip() if options.code == "-" else options.code
-    replace = ("--replace",) if options.replace else ()
-    place.run_as_user("enroll", "--code", "-", *replace, stdin=f"{code}\n")
+    more = ["--replace"] if options.replace else []
+    more += ["--name", options.name] if options.name else []
+    for label in options.label or ():
+        more += ["--label", label]
+    place.run_as_user("enroll", "--code", "-", *more, stdin=f"{code}\n")
 
 
 def _told_when_connected(place: Installation) -> int:

@@ -43,6 +43,13 @@ def _paths(value: Value) -> list[str]:
     raise ValueError("has to be a list of absolute paths")
 
 
+def _texts(value: Value) -> list[str]:
+    match value:
+        case [*entries]:
+            return [_text(entry) for entry in entries]
+    raise ValueError("has to be a list of texts")
+
+
 def _flag(value: Value) -> bool:
     if isinstance(value, bool):
         return value
@@ -68,6 +75,7 @@ def _mebibytes(value: Value) -> int:
 # The keys of the file, each with the name of its option and the check of its value.
 KEYS: Final[Mapping[str, tuple[str, Check]]] = {
     "server": ("server", _text),
+    "labels": ("label", _texts),
     "state_dir": ("state_dir", _path),
     "policy": ("policy", _path),
     "session_logs": ("session_logs", lambda value: str(_path(value))),

@@ -9,6 +9,7 @@ import http.client
 import json
 import os
 from base64 import b64encode
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final, Self
 from urllib.parse import SplitResult, unquote, urlsplit
@@ -29,9 +30,18 @@ _MAX_FETCHED_BYTES: Final = 1 << 20
 
 
 def enrol(
-    *, server: str, code: str, credential_file: Path, is_replacing: bool, way: Way = DIRECT
+    *,
+    server: str,
+    code: str,
+    credential_file: Path,
+    is_replacing: bool,
+    way: Way = DIRECT,
+    name: str = "",
+    labels: Sequence[str] = (),
 ) -> tuple[str, bool]:
     """Use ``code`` up and write the credential that the server gives for it.
+
+    ``name`` is this host's own, which counts if the code is a key for a number of hosts.
 
     Returns the host's "PROJECT/NAME", and whether an operator has to approve the host first. Raises
     ConfigurationError, EnrolmentFailed.
@@ -42,7 +52,9 @@ def enrol(
             f"this host has a credential in {credential_file} already; use --replace to replace it"
         )
     with _Draft(credential_file) as draft:
-        answer, awaits_approval = _ask(url, way, ENROL_PATH, {"code": code}, {})
+        answer, awaits_approval = _ask(
+            url, way, ENROL_PATH, {"code": code, "name": name, "labels": list(labels)}, {}
+        )
         return draft.keep(answer), awaits_approval
 
 
@@ -95,7 +107,7 @@ class _Draft:
 
 
 def _ask(
-    url: str, way: Way, path: str, body: dict[str, str], headers: dict[str, str]
+    url: str, way: Way, path: str, body: Mapping[str, str | list[str]], headers: dict[str, str]
 ) -> tuple[dict[str, str], bool]:
     """Send one request. Returns the credential with its names, and whether approval is missing."""
     connection = web_connection(url, way)

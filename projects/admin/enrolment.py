@@ -76,12 +76,13 @@ class EnrolmentCodeAdmin(_ManagedAdmin):
 
     form = EnrolmentCodeForm
     list_display = (
-        "controller_name",
+        "__str__",
         "project",
         "key_id",
         "is_replacement",
         "shown_maker",
         "expires_at",
+        "enrolled",
         "used_at",
         "revoked_at",
     )
@@ -94,6 +95,9 @@ class EnrolmentCodeAdmin(_ManagedAdmin):
         "project",
         "key_id",
         "is_replacement",
+        "hosts",
+        "enrolled",
+        "labels",
         "shown_maker",
         "created_at",
         "expires_at",

@@ -6,9 +6,11 @@ Nobody has to carry a credential to the host.
 from dataclasses import dataclass
 from datetime import timedelta
 from hmac import compare_digest
-from typing import Final
+from typing import Any, Final
 
+from django.core.exceptions import ValidationError
 from django.db import transaction
+from django.db.models import F, Q
 
 from projects.accounts.credentials import (
     active_credentials,
@@ -21,10 +23,13 @@ from projects.audit.log import audit
 from projects.conf import conf
 from projects.enrolment.revocation import controller_credential_revoke
 from projects.errors.access import Unauthenticated
+from projects.errors.calls import InvalidArgument
 from projects.models import Controller, ControllerCredential, EnrolmentCode, Project
 from projects.storage import clock
 
 CODE_MINUTES: Final = 15.0
+MAX_KEY_HOSTS: Final = 10_000
+MAX_KEY_HOURS: Final = 24 * 366
 OVERLAP: Final = timedelta(hours=24)
 """How long a replaced credential stays valid at most."""
 
@@ -49,6 +54,7 @@ def enrolment_code_create(
     name: str,
     minutes: float = CODE_MINUTES,
     is_replacement: bool = False,
+    labels: str = "",
     actor: str = "operator",
 ) -> tuple[EnrolmentCode, str]:
     """Makes a code with which one host becomes the controller ``name`` of ``project``.
@@ -57,25 +63,53 @@ def enrolment_code_create(
 
     Raises:
         ValueError: if the name is taken, or, for a replacement, is not.
-        ValidationError: if ``name`` is not a valid name.
+        ValidationError: if ``name`` is not a valid name, or ``labels`` are not words.
 
     """
+    if not name:
+        raise ValueError("a code needs the name of its host")
     check_name(project, name, is_replacement=is_replacement)
-    key_id, secret, code = make_token(ENROLMENT_PREFIX)
     row = EnrolmentCode(
-        project=project,
-        controller_name=name,
-        is_replacement=is_replacement,
-        created_by=actor,
-        key_id=key_id,
-        digest=digest_of(secret),
-        expires_at=clock.now() + timedelta(minutes=minutes),
+        project=project, controller_name=name, is_replacement=is_replacement, labels=labels
     )
+    detail = {"name": name, "replacement": is_replacement}
+    return row, _made(row, timedelta(minutes=minutes), detail, actor)
+
+
+@transaction.atomic
+def enrolment_key_create(
+    *, project: Project, hosts: int, hours: float, labels: str = "", actor: str = "operator"
+) -> tuple[EnrolmentCode, str]:
+    """Makes a key with which ``hosts`` hosts enrol within ``hours``, each under its own name.
+
+    Returns the row, and the key's text, which cannot be shown again.
+
+    Raises:
+        ValidationError: if ``labels`` are not words, or the numbers are out of range.
+
+    """
+    if not (1 <= hosts <= MAX_KEY_HOSTS and 0 < hours <= MAX_KEY_HOURS):
+        raise ValidationError(
+            f"A key serves 1 to {MAX_KEY_HOSTS} hosts, for at most {MAX_KEY_HOURS} hours."
+        )
+    row = EnrolmentCode(project=project, hosts=hosts, labels=labels)
+    return row, _made(row, timedelta(hours=hours), {"hosts": hosts, "labels": labels}, actor)
+
+
+def _made(row: EnrolmentCode, lifetime: timedelta, detail: dict[str, Any], actor: str) -> str:
+    """Stores the code with a secret of its own, and returns its text."""
+    row.key_id, secret, code = make_token(ENROLMENT_PREFIX)
+    row.digest, row.created_by = digest_of(secret), actor
+    row.expires_at = clock.now() + lifetime
     row.full_clean()
     row.save(force_insert=True)
-    detail = {"key_id": key_id, "name": name, "replacement": is_replacement}
-    audit(actor, "enrolment_code.create", (project.id, None, None), detail)
-    return row, code
+    audit(
+        actor,
+        "enrolment_code.create",
+        (row.project_id, None, None),
+        {"key_id": row.key_id, **detail},
+    )
+    return code
 
 
 def check_name(project: Project, name: str, *, is_replacement: bool) -> None:
@@ -88,11 +122,14 @@ def check_name(project: Project, name: str, *, is_replacement: bool) -> None:
         )
 
 
-def host_enrol(*, code: str, peer: str = "") -> Enrolled:
+def host_enrol(*, code: str, peer: str = "", name: str = "", labels: str = "") -> Enrolled:
     """Uses the code up and makes the host a controller.
+
+    ``name`` is the host's own, for a key. ``labels`` are the host's, beside those of the code.
 
     Raises:
         EnrolmentRefused: if the code is not valid. The reason is not told.
+        InvalidArgument: if the code is valid, and the host's name or labels are not.
 
     """
     try:
@@ -103,14 +140,20 @@ def host_enrol(*, code: str, peer: str = "") -> Enrolled:
         if not _use(key_id, secret, peer):
             raise EnrolmentRefused
         row = EnrolmentCode.objects.select_related("project").get(key_id=key_id)
-        controller = _controller_for(row)
+        controller = _controller_for(row, name)
         actor = f"enrolment:{row.key_id}"
         awaits = conf.enrolment_approval
+        labels = _united(row.labels, labels)
         Controller.objects.filter(id=controller.id).update(
-            awaits_approval_since=clock.now() if awaits else None
+            awaits_approval_since=clock.now() if awaits else None, labels=labels
         )
         _, credential = controller_credential_create(controller=controller, actor=actor)
-        detail = {"name": controller.name, "from": peer[:64], "awaits_approval": awaits}
+        detail = {
+            "name": controller.name,
+            "from": peer[:64],
+            "awaits_approval": awaits,
+            "labels": labels,
+        }
         audit(actor, "controller.enrol", (row.project_id, controller.id, None), detail)
     return Enrolled(row.project.name, controller.name, credential, awaits)
 
@@ -141,13 +184,41 @@ def _use(key_id: str, secret: str, peer: str) -> bool:
     if not compare_digest(row.digest if row is not None else "", digest_of(secret)):
         return False
     now = clock.now()
+    # A server of an earlier version, which still runs beside this one, does not count.
+    is_left = Q(used_at__isnull=True) | Q(hosts__gt=1, enrolled__lt=F("hosts"))
     unused = EnrolmentCode.objects.filter(
-        key_id=key_id, used_at__isnull=True, revoked_at__isnull=True, expires_at__gt=now
+        is_left, key_id=key_id, revoked_at__isnull=True, expires_at__gt=now
     )
-    return unused.update(used_at=now, used_from=peer[:64]) == 1
+    used = unused.update(used_at=now, used_from=peer[:64], enrolled=F("enrolled") + 1)
+    return used == 1
 
 
-def _controller_for(row: EnrolmentCode) -> Controller:
+def _united(*labels: str) -> str:
+    """All the labels, each once. Raises InvalidArgument."""
+    united = " ".join(sorted({label for some in labels for label in some.split()}))
+    try:
+        Controller._meta.get_field("labels").clean(united, None)
+    except ValidationError as error:
+        raise InvalidArgument([f"labels: {' '.join(error.messages)}"]) from None
+    return united
+
+
+def _of_key(row: EnrolmentCode, name: str) -> Controller:
+    """The controller of a host that enrols with a key, under its own name."""
+    try:
+        Controller._meta.get_field("name").clean(name, None)
+    except ValidationError:
+        raise InvalidArgument(
+            ["name: with a key, a host needs a name of letters, digits, - and _"]
+        ) from None
+    if _controller_of(row.project, name) is not None:
+        raise InvalidArgument([f"name: {name} is taken; choose another with --name"])
+    return controller_create(project=row.project, name=name, actor=f"enrolment:{row.key_id}")
+
+
+def _controller_for(row: EnrolmentCode, name: str) -> Controller:
+    if not row.controller_name:
+        return _of_key(row, name)
     existing, actor = _controller_of(row.project, row.controller_name), f"enrolment:{row.key_id}"
     if (existing is not None) != row.is_replacement:
         # The name was taken or freed since the code was made.

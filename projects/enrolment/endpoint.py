@@ -63,13 +63,16 @@ def _for_hosts(
 
 @_for_hosts
 async def enrol(request: HttpRequest, peer: str) -> Enrolled:
-    """Answers ``{"code": "enr_…"}``. Guesses are limited by address."""
+    """Answers ``{"code": "enr_…", "name": "…", "labels": ["…"]}``, of which two may be missing.
+
+    Guesses are limited by address.
+    """
     meter = f"enrol {network_of(peer)}"
     # Taken before the code is looked at, so that no guess of many at once slips through.
     await in_database(rate_take, meter, 1, conf.login_failures_per_minute, _FAILURES)
     is_guess = False
     try:
-        return await in_database(host_enrol, code=_code(request), peer=peer)
+        return await in_database(host_enrol, peer=peer, **_wanted(request))
     except EnrolmentRefused:
         is_guess = True
         raise
@@ -91,11 +94,17 @@ def _rotate(credential_id: UUID) -> Enrolled:
     )
 
 
-def _code(request: HttpRequest) -> str:
+def _wanted(request: HttpRequest) -> dict[str, str]:
+    """The code, the host's name and its labels."""
     try:
         body = json.loads(request.body) if len(request.body) <= MAX_BODY_BYTES else None
     except (ValueError, RecursionError):
         body = None
     if not isinstance(body, dict) or not isinstance(body.get("code"), str):
         raise InvalidArgument(["code: is required"])
-    return str(body["code"])
+    name, labels = body.get("name", ""), body.get("labels", [])
+    if not isinstance(name, str):
+        raise InvalidArgument(["name: has to be a text"])
+    if not isinstance(labels, list) or not all(isinstance(label, str) for label in labels):
+        raise InvalidArgument(["labels: has to be a list of texts"])
+    return {"code": body["code"], "name": name, "labels": " ".join(labels)}

@@ -11,7 +11,7 @@ server='@SERVER@'
 # One line for each bundle of this server: the platform, and the SHA-256 of the file.
 bundles='@BUNDLES@'
 
-code='' is_user='' is_dry='' action=install python='' ca_file='' proxy='' run_as='' sudo='' more=''
+code='' is_user='' is_dry='' action=install python='' ca_file='' proxy='' run_as='' name='' sudo='' more=''
 
 help() {
   cat <<END
@@ -19,6 +19,8 @@ Options:
   --code CODE      enrol this host with a code of the server's operator
   --user           install for this user alone, without root
   --run-as USER    whom programs run as, with root (default: holdline)
+  --name NAME      the host's name, with a key for a number of hosts (default: its hostname)
+  --label WORD     a label of the host; can be repeated
   --allow-sudo     let sudo work in sessions
   --replace        enrol a host that is enrolled already
   --ca-file FILE   authorities to trust instead of the system's
@@ -37,7 +39,7 @@ has() { command -v "$1" >/dev/null 2>&1; }
 
 while [ $# -gt 0 ]; do
   case $1 in
-    --code | --ca-file | --proxy | --python | --run-as) [ $# -gt 1 ] || fail "$1 needs a value" ;;
+    --code | --ca-file | --proxy | --python | --run-as | --name | --label) [ $# -gt 1 ] || fail "$1 needs a value" ;;
   esac
   case $1 in
     --code) code=$2; shift ;;
@@ -45,6 +47,8 @@ while [ $# -gt 0 ]; do
     --proxy) proxy=$2; shift ;;
     --python) python=$2; shift ;;
     --run-as) run_as=$2; shift ;;
+    --name) name=$2; shift ;;
+    --label) more="$more --label $2"; shift ;;
     --user) is_user=--user ;;
     --allow-sudo) sudo=--allow-sudo ;;
     --replace | --purge | --end-sessions) more="$more $1" ;;
@@ -200,6 +204,7 @@ if [ "$action" = install ]; then
   [ -z "$ca_file" ] || set -- "$@" --ca-file "$ca_file"
   [ -z "$proxy" ] || set -- "$@" --proxy "$proxy"
   [ -z "$run_as" ] || set -- "$@" --run-as "$run_as"
+  [ -z "$name" ] || set -- "$@" --name "$name"
   [ -z "$code" ] || set -- "$@" --code -
   # The code goes through a pipe, so that other users do not see it.
   # These are lists of options.

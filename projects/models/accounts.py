@@ -15,6 +15,7 @@ from projects.models.validators import (
     validate_attention,
     validate_commands,
     validate_directories,
+    validate_labels,
     validate_limits,
 )
 
@@ -221,6 +222,10 @@ class Controller(models.Model):
     capabilities = models.JSONField(default=list, editable=False)
     # The directories whose logs may be monitored. Null: the daemon is too old to report them.
     log_roots = models.JSONField(null=True, editable=False)
+    # Words of the operator and of the host's own configuration, with spaces between them.
+    labels = models.CharField(
+        max_length=512, blank=True, default="", db_default="", validators=[validate_labels]
+    )
     last_command_seq = models.PositiveBigIntegerField(default=0, editable=False)
     # When the host enrolled; an operator has to approve it yet. Null: it is approved.
     awaits_approval_since = models.DateTimeField(null=True, blank=True, editable=False)
@@ -260,18 +265,24 @@ class ControllerCredential(Credential):
 class EnrolmentCode(Credential):
     """A code with which one host becomes the controller of this name, once.
 
-    With ``is_replacement`` the controller exists, and its credentials end.
+    With ``is_replacement`` the controller exists, and its credentials end. A code without a name is
+    a key: it serves ``hosts`` hosts, each under its own name, and has served ``enrolled``.
     """
 
     project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="enrolment_codes")
-    controller_name = models.SlugField(max_length=64)
+    controller_name = models.SlugField(max_length=64, blank=True)
+    hosts = models.PositiveIntegerField(default=1, db_default=1)
+    enrolled = models.PositiveIntegerField(default=0, db_default=0)
+    labels = models.CharField(
+        max_length=512, blank=True, default="", db_default="", validators=[validate_labels]
+    )
     is_replacement = models.BooleanField(default=False)
     created_by = models.CharField(max_length=128)
     used_at = models.DateTimeField(null=True, blank=True)
     used_from = models.CharField(max_length=64, blank=True)
 
     def __str__(self) -> str:
-        return f"{self.controller_name} ({self.key_id})"
+        return f"{self.controller_name or f'{self.hosts} hosts'} ({self.key_id})"
 
 
 class RateMeter(models.Model):

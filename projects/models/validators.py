@@ -1,12 +1,15 @@
 """Validators of the lists and objects of a project's policy."""
 
-from typing import Any
+import re
+from typing import Any, Final
 
 from django.core.exceptions import ValidationError
 
 from controller_client.command_policy.allowlist import Allowlist
 from controller_client.protocol.messages import ResourceLimits
 from projects.models.attention_kinds import TELLABLE
+
+_LABEL: Final = re.compile(r"[A-Za-z0-9][\w.:=/-]{0,63}", re.ASCII)
 
 
 def validate_commands(value: Any) -> None:
@@ -28,6 +31,15 @@ def validate_directories(value: Any) -> None:
         not path.startswith("/") or "\0" in path or ".." in path.split("/") for path in value or ()
     ):
         raise ValidationError("Each directory has to be an absolute path without '..'.")
+
+
+def validate_labels(value: Any) -> None:
+    """Accepts words of letters, digits and ``_.:=/-`` with spaces between them.
+
+    Raises ValidationError.
+    """
+    if not all(_LABEL.fullmatch(label) for label in str(value).split()):
+        raise ValidationError("Labels are words of letters, digits and _.:=/- with spaces between.")
 
 
 def validate_limits(value: Any) -> None:

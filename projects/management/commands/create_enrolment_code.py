@@ -36,15 +36,30 @@ class Command(RefusingCommand):
             help="replace a host that exists: using the code revokes the host's credentials",
         )
 
+        parser.add_argument(
+            "--label", action="append", default=[], help="label of the host; can be repeated"
+        )
+
     def handle(
-        self, *, project: str, name: str, minutes: float, replace: bool, **_options: Any
+        self,
+        *,
+        project: str,
+        name: str,
+        minutes: float,
+        replace: bool,
+        label: list[str],
+        **_options: Any,
     ) -> None:
         row = project_named(project)
         if replace:
             controller_named(controllers_of(row), name)
         try:
             _, code = enrolment_code_create(
-                project=row, name=name, minutes=minutes, is_replacement=replace
+                project=row,
+                name=name,
+                minutes=minutes,
+                is_replacement=replace,
+                labels=" ".join(label),
             )
         except ValueError as error:
             raise CommandError(f"{error}; to replace the host, add --replace") from None

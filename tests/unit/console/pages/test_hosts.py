@@ -1,6 +1,8 @@
 """The list of hosts shows those of the person's projects, and makes a line that enrols another."""
 
 import re
+from pathlib import Path
+from typing import Any
 
 from projects.enrolment.codes import host_enrol
 from projects.models import AuditEvent, Controller
@@ -22,6 +24,32 @@ def test_an_outdated_version_and_an_alarm_are_said(person_with: PersonWith, ours
     text = person_with("view_controller").get("/hosts/?state=alarm").text
     assert "not the server&#x27;s" in text or "not the server's" in text
     assert "ALARM" in text
+
+
+def test_hosts_are_found_by_label_and_by_an_outdated_version(
+    person_with: PersonWith, ours: Tenant
+) -> None:
+    page = person_with("view_controller")
+    assert f">{ours.host.name}<" not in page.get("/hosts/?state=outdated").text
+    ours.host.client_version, ours.host.labels = "0.0.9+abcdef01", "gpu rack:7"
+    ours.host.save()
+    for address in ("/hosts/?state=outdated", "/hosts/?q=rack:7"):
+        assert f">{ours.host.name}<" in page.get(address).text
+    assert f">{ours.host.name}<" not in page.get("/hosts/?q=rack:8").text
+
+
+def test_the_line_installs_where_the_server_has_a_bundle(
+    person_with: PersonWith, ours: Tenant, tmp_path: Path, settings: Any
+) -> None:
+    settings.BUNDLE_DIR = str(tmp_path)
+    client = person_with("view_controller", "manage_controller")
+    form = {"project": str(ours.project.pk), "name": "web-2", "labels": "gpu"}
+    assert "install.sh" not in client.post("/hosts/enrol/", form).text
+    (tmp_path / "holdline-controller-linux-x86_64.tar.gz").write_bytes(b"x")
+    text = client.post("/hosts/enrol/", form).text
+    (line,) = re.findall(r"curl -fsSL (\S+)/install.sh \| sudo sh -s -- --code (\S+)</pre>", text)
+    host_enrol(code=line[1])
+    assert Controller.objects.get(name="web-2").labels == "gpu"
 
 
 def test_the_line_to_paste_enrols_a_host_once(person_with: PersonWith, ours: Tenant) -> None:

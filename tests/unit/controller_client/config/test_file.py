@@ -12,6 +12,7 @@ from controller_client.errors import ConfigurationError
 CREDENTIAL = "ctl_abc123_" + "s" * 43
 EVERYTHING = """
 server = "https://holdline.example"
+labels = ["gpu", "rack:7"]
 state_dir = "/var/lib/elsewhere"
 policy = "/etc/holdline/other.toml"
 session_logs = "/srv/sessions"
@@ -39,6 +40,7 @@ def _file(tmp_path: Path, text: str) -> Path:
 def test_each_key_is_an_option_of_the_command_line(tmp_path: Path) -> None:
     assert read_file(_file(tmp_path, EVERYTHING)) == {
         "server": "https://holdline.example",
+        "label": ["gpu", "rack:7"],
         "state_dir": Path("/var/lib/elsewhere"),
         "policy": Path("/etc/holdline/other.toml"),
         "session_logs": "/srv/sessions",
@@ -67,7 +69,7 @@ def test_the_example_of_the_documentation_has_every_key(tmp_path: Path) -> None:
     [
         ('sever = "x"', "no key sever. Did you mean server?"),
         ("[limits]\nmemory = 3", "no key limits.memory. Did you mean limits.memory_mib?"),
-        ("zzz = 1", "It may have server, state_dir"),
+        ("zzz = 1", "It may have server, labels, state_dir"),
         ("server = 3", "server has to be a text"),
         ('policy = "here.toml"', "policy has to be an absolute path"),
         ('log_roots = "/var/log"', "log_roots has to be a list"),
