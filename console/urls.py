@@ -11,7 +11,8 @@ from console.pages.host import host, revoke, stop_all
 from console.pages.hosts import enrol, hosts
 from console.pages.now import now
 from console.pages.replay import download, index, part, replay
-from console.pages.runs import runs
+from console.pages.run import run, run_answer, run_live, run_resume, run_stop
+from console.pages.runs import run_new, runs
 from console.pages.search import search
 from console.pages.session import session
 from console.pages.share import share
@@ -31,6 +32,12 @@ urlpatterns = [
     path("hosts/<uuid:host_id>/stop/", stop_all, name="stop_all"),
     path("hosts/<uuid:host_id>/revoke/", revoke, name="revoke"),
     path("runs/", runs, name="runs"),
+    path("runs/new/", run_new, name="run_new"),
+    path("runs/<uuid:run_id>/", run, name="run"),
+    path("runs/<uuid:run_id>/live/", run_live, name="run_live"),
+    path("runs/<uuid:run_id>/stop/", run_stop, name="run_stop"),
+    path("runs/<uuid:run_id>/resume/", run_resume, name="run_resume"),
+    path("runs/<uuid:run_id>/answer/<int:approval_id>/", run_answer, name="run_answer"),
     path("search/", search, name="search"),
     path("timeline/", timeline, name="timeline"),
     path("timeline/export/", export, name="export"),

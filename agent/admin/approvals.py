@@ -50,7 +50,7 @@ class AgentApprovalAdmin(ReadOnlyAdmin[AgentApproval]):
     def answer_page(self, approval: AgentApproval) -> str:
         """A link to the page of the run, which has the buttons."""
         is_open = approval.answer == AgentApproval.Answer.PENDING
-        page = reverse("admin:agent_agentrun_change", args=[approval.run_id])
+        page = reverse("console:run", args=[approval.run_id])
         return link(page, "Approve or deny" if is_open else shortened(approval.run.task, 40))
 
     shown_reason = text_column("risk_reason", "why", is_whole=True)

@@ -12,7 +12,7 @@ from typing import Final
 
 import django
 
-_STATIC: Final = ("agent/static", "console/static", "projects/static")
+_STATIC: Final = ("console/static", "projects/static")
 # The files of others are those that the lock names, wherever and whenever they are fetched.
 _LOCK: Final = "console/browser/package-lock.json"
 _VENDOR: Final = "console/static/console/vendor"

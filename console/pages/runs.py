@@ -1,16 +1,60 @@
-"""The runs of language models, those that wait for a person first."""
+"""The runs of language models, those that wait for a person first, and the form of a new one."""
 
-from typing import Final
+from typing import Any, Final
 
-from django.db.models import Count, Q
+from django import forms
+from django.db.models import Count, Q, QuerySet
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import render
+from django.shortcuts import redirect, render
 
-from agent.models import AgentApproval, AgentRun
+from agent import services
+from agent.models import AgentApproval, AgentRun, Approvals
+from console.pages.run import CONTROL
 from console.parts.access import SEE_RUNS, page
-from projects.admin.parts.access import projects_of
+from projects.admin.parts.access import actor_of, projects_of
+from projects.errors.base import ControllerActionError
+from projects.models import Project
 
 _MOST: Final = 100
+
+
+class NewRunForm(forms.Form):
+    """The form that starts a run in one of the user's own projects."""
+
+    project = forms.ModelChoiceField(queryset=Project.objects.none())
+    task = forms.CharField(
+        widget=forms.Textarea(attrs={"rows": 4}), max_length=services.MOST_TASK_CHARS
+    )
+    model = forms.CharField(
+        required=False,
+        help_text="openai:NAME, anthropic:NAME or scripted:demo. Empty: the server's default.",
+    )
+    controllers = forms.CharField(
+        required=False,
+        help_text="Names, separated by spaces. Empty: every controller of the project.",
+    )
+    approvals = forms.ChoiceField(
+        required=False,
+        choices=[("", "the project's policy"), *Approvals.choices],
+        help_text="The calls that wait for a person's approval.",
+    )
+    max_steps = forms.IntegerField(
+        required=False,
+        help_text="How often the model may answer. Empty, here and below: the server's default.",
+    )
+    max_tokens = forms.IntegerField(required=False)
+    max_cost_cents = forms.IntegerField(
+        required=False, label="Max cost (cents)", help_text="0: no limit."
+    )
+    max_run_seconds = forms.FloatField(required=False, label="Max run time (seconds)")
+
+    def __init__(self, projects: QuerySet[Project], data: Any) -> None:
+        super().__init__(data)
+        self.fields["project"] = forms.ModelChoiceField(queryset=projects)
+
+    def clean_controllers(self) -> list[str]:
+        """The names of the hosts that the run may use."""
+        return str(self.cleaned_data["controllers"]).split()
 
 
 @page(SEE_RUNS)
@@ -23,3 +67,16 @@ def runs(request: HttpRequest) -> HttpResponse:
         pending=Count("approval_requests", filter=pending)
     )
     return render(request, "console/runs.html", {"waiting": waiting, "runs": newest})
+
+
+@page(SEE_RUNS, CONTROL)
+def run_new(request: HttpRequest) -> HttpResponse:
+    """The form that starts a run."""
+    form = NewRunForm(projects_of(request), request.POST or None)
+    if request.method == "POST" and form.is_valid():
+        try:
+            run = services.run_submit(actor=actor_of(request), **form.cleaned_data)
+            return redirect("console:run", run.pk)
+        except ControllerActionError as error:
+            form.add_error(None, error.line())
+    return render(request, "console/run_new.html", {"form": form})

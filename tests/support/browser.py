@@ -231,7 +231,9 @@ def browser() -> Iterator[Page]:
         )
         assert process.poll() is None, log.read_text(errors="replace")
         port = int(endpoint.read_text().splitlines()[0])
-        with connect(_first_tab(port), max_size=None, compression=None) as connection:
+        with connect(
+            _first_tab(port), max_size=None, compression=None, ping_interval=None
+        ) as connection:
             yield Page(connection, port)
     finally:
         _end(process)
@@ -246,7 +248,7 @@ def _tab(port: int) -> Iterator[Page]:
     made = Request(f"http://127.0.0.1:{port}/json/new?about:blank", method="PUT")
     with urlopen(made, timeout=_PAGE_SECONDS) as answer:
         address = json.load(answer)["webSocketDebuggerUrl"]
-    with connect(address, max_size=None, compression=None) as connection:
+    with connect(address, max_size=None, compression=None, ping_interval=None) as connection:
         yield Page(connection, port)
 
 

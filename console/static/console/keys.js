@@ -7,12 +7,18 @@ function step(by) {
   const all = rows();
   const at = all.indexOf(document.activeElement.closest("[data-row]"));
   const row = all[at < 0 ? 0 : Math.min(Math.max(at + by, 0), all.length - 1)];
-  row?.querySelector("a")?.focus();
+  (row?.querySelector("a") ?? row)?.focus();
 }
+
+// Only in the row that has the focus: nobody approves what is not marked.
+const answer = (value) => document.activeElement.closest("[data-row]")
+  ?.querySelector(`button[value=${value}]`)?.click();
 
 const actions = {
   j: () => step(1),
   k: () => step(-1),
+  a: () => answer("approve"),
+  d: () => answer("deny"),
   "/": () => document.querySelector("input[type=search]")?.focus(),
   "?": () => document.querySelector("#keys").showModal(),
 };

@@ -167,7 +167,6 @@ def test_the_images_start_and_a_session_is_held_between_them(composed: Composed)
         for file in (
             "admin/css/base.css",
             "projects/transcript.css",
-            "agent/run.js",
             "console/console.css",
         ):
             assert _status(composed.port, static(file)) == 200

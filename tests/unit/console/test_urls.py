@@ -8,11 +8,13 @@ from django.contrib.auth.models import Permission, User
 from django.test import Client
 from django.urls import reverse
 
+from agent.models import AgentRun
 from console.urls import urlpatterns
 from projects.models import CommandSession, Controller, Project
 from tests.unit.console.conftest import read
 
 pytestmark = pytest.mark.django_db
+_LIMITS = ("max_steps", "max_tokens", "max_cost_cents", "output_bytes", "max_run_seconds")
 OPEN = {"login", "logout", "ask_code", "second_factor"}
 
 
@@ -26,11 +28,17 @@ def session() -> CommandSession:
 
 
 def _addresses(session: CommandSession) -> list[str]:
-    ids = {"session_id": session.pk, "host_id": session.controller_id}
+    run, _ = AgentRun.objects.get_or_create(
+        project=session.project,
+        task="hidden-command",
+        model="scripted:demo",
+        defaults=dict.fromkeys(_LIMITS, 1),
+    )
+    ids = {"session_id": session.pk, "host_id": session.controller_id, "run_id": run.pk}
     found = []
     for pattern in urlpatterns:
         if pattern.name not in OPEN:
-            taken = {name: ids[name] for name in pattern.pattern.converters}
+            taken = {name: ids.get(name, 1) for name in pattern.pattern.converters}
             found.append(reverse(f"console:{pattern.name}", kwargs=taken))
     return found
 
@@ -58,8 +66,9 @@ def test_a_person_sees_nothing_of_another_project(session: CommandSession) -> No
     client = _person()
     rights = Permission.objects.exclude(codename="view_all_projects")
     User.objects.get().user_permissions.set(rights)
-    ids = {str(session.pk), str(session.controller_id)}
-    for address in _addresses(session):
+    addresses = _addresses(session)
+    ids = {str(session.pk), str(session.controller_id), str(AgentRun.objects.get().pk)}
+    for address in addresses:
         is_named = any(one in address for one in ids)
         for answer in (client.get(address), client.post(address)):
             assert answer.status_code in ({404, 405} if is_named else {200, 302, 405}), address

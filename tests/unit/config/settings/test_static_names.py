@@ -13,7 +13,7 @@ ROOT = Path(__file__).resolve().parents[4]
 
 
 def test_a_changed_file_changes_every_address(tmp_path: Path) -> None:
-    for place in ("agent/static", "console/static", "projects/static", "console/browser"):
+    for place in ("console/static", "projects/static", "console/browser"):
         shutil.copytree(ROOT / place, tmp_path / place)
     before = static_address(tmp_path)
     assert f"/{before}" == settings.STATIC_URL

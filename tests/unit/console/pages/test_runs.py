@@ -24,5 +24,5 @@ def test_a_run_that_waits_comes_first_and_others_stay_hidden(
     _run(theirs.project)
     text = person_with("view_agentrun").get("/runs/").text
     assert "Wait for a person" in text
-    assert f"/admin/agent/agentrun/{run.pk}/change/" in text
+    assert f"/runs/{run.pk}/" in text
     assert "task-of-theirs" not in text

@@ -125,15 +125,10 @@ def test_whoever_may_everything_in_one_project_finds_nothing_of_another() -> Non
             == 404
         )
     for address in ("live", "stop", f"answer/{theirs['agent/agentapproval'].pk}"):
-        assert (
-            client.post(
-                f"/admin/agent/agentrun/{theirs['agent/agentrun'].pk}/{address}/"
-            ).status_code
-            == 404
-        )
+        assert client.post(f"/runs/{theirs['agent/agentrun'].pk}/{address}/").status_code == 404
     assert (
         client.post(
-            f"/admin/agent/agentrun/{ours['agent/agentrun'].pk}/answer/{theirs['agent/agentapproval'].pk}/"
+            f"/runs/{ours['agent/agentrun'].pk}/answer/{theirs['agent/agentapproval'].pk}/"
         ).status_code
         == 404
     )
@@ -166,7 +161,7 @@ def test_nothing_can_be_put_into_a_project_of_others() -> None:
         "projects/enrolmentcode": {"controller_name": "x"},
     }.items():
         client.post(f"/admin/{place}/add/", {**form, "project": str(theirs.pk)})
-    client.post("/admin/agent/agentrun/new/", {"project": str(theirs.pk), "task": "x"})
+    client.post("/runs/new/", {"project": str(theirs.pk), "task": "x"})
     related = (theirs.api_tokens, theirs.enrolment_codes)
     assert [rows.count() for rows in related] == [0, 0]
     assert not ProjectApprovals.objects.filter(project=theirs).exists()

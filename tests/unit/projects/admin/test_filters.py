@@ -262,4 +262,4 @@ def test_an_open_approval_leads_to_the_page_that_answers_it(admin_client: Client
         f"/admin/agent/agentapproval/{approval.pk}/change/",
     ):
         answer = admin_client.get(page).content.decode()
-        assert f'<a href="/admin/agent/agentrun/{run.pk}/change/">Approve or deny</a>' in answer
+        assert f'<a href="/runs/{run.pk}/">Approve or deny</a>' in answer

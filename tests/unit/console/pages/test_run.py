@@ -62,16 +62,16 @@ def staff(project: Project | None, *permissions: str) -> Client:
 
 
 def url(name: str, *arguments: object) -> str:
-    return reverse(f"admin:agent_agentrun_{name}", args=arguments)
+    return reverse(f"console:{name}", args=arguments)
 
 
 def test_a_run_is_started_from_its_form(admin_client: Client, project: Project) -> None:
-    assert b"Start a run" in admin_client.get(url("changelist")).content
+    assert b"Start a run" in admin_client.get(url("runs")).content
     made = admin_client.post(
-        url("new"), {"project": project.pk, "task": "look around", "model": "scripted:demo"}
+        url("run_new"), {"project": project.pk, "task": "look around", "model": "scripted:demo"}
     )
     run = AgentRun.objects.get()
-    assert made["Location"] == url("change", run.pk)
+    assert made["Location"] == url("run", run.pk)
     assert (run.task, run.submitted_by, run.state) == ("look around", "admin:admin", "queued")
 
 
@@ -80,7 +80,7 @@ def test_the_page_shows_what_was_said_and_done_as_text_only(
 ) -> None:
     run = run_of(project, task=XSS)
     asked(run, command=f"echo {XSS}\u202e")
-    for page in (url("changelist"), url("change", run.pk), url("live", run.pk)):
+    for page in (url("runs"), url("run", run.pk), url("run_live", run.pk)):
         content = admin_client.get(page).content.decode()
         assert XSS not in content
         assert "\u202e" not in content
@@ -93,8 +93,10 @@ def test_an_approval_is_answered_on_the_page_and_the_run_goes_on(
 ) -> None:
     run = run_of(project)
     approval = asked(run)
-    assert b"Approve" in admin_client.get(url("live", run.pk)).content
-    admin_client.post(url("answer", run.pk, approval.pk), {"answer": "deny", "reason": "not today"})
+    assert b"Approve" in admin_client.get(url("run_live", run.pk)).content
+    admin_client.post(
+        url("run_answer", run.pk, approval.pk), {"answer": "deny", "reason": "not today"}
+    )
     approval.refresh_from_db()
     run.refresh_from_db()
     assert (approval.answer, approval.reason, approval.answered_by) == (
@@ -109,10 +111,10 @@ def test_the_live_part_is_sent_only_when_it_has_changed(
     admin_client: Client, project: Project
 ) -> None:
     run = run_of(project)
-    have = admin_client.get(url("live", run.pk)).context["version"]
-    assert admin_client.get(url("live", run.pk), {"have": have}).status_code == 204
+    have = admin_client.get(url("run_live", run.pk)).context["version"]
+    assert admin_client.get(url("run_live", run.pk), {"have": have}).status_code == 204
     asked(run)
-    assert admin_client.get(url("live", run.pk), {"have": have}).status_code == 200
+    assert admin_client.get(url("run_live", run.pk), {"have": have}).status_code == 200
 
 
 def test_a_run_that_is_over_goes_on_with_what_the_model_is_told(
@@ -120,14 +122,14 @@ def test_a_run_that_is_over_goes_on_with_what_the_model_is_told(
 ) -> None:
     run = run_of(project)
     for _ in range(2):
-        refused = admin_client.post(url("resume", run.pk), follow=True)
+        refused = admin_client.post(url("run_resume", run.pk), follow=True)
         assert ("RUN_ACTIVE" in refused.content.decode()) == (run.state == "queued")
         AgentRun.objects.filter(id=run.id).update(
             state="failed", stop_reason="max_steps", ended_at=timezone.now()
         )
         run.refresh_from_db()
     assert run.state == "failed"
-    admin_client.post(url("resume", run.pk), {"said": "take your time"})
+    admin_client.post(url("run_resume", run.pk), {"said": "take your time"})
     run.refresh_from_db()
     assert (run.state, run.stop_reason, run.ended_at, run.said_next) == (
         "queued",
@@ -145,7 +147,7 @@ def test_limits_and_controllers_are_the_runs_own(admin_client: Client, project: 
         "max_steps": "7",
         "max_cost_cents": "0",
     }
-    admin_client.post(url("new"), form)
+    admin_client.post(url("run_new"), form)
     run = AgentRun.objects.get()
     assert (run.controllers, run.max_steps, run.max_cost_cents, run.max_tokens) == (
         ["host"],
@@ -154,7 +156,7 @@ def test_limits_and_controllers_are_the_runs_own(admin_client: Client, project: 
         2_000_000,
     )
     for wrong in ({"controllers": "nix"}, {"max_steps": "0"}, {"max_run_seconds": "-1"}):
-        assert b"INVALID_ARGUMENT" in admin_client.post(url("new"), form | wrong).content
+        assert b"INVALID_ARGUMENT" in admin_client.post(url("run_new"), form | wrong).content
 
 
 def test_a_run_without_a_host_that_is_there_is_refused(
@@ -163,12 +165,12 @@ def test_a_run_without_a_host_that_is_there_is_refused(
     Controller.objects.update(lease_expires_at=timezone.now() - timedelta(hours=1))
     assert (
         b"CONTROLLER_OFFLINE"
-        in admin_client.post(url("new"), {"project": project.pk, "task": "x"}).content
+        in admin_client.post(url("run_new"), {"project": project.pk, "task": "x"}).content
     )
     Controller.objects.update(revoked_at=timezone.now())
     assert (
         b"NO_CONTROLLER"
-        in admin_client.post(url("new"), {"project": project.pk, "task": "x"}).content
+        in admin_client.post(url("run_new"), {"project": project.pk, "task": "x"}).content
     )
     assert not AgentRun.objects.exists()
 
@@ -183,15 +185,15 @@ def test_a_run_whose_worker_is_gone_is_stopped_at_once(
         lease_expires_at=timezone.now() - timedelta(seconds=1),
         is_reserved=True,
     )
-    admin_client.post(url("stop", run.pk))
+    admin_client.post(url("run_stop", run.pk))
     run.refresh_from_db()
     assert run.state == "stopped"
 
 
 def test_a_run_nobody_works_on_is_stopped_at_once(admin_client: Client, project: Project) -> None:
     run = run_of(project)
-    assert admin_client.get(url("stop", run.pk)).status_code == 405
-    admin_client.post(url("stop", run.pk))
+    assert admin_client.get(url("run_stop", run.pk)).status_code == 405
+    admin_client.post(url("run_stop", run.pk))
     run.refresh_from_db()
     assert (run.state, run.stop_reason) == ("stopped", "stopped")
 
@@ -200,10 +202,10 @@ def test_whoever_may_only_look_sees_no_transcript_and_has_no_buttons(project: Pr
     run = run_of(project)
     approval = asked(run)
     client = staff(project)
-    content = client.get(url("change", run.pk)).content
+    content = client.get(url("run", run.pk)).content
     assert b"I tidy up" not in content
     assert b"Approve" not in content
-    for page in (url("stop", run.pk), url("answer", run.pk, approval.pk), url("new")):
+    for page in (url("run_stop", run.pk), url("run_answer", run.pk, approval.pk), url("run_new")):
         assert client.post(page, {"answer": "approve"}).status_code == 403
     approval.refresh_from_db()
     assert approval.answer == "pending"
@@ -213,7 +215,11 @@ def test_runs_of_other_projects_do_not_exist(project: Project) -> None:
     run = run_of(project)
     approval = asked(run)
     client = staff(None, "control_run", "view_run_transcript")
-    for page in (url("live", run.pk), url("stop", run.pk), url("answer", run.pk, approval.pk)):
+    for page in (
+        url("run_live", run.pk),
+        url("run_stop", run.pk),
+        url("run_answer", run.pk, approval.pk),
+    ):
         assert client.post(page, {"answer": "approve"}).status_code == 404
 
 
@@ -221,7 +227,7 @@ def test_a_run_can_only_be_stricter_than_its_project(
     admin_client: Client, project: Project
 ) -> None:
     refused = admin_client.post(
-        url("new"), {"project": project.pk, "task": "x", "approvals": "auto"}
+        url("run_new"), {"project": project.pk, "task": "x", "approvals": "auto"}
     )
     assert b"can only be stricter" in refused.content
     assert not AgentRun.objects.exists()
