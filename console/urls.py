@@ -7,7 +7,7 @@ from django.urls import path
 from console.login.second_factor import ask_code, second_factor
 from console.login.views import login, logout
 from console.pages.event_export import export
-from console.pages.host import host, revoke, stop_all
+from console.pages.host import host, measure, revoke, stop_all
 from console.pages.hosts import enrol, hosts
 from console.pages.now import now
 from console.pages.replay import download, index, part, replay
@@ -29,6 +29,7 @@ urlpatterns = [
     path("hosts/", hosts, name="hosts"),
     path("hosts/enrol/", enrol, name="enrol"),
     path("hosts/<uuid:host_id>/", host, name="host"),
+    path("hosts/<uuid:host_id>/echo/", measure, name="measure"),
     path("hosts/<uuid:host_id>/stop/", stop_all, name="stop_all"),
     path("hosts/<uuid:host_id>/revoke/", revoke, name="revoke"),
     path("runs/", runs, name="runs"),

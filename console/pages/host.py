@@ -1,5 +1,6 @@
 """One host: its facts, its sessions, and what can be done about them."""
 
+import asyncio
 from typing import Final
 from uuid import UUID
 
@@ -26,8 +27,13 @@ from projects.admin.parts.display import shortened
 from projects.enrolment.revocation import controller_revoke
 from projects.models import CommandSession, Controller
 from projects.sessions.selectors import ACTIVE, IS_ACTIVE
+from projects.storage.access import in_database
+from projects.wakeups import doorbells
 
 _MOST_ENDED: Final = 20
+# The answer of a host that is well comes within milliseconds.
+_LOOK_SECONDS: Final = 0.05
+_LOOKS: Final = 100
 
 
 @page(SEE_HOSTS)
@@ -48,6 +54,27 @@ def host(request: HttpRequest, host_id: UUID) -> HttpResponse:
             "may_manage": request.user.has_perm(MANAGE_HOSTS) and found.revoked_at is None,
         },
     )
+
+
+@page(SEE_HOSTS)
+@require_POST
+def measure(request: HttpRequest, host_id: UUID) -> HttpResponse:
+    """Measures the echo time of the host now. A daemon of an older version does not answer."""
+    found = get_object_or_404(hosts_of(request), pk=host_id)
+    if not async_to_sync(_is_measured)(found):
+        messages.error(request, "No terminal of the host has echoed.")
+    return redirect("console:host", host_id)
+
+
+async def _is_measured(found: Controller) -> bool:
+    before = found.echoed_at
+    await doorbells.ring_echo(found.pk)
+    for _ in range(_LOOKS):
+        await asyncio.sleep(_LOOK_SECONDS)
+        await in_database(found.refresh_from_db, fields=["echoed_at"])
+        if found.echoed_at != before:
+            return True
+    return False
 
 
 @page(TERMINATE)

@@ -28,6 +28,9 @@ class HostInWords:
     version: str
     is_outdated: bool
     credential_age: str
+    echo: str
+    policy: str
+    is_stopped: bool
     alarm: str
     labels: tuple[str, ...]
 
@@ -48,6 +51,9 @@ def in_words(host: Any) -> HostInWords:
         version=visible(version) or "not known",
         is_outdated=is_outdated(version),
         credential_age=_age(host.credential_at),
+        echo=_echo(host),
+        policy=visible(host.policy_digest) or ("no file" if host.echoed_at else "not known"),
+        is_stopped=host.is_stopped,
         alarm=visible(host.alarm) if host.alarmed_at else "",
         labels=tuple(host.labels.split()),
     )
@@ -65,6 +71,12 @@ def _seen(lease_expires_at: datetime | None, *, is_now_online: bool) -> str:
     if is_now_online:
         return "now"
     return f"{timesince(lease_expires_at)} ago" if lease_expires_at else "never"
+
+
+def _echo(host: Controller) -> str:
+    if host.echo_ms is None or host.echoed_at is None:
+        return "not known"
+    return f"{host.echo_ms:.0f} ms, measured {timesince(host.echoed_at)} ago"
 
 
 def _age(made_at: datetime | None) -> str:

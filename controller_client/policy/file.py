@@ -12,7 +12,8 @@ import pwd
 import sys
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +31,7 @@ SYSTEM_FILE = Path("/etc/holdline/policy.toml")
 STOP_NAME = "stop"
 # A file of this name in the state directory keeps a stop that programs could have removed.
 KEPT_STOP_NAME = "stopped"
+DIGEST_CHARS = 12
 # The tables of a policy file, and the keys that each may have.
 KNOWN: Mapping[str, frozenset[str]] = {
     "commands": frozenset({"allowed", "denied", "search_path"}),
@@ -45,6 +47,7 @@ class PolicyFile:
 
     ``directories`` None allows any directory, ``users`` None any user of the daemon.
     ``keeps_user``: a program stays the user it was started as, whatever set-uid program it runs.
+    ``digest``: the beginning of the SHA-256 digest of the file.
     """
 
     allowlist: Allowlist = field(default_factory=Allowlist)
@@ -54,6 +57,7 @@ class PolicyFile:
     users: frozenset[str] | None = None
     keeps_user: bool = False
     limits: ResourceLimits = NO_LIMITS
+    digest: str = field(default="", compare=False)
 
 
 def policy_paths(named: Path | None, state_dir: Path) -> list[Path]:
@@ -83,7 +87,9 @@ def stop_files(state_dir: Path) -> tuple[Path, ...]:
 def read_policy_file(path: Path) -> PolicyFile:
     """Read and check a policy file. Raises ConfigurationError, which says what to change."""
     try:
-        policy = parse_policy(tomllib.loads(read_owned_file("the policy file", path)))
+        text = read_owned_file("the policy file", path)
+        digest = sha256(text.encode()).hexdigest()[:DIGEST_CHARS]
+        policy = replace(parse_policy(tomllib.loads(text)), digest=digest)
         _check_users(policy)
     except ValueError as error:
         raise ConfigurationError(f"the policy file {path} cannot be used: {error}") from None

@@ -90,6 +90,11 @@ class HostPolicy:
         """The refusal of every start and input while the kill switch is on, else None."""
         return _STOPPED if self._switch.is_on else None
 
+    @property
+    def digest(self) -> str:
+        """The digests of the policy files in force, to compare hosts by; empty without a file."""
+        return " ".join(file.digest for file in self._files)
+
     def admit(self, start: Start) -> Start:
         """Return the start as its holder has to do it.
 

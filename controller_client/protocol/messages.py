@@ -147,7 +147,12 @@ __all__ = (
 
 
 class Ping(Message, frozen=True, tag="PING"):
-    """Ask whether the other side is alive; the answer is PONG."""
+    """Ask whether the other side is alive; the answer is PONG.
+
+    ``echo``: the host answers when one of its terminals has echoed.
+    """
+
+    echo: bool = False
 
 
 class Pong(Message, frozen=True, tag="PONG"):
@@ -156,6 +161,9 @@ class Pong(Message, frozen=True, tag="PONG"):
     reply_to: str
     sessions: Count = 0
     backlog_bytes: Count = 0
+    echoed: bool = False
+    policy: str = ""
+    is_stopped: bool = False
 
 
 class Draining(Message, frozen=True, tag="DRAINING"):

@@ -48,6 +48,7 @@ from controller_client.session_files.directory import (
 )
 from controller_client.session_files.one_shot import StartCommand, as_start
 from controller_client.system.control_group import SessionGroup
+from controller_client.system.echo import is_echoed
 from controller_client.system.resource_limits import lowest
 from controller_client.system.start_failure import StartFailed, from_os_error
 
@@ -76,6 +77,7 @@ class SessionRouter:
         self._routes: dict[str, SessionRoute] = {}
         self._starts: dict[str, asyncio.Task[None]] = {}
         self._ended: OrderedDict[str, None] = OrderedDict()
+        self._echo: asyncio.Task[None] | None = None
         self.last_command_seq = 0
 
     # ---- between connections
@@ -179,12 +181,28 @@ class SessionRouter:
             self._on_done_ack(message)
         elif isinstance(message, FileQuestion) and self._connection is not None:
             self._files.ask(message, self._connection.send)
-        elif isinstance(message, Ping) and self._connection is not None:
+        elif isinstance(message, Ping):
+            self._on_ping(message)
+
+    def _on_ping(self, message: Ping) -> None:
+        if message.echo and (self._echo is None or self._echo.done()):
+            self._echo = asyncio.create_task(self._pong_after_echo(message), name="echo")
+        else:
+            self._pong(message)
+
+    async def _pong_after_echo(self, message: Ping) -> None:
+        self._pong(message, echoed=await is_echoed())
+
+    def _pong(self, message: Ping, *, echoed: bool = False) -> None:
+        if self._connection is not None:
             self._connection.send(
                 Pong(
                     reply_to=message.id,
                     sessions=len(self._routes),
                     backlog_bytes=self._connection.queued_bytes,
+                    echoed=echoed,
+                    policy=self._policy.digest,
+                    is_stopped=self._policy.stopped is not None,
                 )
             )
 

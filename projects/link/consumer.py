@@ -18,6 +18,8 @@ the following tasks, which end together (docs/processes-and-tasks.md):
   (``projects.link.frame_writer``);
 * the watch for twins ends the sessions that HELLO did not name, once the connection has lasted for
   a lease (``projects.link.inbound.twins``);
+* the echo timer measures how long a terminal of the host takes to echo
+  (``projects.link.echo_timer``);
 * the leaver sends the host to another process when this process is being stopped. The host sends
   everything that is not committed by then again, to that process.
 """
@@ -60,6 +62,7 @@ from projects.errors.server import StorageUnavailable
 from projects.link import lease_keeper
 from projects.link.admission import admit
 from projects.link.command_sender import CommandSender
+from projects.link.echo_timer import EchoTimer
 from projects.link.file_asker import FileAsker
 from projects.link.frame_writer import FrameWriter
 from projects.link.inbound import hello as greeting
@@ -158,6 +161,7 @@ class ControllerConsumer(AsyncWebsocketConsumer):  # type: ignore[misc] # channe
             send=self._send,
         )
         self._twin = TwinWatch(self._controller_id, self._send)
+        self._echo = EchoTimer(self._controller_id, self._send)
         self._has_greeted = False
         self._stopping = asyncio.Event()
         await self.accept()
@@ -230,6 +234,7 @@ class ControllerConsumer(AsyncWebsocketConsumer):  # type: ignore[misc] # channe
                 await self._answer_ping(message)
             elif isinstance(message, Pong):
                 self._twin.heard(message)
+                self._echo.heard(message)
 
     def _accept_frame(self, message: FromController) -> None:
         if isinstance(message, Hello) == self._has_greeted:
@@ -288,6 +293,7 @@ class ControllerConsumer(AsyncWebsocketConsumer):  # type: ignore[misc] # channe
                     self._beat,
                     self._writer.finish,
                     self._twin.miss,
+                    self._echo.measure,
                     self._leave,
                 ):
                     loops.create_task(loop(), name=f"{loop.__name__} {self._controller_id}")

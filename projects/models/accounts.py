@@ -227,6 +227,12 @@ class Controller(models.Model):
         max_length=512, blank=True, default="", db_default="", validators=[validate_labels]
     )
     last_command_seq = models.PositiveBigIntegerField(default=0, editable=False)
+    # How long a terminal of the host took to echo, seen from the server, and what the host said of
+    # its policy then. Null: not known.
+    echo_ms = models.FloatField(null=True, editable=False)
+    echoed_at = models.DateTimeField(null=True, editable=False)
+    policy_digest = models.CharField(max_length=64, blank=True, default="", editable=False)
+    is_stopped = models.BooleanField(default=False, editable=False)
     # When the host enrolled; an operator has to approve it yet. Null: it is approved.
     awaits_approval_since = models.DateTimeField(null=True, blank=True, editable=False)
     revoked_at = models.DateTimeField(null=True, blank=True)

@@ -34,6 +34,11 @@ def files_group(controller_id: UUID | str) -> str:
     return f"files.{controller_id}"
 
 
+def echo_group(controller_id: UUID | str) -> str:
+    """The doorbell that is rung when somebody wants to know a host's echo time now."""
+    return f"echo.{controller_id}"
+
+
 async def ring_session(
     session_id: UUID | str, *, besides: Container["Doorbell"] = frozenset()
 ) -> None:
@@ -56,6 +61,11 @@ async def ring_controller(controller_id: UUID | str) -> None:
 async def ring_files(controller_id: UUID | str) -> None:
     """Wake the connection that asks the controller about its files."""
     exchange().ring_one(files_group(controller_id))
+
+
+async def ring_echo(controller_id: UUID | str) -> None:
+    """Wake the connection that measures the controller's echo time."""
+    exchange().ring_one(echo_group(controller_id))
 
 
 async def ring_question(question_id: UUID | str) -> None:

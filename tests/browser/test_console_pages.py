@@ -1,5 +1,6 @@
 """The console's pages in a browser: by keyboard alone, at both widths, in both colour schemes."""
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -56,7 +57,9 @@ async def test_every_page_is_usable_and_no_policy_is_broken(
     ):
         assert terminal.kind == "line"
         page.open(f"{console}/hosts/")
-        host = page.evaluate("[...document.querySelectorAll('tbody a')].at(-1).pathname")
+        host = page.evaluate(
+            "[...document.querySelectorAll('tbody a')].find(link => link.text === 'host').pathname"
+        )
         session = f"/sessions/{terminal.session_id}/"
         for name, address, shows in (
             *((name, f"/{name}/", "") for name in PAGES),
@@ -70,6 +73,9 @@ async def test_every_page_is_usable_and_no_policy_is_broken(
             page.open(console + address)
             page.await_text(shows, "main")
             _assert_usable(page, axe, name)
+        page.open(console + host)
+        page.click("form[action$='/echo/'] button")
+        assert re.search(r"Echo of a terminal\s+\d+ ms, measured", page.text("main"))
         page.open(f"{console}/hosts/")
         page.fill("input[name=name]", "new-host")
         page.click("form[action$='/enrol/'] button")

@@ -417,6 +417,10 @@ GROWN: tuple[Message, ...] = (
     CommandResult(
         id=FRAME_ID, epoch=7, session_id=SESSION, end_reason="exited", exit_code=0, at=_AT
     ),
+    Ping(id=FRAME_ID, epoch=7, echo=True),
+    Pong(
+        id=FRAME_ID, epoch=7, reply_to=FRAME_ID, echoed=True, policy="9f86d081884c", is_stopped=True
+    ),
 )
 """Messages that were given new fields after their golden frames were written, with those fields
 set.

@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+from django.utils import timezone
 
 from projects import services
 from projects.models import Controller
@@ -61,3 +62,25 @@ def test_looking_alone_gives_no_buttons(person_with: PersonWith, ours: Tenant) -
     assert "Terminate" not in text
     assert "Revoke" not in text
     assert client.post(f"/hosts/{ours.host.pk}/revoke/").status_code == 403
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_host_that_does_not_echo_is_said_to(
+    person_with: PersonWith, ours: Tenant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("console.pages.host._LOOKS", 1)
+    client = person_with("view_controller")
+    assert "not known" in client.get(f"/hosts/{ours.host.pk}/").text
+    answer = client.post(f"/hosts/{ours.host.pk}/echo/", follow=True)
+    assert "No terminal of the host has echoed" in answer.text
+
+
+def test_the_health_of_a_host_is_on_its_page(person_with: PersonWith, ours: Tenant) -> None:
+    Controller.objects.update(
+        echo_ms=12.4, echoed_at=timezone.now(), policy_digest="9f86d081884c", is_stopped=True
+    )
+    client = person_with("view_controller")
+    text = client.get(f"/hosts/{ours.host.pk}/").text
+    for fact in ("12 ms, measured 0", "9f86d081884c", "nothing starts here"):
+        assert fact in text
+    assert "stopped" in client.get("/hosts/").text

@@ -3,6 +3,7 @@
 import os
 import pwd
 import sys
+from hashlib import sha256
 from pathlib import Path
 
 import pytest
@@ -63,7 +64,9 @@ def test_a_file_names_users_and_limits(file: Path, monkeypatch: pytest.MonkeyPat
 
 def test_an_empty_file_allows_everything(file: Path) -> None:
     file.write_text("")
-    assert read_policy_file(file) == PolicyFile()
+    policy = read_policy_file(file)
+    assert policy == PolicyFile()
+    assert policy.digest == sha256(b"").hexdigest()[:12]
 
 
 @pytest.mark.parametrize(
