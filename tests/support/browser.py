@@ -91,7 +91,7 @@ class Page:
         self._call(
             "Emulation.setDeviceMetricsOverride",
             width=width,
-            height=1000 if width > 600 else 844,
+            height=800 if width > 600 else 844,
             deviceScaleFactor=1,
             mobile=False,
         )
@@ -128,9 +128,18 @@ class Page:
         )
         self._wait_loaded()
 
+    def click_at(self, left: int, top: int) -> None:
+        """Press and release the mouse at a place of the window."""
+        place = {"x": left, "y": top, "button": "left", "clickCount": 1}
+        for event in ("mousePressed", "mouseReleased"):
+            self._call("Input.dispatchMouseEvent", type=event, **place)
+
     def screenshot(self, path: Path) -> None:
-        """Save a picture of the whole page as PNG."""
-        picture = self._call("Page.captureScreenshot", format="png", captureBeyondViewport=True)
+        """Save a picture: of the whole page as PNG, or of the window as WebP."""
+        is_whole = path.suffix == ".png"
+        picture = self._call(
+            "Page.captureScreenshot", format=path.suffix[1:], captureBeyondViewport=is_whole
+        )
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(base64.b64decode(picture["data"]))
 

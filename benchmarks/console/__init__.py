@@ -1,0 +1,1 @@
+"""Figures, tasks and pictures of the console, in a headless Chromium."""
