@@ -8,3 +8,11 @@ class AgentConfig(AppConfig):
 
     name = "agent"
     verbose_name = "Agent runs"
+
+    def ready(self) -> None:
+        """Lets runs go on when their questions are answered."""
+        from agent.runs.records import run_answered
+        from projects.sessions.approvals.answering import AFTER_END
+
+        if run_answered not in AFTER_END:
+            AFTER_END.append(run_answered)

@@ -13,16 +13,6 @@ class RunNotFound(NotFound):
         super().__init__(f"there is no run {str(run)[:64]!r}")
 
 
-class ApprovalNotFound(NotFound):
-    """There is no approval with this number."""
-
-    code = "APPROVAL_NOT_FOUND"
-    hint = "manage.py answer_approval lists the pending approvals."
-
-    def __init__(self, approval_id: int) -> None:
-        super().__init__(f"there is no request for approval #{approval_id}")
-
-
 class RunActive(Conflict):
     """The run has not ended, so there is nothing to resume."""
 

@@ -9,31 +9,8 @@ import uuid
 from django.db import models
 from django.utils import timezone
 
+from projects.models import ApprovalPolicy
 from projects.models.sealed_field import SealedField
-from projects.policy import call_risk
-
-
-class Approvals(models.TextChoices):
-    """The calls that a person is asked about first."""
-
-    AUTO = call_risk.AUTO, "none"
-    ASK_RISKY = call_risk.ASK_RISKY, "all that are not known to be harmless"
-    ASK_ALL = call_risk.ASK_ALL, "all that do more than read"
-
-
-class ProjectApprovals(models.Model):
-    """The policy of one project; without a row the setting holds."""
-
-    project = models.OneToOneField(
-        "projects.Project", on_delete=models.CASCADE, related_name="agent_approvals"
-    )
-    approvals = models.CharField(max_length=16, choices=Approvals, default=Approvals.ASK_RISKY)
-
-    class Meta:
-        verbose_name_plural = "project approvals"
-
-    def __str__(self) -> str:
-        return f"{self.project}: {self.approvals}"
 
 
 class AgentRun(models.Model):
@@ -63,7 +40,7 @@ class AgentRun(models.Model):
     model = models.CharField(max_length=128)
     # Names of the controllers it may use; empty: all of the project.
     controllers = models.JSONField(default=list, blank=True)
-    approvals = models.CharField(max_length=16, choices=Approvals)
+    approvals = models.CharField(max_length=16, choices=ApprovalPolicy)
     state = models.CharField(max_length=16, choices=State, default=State.QUEUED)
     stop_reason = models.CharField(max_length=32, blank=True)
     report = models.TextField(blank=True)
@@ -101,7 +78,7 @@ class AgentRun(models.Model):
         ordering = ("-created_at",)
         indexes = (models.Index(fields=("state", "created_at"), name="agent_run_by_state"),)
         permissions = (
-            ("control_run", "Can start and stop runs, answer approvals and take over"),
+            ("control_run", "Can start and stop runs"),
             ("view_run_transcript", "Can read what a run said and saw"),
         )
 
@@ -145,47 +122,3 @@ class AgentStep(models.Model):
 
     def __str__(self) -> str:
         return f"{self.run_id} #{self.number}"
-
-
-class AgentApproval(models.Model):
-    """A call that a person is asked about before it is carried out."""
-
-    class Answer(models.TextChoices):
-        """The answer of the person who was asked."""
-
-        PENDING = "pending"
-        APPROVED = "approved"
-        DENIED = "denied"
-
-    id = models.BigAutoField(primary_key=True)
-    run = models.ForeignKey(
-        AgentRun, on_delete=models.CASCADE, related_name="approval_requests", db_index=False
-    )
-    step_number = models.PositiveIntegerField()
-    call_index = models.PositiveIntegerField()
-    tool = models.CharField(max_length=64)
-    arguments = models.JSONField(default=dict)
-    risk = models.CharField(max_length=16)
-    risk_reason = models.TextField(blank=True)
-    # The target: the controller's name, and for calls about a session also its id and command.
-    host = models.CharField(max_length=128, blank=True)
-    session_id = models.UUIDField(null=True, blank=True)
-    session_command = models.TextField(blank=True)
-    # Other sessions of the run that were alive. Their programs can change files before the answer.
-    live_programs = models.PositiveIntegerField(default=0)
-    answer = models.CharField(max_length=16, choices=Answer, default=Answer.PENDING)
-    answered_by = models.CharField(max_length=128, blank=True)
-    reason = models.TextField(blank=True)
-    created_at = models.DateTimeField(default=timezone.now)
-    answered_at = models.DateTimeField(null=True, blank=True)
-
-    class Meta:
-        ordering = ("id",)
-        constraints = (
-            models.UniqueConstraint(
-                fields=("run", "step_number", "call_index"), name="one_approval_per_call"
-            ),
-        )
-
-    def __str__(self) -> str:
-        return f"{self.tool} of {self.run_id}"

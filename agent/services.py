@@ -1,4 +1,4 @@
-"""The use cases of runs: submit, stop, resume, and answer approvals.
+"""The use cases of runs: submit, stop and resume.
 
 Each is one short transaction. Everything raised is a ControllerActionError. ``actor`` names who
 acts in audit rows.
@@ -9,18 +9,19 @@ from typing import Any, Final, TypedDict, Unpack
 from uuid import UUID
 
 from django.db import transaction
+from django.db.models import Q
 
 from agent.conf import conf
-from agent.errors import ApprovalNotFound, RunActive, RunNotFound
-from agent.models import AgentApproval, AgentRun, Approvals
+from agent.errors import RunActive, RunNotFound
+from agent.models import AgentRun
 from agent.runs import records
 from projects.audit.log import audit
 from projects.conf import conf as server_conf
 from projects.errors.calls import InvalidArgument
 from projects.errors.hosts import ControllerOffline, NoControllerEnrolled
-from projects.models import Controller, Project
-from projects.output.recording.events import NewEvent, append_locking
+from projects.models import ApprovalPolicy, Controller, Project
 from projects.sessions import lifetimes
+from projects.sessions.approvals.answering import approvals_withdraw
 from projects.storage import clock
 
 MOST_TASK_CHARS: Final = 20_000
@@ -64,7 +65,7 @@ def run_submit(
         NoControllerEnrolled, ControllerOffline: if no host could carry out a call.
 
     """
-    policy = records.approvals_of_project(project.id, conf.approvals)
+    policy = records.policy_of_runs(project, conf.approvals)
     wanted = approvals or policy
     hosts = list(Controller.objects.filter(project=project, revoked_at__isnull=True))
     problems = [*_problems(task, wanted, policy), *_limit_problems(limits)]
@@ -120,6 +121,7 @@ def run_stop(*, run_id: UUID, actor: str) -> AgentRun:
         and run.lease_expires_at > now
     )
     changes: dict[str, Any] = {"stop_requested_by": actor[:128]} | ({} if is_held else over)
+    approvals_withdraw(Q(asked_by=records.caller_label(run_id)), actor=actor)
     lifetimes.release_all(records.asks_cause(run_id))
     AgentRun.objects.filter(id=run_id).update(**changes)
     _audit(run, actor, "agent_run.stop", {"run": str(run.id)})
@@ -172,48 +174,6 @@ def run_reserve(*, run_id: UUID, is_reserved: bool) -> None:
     AgentRun.objects.filter(id=run_id).update(is_reserved=is_reserved)
 
 
-@transaction.atomic
-def approval_answer(*, approval_id: int, is_approved: bool, actor: str, reason: str = "") -> bool:
-    """Answers an approval. Returns False if somebody answered it before.
-
-    The run goes on when none of its approvals is left to answer. Raises ApprovalNotFound.
-    """
-    pending = AgentApproval.Answer.PENDING
-    answer = AgentApproval.Answer.APPROVED if is_approved else AgentApproval.Answer.DENIED
-    approval = AgentApproval.objects.select_related("run").filter(id=approval_id).first()
-    if approval is None:
-        raise ApprovalNotFound(approval_id)
-    # Its worker may park the run at this moment. The lock makes one see what the other did.
-    _locked(approval.run_id)
-    changes = {
-        "answer": answer,
-        "answered_by": actor[:128],
-        "reason": reason[:1000],
-        "answered_at": clock.now(),
-    }
-    if not AgentApproval.objects.filter(id=approval_id, answer=pending).update(**changes):
-        return False
-    if not AgentApproval.objects.filter(run_id=approval.run_id, answer=pending).exists():
-        AgentRun.objects.filter(id=approval.run_id, state=_STATE.WAITING).update(
-            state=_STATE.QUEUED
-        )
-        lifetimes.release_all(records.asks_cause(approval.run_id))
-    detail = {
-        "run": str(approval.run_id),
-        "approval": approval.pk,
-        "tool": approval.tool,
-        "risk": approval.risk,
-        "host": approval.host,
-        "answer": answer.value,
-    }
-    if approval.session_id is not None:
-        what = {"tool": approval.tool, "risk": approval.risk, "answer": answer.value}
-        about = NewEvent(approval.session_id, "approval", actor=actor, detail=what)
-        append_locking(about)
-    audit(actor, "agent_run.answer", (approval.run.project_id, None, approval.session_id), detail)
-    return True
-
-
 def _locked(run_id: UUID) -> AgentRun:
     """The run, with its row locked until the transaction ends. Raises RunNotFound."""
     run = AgentRun.objects.select_for_update().filter(id=run_id).first()
@@ -248,7 +208,7 @@ def _problems(task: str, wanted: str, policy: str) -> list[str]:
     problems = []
     if not task.strip() or len(task) > MOST_TASK_CHARS:
         problems.append(f"task: must have 1 to {MOST_TASK_CHARS} characters")
-    strictness = list(Approvals.values)
+    strictness = list(ApprovalPolicy.values)
     if wanted not in strictness:
         problems.append(f"approvals: must be one of {', '.join(strictness)}")
     elif strictness.index(wanted) < strictness.index(policy):

@@ -11,12 +11,18 @@ _OBSERVER: Final = (
     "view_transcript",
     "view_monitor",
     "view_agentrun",
-    "view_agentapproval",
+    "view_approval",
     "view_run_transcript",
 )
 _RIGHTS: Final = {
     "observer": _OBSERVER,
-    "operator": (*_OBSERVER, "terminate_session", "take_over_session", "control_run"),
+    "operator": (
+        *_OBSERVER,
+        "terminate_session",
+        "take_over_session",
+        "control_run",
+        "answer_approval",
+    ),
     "auditor": (*_OBSERVER, "view_auditevent", "export_auditevent"),
 }
 _APPS: Final = ("projects", "agent")

@@ -6,12 +6,13 @@ from django.urls import path
 
 from console.login.second_factor import ask_code, second_factor
 from console.login.views import login, logout
+from console.pages.approvals import answer, approval, approvals
 from console.pages.event_export import export
 from console.pages.host import host, measure, revoke, stop_all
 from console.pages.hosts import enrol, hosts
 from console.pages.now import now
 from console.pages.replay import download, index, part, replay
-from console.pages.run import run, run_answer, run_live, run_resume, run_stop
+from console.pages.run import run, run_live, run_resume, run_stop
 from console.pages.runs import run_new, runs
 from console.pages.search import search
 from console.pages.session import session
@@ -32,13 +33,15 @@ urlpatterns = [
     path("hosts/<uuid:host_id>/echo/", measure, name="measure"),
     path("hosts/<uuid:host_id>/stop/", stop_all, name="stop_all"),
     path("hosts/<uuid:host_id>/revoke/", revoke, name="revoke"),
+    path("approvals/", approvals, name="approvals"),
+    path("approvals/<int:approval_id>/", approval, name="approval"),
+    path("approvals/<int:approval_id>/answer/", answer, name="answer_approval"),
     path("runs/", runs, name="runs"),
     path("runs/new/", run_new, name="run_new"),
     path("runs/<uuid:run_id>/", run, name="run"),
     path("runs/<uuid:run_id>/live/", run_live, name="run_live"),
     path("runs/<uuid:run_id>/stop/", run_stop, name="run_stop"),
     path("runs/<uuid:run_id>/resume/", run_resume, name="run_resume"),
-    path("runs/<uuid:run_id>/answer/<int:approval_id>/", run_answer, name="run_answer"),
     path("search/", search, name="search"),
     path("timeline/", timeline, name="timeline"),
     path("timeline/export/", export, name="export"),

@@ -9,12 +9,15 @@ from uuid import UUID
 
 from agent import services, worker
 from agent.management.keyboard import LOOK_SECONDS, answered
-from agent.models import AgentApproval, AgentRun, AgentStep
+from agent.models import AgentRun, AgentStep
+from agent.runs.records import approvals_of
 from agent.views.console import Console, JsonLines
 from agent.views.following import Follower
 from agent.views.rendering import Line
 from projects.errors.server import StorageUnavailable
 from projects.management.naming import actor
+from projects.models import Approval
+from projects.sessions.approvals.answering import approval_answer
 from projects.storage.access import in_database
 
 EXIT_DONE: Final = 0
@@ -79,7 +82,7 @@ class Live:
             if run.state in services.OVER:
                 return _exit_code(run)
             pending = next(
-                (one for one in approvals if one.answer == AgentApproval.Answer.PENDING), None
+                (one for one in approvals if one.answer == Approval.Answer.PENDING), None
             )
             if self._interrupted.is_set():
                 if await self._is_left():
@@ -92,7 +95,7 @@ class Live:
                 with contextlib.suppress(TimeoutError):
                     await asyncio.wait_for(self._interrupted.wait(), LOOK_SECONDS)
 
-    def _tell_where_to_answer(self, pending: AgentApproval) -> None:
+    def _tell_where_to_answer(self, pending: Approval) -> None:
         if pending.pk > self._told_of:
             self._told_of = pending.pk
             how = f"manage.py answer_approval {pending.pk} --approve (or --deny)"
@@ -100,12 +103,12 @@ class Live:
                 Line("note", f"the run waits for an answer: use its page in the admin, or {how}")
             )
 
-    async def _ask_about(self, approval: AgentApproval) -> None:
+    async def _ask_about(self, approval: Approval) -> None:
         async def is_settled() -> bool:
             await in_database(approval.refresh_from_db)
             run = await in_database(lambda: AgentRun.objects.get(id=self.run_id))
             return (
-                approval.answer != AgentApproval.Answer.PENDING
+                approval.answer != Approval.Answer.PENDING
                 or run.state in services.OVER
                 or self._interrupted.is_set()
             )
@@ -119,7 +122,7 @@ class Live:
             is_approved = answer.lower() in {"y", "yes"}
             reason = "" if is_approved else answer
             await in_database(
-                lambda: services.approval_answer(
+                lambda: approval_answer(
                     approval_id=approval.pk, is_approved=is_approved, actor=actor(), reason=reason
                 )
             )
@@ -162,10 +165,10 @@ def can_ask() -> bool:
     return sys.stdin.isatty() and sys.stdout.isatty()
 
 
-def _look(run_id: UUID) -> tuple[AgentRun, list[AgentStep], list[AgentApproval]]:
+def _look(run_id: UUID) -> tuple[AgentRun, list[AgentStep], list[Approval]]:
     # The steps are read last, so that the row of the run is never newer than they are.
     run = AgentRun.objects.get(id=run_id)
-    return run, list(run.steps.order_by("number")), list(run.approval_requests.order_by("id"))
+    return run, list(run.steps.order_by("number")), list(approvals_of(run.pk))
 
 
 def _exit_code(run: AgentRun) -> int:

@@ -9,24 +9,22 @@ import json
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import timedelta
-from typing import Any, Final
+from typing import Any
 from uuid import UUID, uuid4
 
 from django.db import transaction
-from django.db.models import F, Q
+from django.db.models import F, Q, QuerySet
 
 from agent.llm.conversation import Answer, Call
-from agent.models import AgentApproval, AgentRun, AgentStep, Approvals, ProjectApprovals
-from agent.runs.history import handle_of
-from agent.runs.targets import target_of
-from projects.policy.call_risk import Judgement
+from agent.models import AgentRun, AgentStep
+from projects.models import Approval, Project
+from projects.models.accounts import ApprovalPolicy, stricter
 from projects.sessions import lifetimes
+from projects.sessions.approvals.asking import HIDDEN, TYPED, Asked, HeldCall, approval_ask
 from projects.storage import clock
 from projects.storage.sealing import open_sealed, seal
 
 _STATE = AgentRun.State
-HIDDEN: Final = "(hidden input)"
-_TYPED: Final = frozenset({"input_text", "keys", "input"})
 
 
 class LeaseLost(Exception):
@@ -111,9 +109,7 @@ def run_parked(run_id: UUID, lease: UUID) -> None:
     paused while it waits.
     """
     _write(run_id, lease, state=_STATE.WAITING, lease=None, lease_expires_at=None, draft="")
-    if not AgentApproval.objects.filter(
-        run_id=run_id, answer=AgentApproval.Answer.PENDING
-    ).exists():
+    if not is_asking(run_id):
         AgentRun.objects.filter(id=run_id).update(state=_STATE.QUEUED)
         return
     project_id = AgentRun.objects.values_list("project_id", flat=True).get(id=run_id)
@@ -267,51 +263,51 @@ def calls_of(step: AgentStep) -> tuple[Call, ...]:
 
 
 @transaction.atomic
-def approval_of(
-    run: AgentRun, lease: UUID, *, step: AgentStep, index: int, judgement: Judgement
-) -> AgentApproval:
-    """The approval of this call, which is made if it is new. Raises LeaseLost."""
-    _write(run.id, lease, draft="")
-    made = AgentApproval.objects.filter(run=run, step_number=step.number, call_index=index)
-    if (known := made.first()) is not None:
-        return known
-    call = step.calls[index]
-    arguments = call["arguments"] or {}
-    named_host = str(
-        arguments.get("controller") or (run.controllers[0] if len(run.controllers) == 1 else "")
-    )
-    target = target_of(
-        project_id=run.project_id,
-        started_by=caller_label(run.id),
-        session=handle_of(arguments),
-        named_host=named_host,
-    )
-    return AgentApproval.objects.create(
-        run=run,
-        step_number=step.number,
-        call_index=index,
-        tool=call["name"],
-        arguments=arguments,
-        risk=judgement.risk,
-        risk_reason=judgement.reason,
-        **asdict(target),
-    )
+def approval_of(run_id: UUID, lease: UUID, question: HeldCall) -> Asked | None:
+    """Asks a person about a call of the run, once; None if no one has to be asked.
+
+    Raises LeaseLost, and what ``approval_ask`` raises.
+    """
+    _write(run_id, lease, draft="")
+    return approval_ask(question)
 
 
-def approvals_of_project(project_id: UUID, default: str) -> str:
-    """The policy of the project; ``default`` without one of its own."""
-    own = (
-        ProjectApprovals.objects.filter(project_id=project_id)
-        .values_list("approvals", flat=True)
-        .first()
-    )
-    return own or Approvals(default).value
+def policy_of_runs(project: Project, default: str) -> str:
+    """The policy that the runs of the project have at least. ``default`` is the setting's."""
+    return stricter(project.approvals, project.run_approvals or ApprovalPolicy(default).value)
+
+
+def approvals_of(run_id: UUID) -> QuerySet[Approval]:
+    """The questions about calls of the run, in order."""
+    return Approval.objects.filter(asked_by=caller_label(run_id)).order_by("id")
+
+
+def is_asking(run_id: UUID) -> bool:
+    """True if a question about a call of the run is open."""
+    return approvals_of(run_id).filter(answer=Approval.Answer.PENDING).exists()
 
 
 def approved_steps(run_id: UUID) -> set[tuple[int, int]]:
     """(step, call) of every call that a person approved."""
-    answered = AgentApproval.objects.filter(run_id=run_id, answer=AgentApproval.Answer.APPROVED)
-    return set(answered.values_list("step_number", "call_index"))
+    answered = approvals_of(run_id).filter(answer=Approval.Answer.APPROVED)
+    return {approval.place for approval in answered}
+
+
+@transaction.atomic
+def run_answered(approval: Approval) -> None:
+    """Queues the run of an approval that ended, if none of its questions is left open.
+
+    The row of the run is locked: its worker may park it at this moment, and one has to see what the
+    other did.
+    """
+    if (name := approval.origin.get("run")) is None:
+        return
+    run_id = UUID(name)
+    AgentRun.objects.select_for_update().filter(id=run_id).first()
+    if not is_asking(run_id):
+        waiting = AgentRun.objects.filter(id=run_id, state=_STATE.WAITING)
+        waiting.update(state=_STATE.QUEUED)
+        lifetimes.release_all(asks_cause(run_id))
 
 
 def _as_stored(call: Call, *, is_hidden: bool) -> dict[str, Any]:
@@ -321,7 +317,7 @@ def _as_stored(call: Call, *, is_hidden: bool) -> dict[str, Any]:
 
 def _redacted(call: Mapping[str, Any]) -> dict[str, Any]:
     arguments = {
-        name: HIDDEN if name in _TYPED else value
+        name: HIDDEN if name in TYPED else value
         for name, value in (call["arguments"] or {}).items()
     }
     return {**call, "arguments": arguments}

@@ -28,12 +28,15 @@ from agent.llm.conversation import (
     TransientFailure,
 )
 from agent.llm.endpoint import EndpointClient
-from agent.models import AgentApproval, AgentRun, AgentStep, Approvals
+from agent.models import AgentRun, AgentStep
 from agent.runs import history, judgement, records
+from agent.runs.asking import policy_of, question_of
 from agent.runs.prompt import instructions
-from agent.runs.toolbox import FINISH, Toolbox, denied
+from agent.runs.toolbox import FINISH, Toolbox
+from projects.accounts.permits import Permit
+from projects.errors.base import Conflict, Forbidden, NotFound
 from projects.errors.server import StorageUnavailable
-from projects.policy.call_risk import ASK_RISKY, is_asked, judged
+from projects.policy.call_risk import AUTO
 from projects.storage.access import in_database
 from projects.tools.base import ToolOutcome
 
@@ -237,11 +240,7 @@ class AgentRunner:
                 raise ended
             is_hidden = history.is_hidden(call, steps)
             began = asyncio.get_running_loop().time()
-            outcome = (
-                None if toolbox.refuses(call) else await self._permitted(run, steps, index, call)
-            )
-            if outcome is None:
-                outcome = await toolbox.carry_out(call, step_number=step.number, index=index)
+            outcome = await self._outcome(run, steps, index, toolbox)
             await self._note(
                 step, outcome, asyncio.get_running_loop().time() - began, is_hidden=is_hidden
             )
@@ -259,37 +258,43 @@ class AgentRunner:
             records.step_result, self.run_id, self.lease, step, storable, is_hidden=is_hidden
         )
 
-    async def _permitted(
-        self, run: AgentRun, steps: list[AgentStep], index: int, call: Call
-    ) -> ToolOutcome | None:
-        """Asks a person about the call if the policy says so. Returns None if it may be made.
+    async def _outcome(
+        self, run: AgentRun, steps: list[AgentStep], index: int, toolbox: Toolbox
+    ) -> ToolOutcome:
+        """Makes a call of the newest step once it is approved. Raises Parked until it is answered.
 
-        Otherwise it returns the outcome for the model. Raises Parked while the person has not
-        answered.
+        A denial is an outcome for the model. Nobody is asked about a call that will be refused for
+        its form.
         """
-        if run.approvals == Approvals.AUTO:
-            return None
-        if run.approvals == ASK_RISKY and run.model == scripted.DEMO:
-            # The calls of the demo stand in this repository, so they are known to be harmless. The
-            # policy ask-all asks about them all the same.
+        step = steps[-1]
+        call = records.calls_of(step)[index]
+        permit = None
+        if not toolbox.refuses(call):
+            try:
+                permit = await self._permit(run, steps, index, toolbox)
+            except (Forbidden, Conflict, NotFound) as error:
+                return ToolOutcome(dict(error.body()), is_error=True)
+        return await toolbox.carry_out(call, step_number=step.number, index=index, permit=permit)
+
+    async def _permit(
+        self, run: AgentRun, steps: list[AgentStep], index: int, toolbox: Toolbox
+    ) -> Permit | None:
+        """Asks a person about the call if the policy says so. Returns None if no one has to be.
+
+        Raises Parked while the person has not answered, and ApprovalDenied or ApprovalExpired.
+        """
+        if policy_of(run) == AUTO:
             return None
         approved = await in_database(records.approved_steps, self.run_id)
-        call_judgement = judged(
-            call.name, call.arguments, history.standing_of(call, steps, approved)
-        )
-        if not is_asked(run.approvals, call_judgement):
+        question = question_of(run, steps, index, toolbox, approved)
+        if question is None:
             return None
-        approval = await in_database(
-            records.approval_of,
-            run,
-            self.lease,
-            step=steps[-1],
-            index=index,
-            judgement=call_judgement,
-        )
-        if approval.answer == AgentApproval.Answer.PENDING:
+        asked = await in_database(records.approval_of, self.run_id, self.lease, question)
+        if asked is None:
+            return None
+        if asked.is_pending:
             raise Parked
-        return None if approval.answer == AgentApproval.Answer.APPROVED else denied(approval.reason)
+        return asked.require_approved()
 
 
 def _check(run: AgentRun, steps: int, *, is_acting: bool) -> None:

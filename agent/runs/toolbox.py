@@ -13,6 +13,7 @@ from agent.llm.conversation import Call, OfferedTool
 from agent.runs.history import HANDLES
 from agent.runs.records import caller_label
 from projects.accounts.authentication import AGENT_SCOPES, Caller
+from projects.accounts.permits import Permit
 from projects.errors.calls import UnknownTool
 from projects.errors.shown_tools import showing
 from projects.tools.base import Tool, ToolOutcome
@@ -96,8 +97,14 @@ class Toolbox:
         except UnknownTool:
             return True
 
-    async def carry_out(self, call: Call, *, step_number: int, index: int) -> ToolOutcome:
-        """Makes the call. Whatever is wrong with it is an outcome, too."""
+    def request_id(self, step_number: int, index: int) -> UUID:
+        """The id under which a call of the run is carried out, however often it is made."""
+        return uuid5(self.run_id, f"{step_number}.{index}")
+
+    async def carry_out(
+        self, call: Call, *, step_number: int, index: int, permit: Permit | None = None
+    ) -> ToolOutcome:
+        """Makes the call, approved by ``permit``. Whatever is wrong with it is an outcome, too."""
         if call.arguments is None:
             return _refusal(
                 "MALFORMED_ARGUMENTS",
@@ -111,12 +118,11 @@ class Toolbox:
                 "Call it again with both.",
             )
         with showing(self.names):
-            return await self._make(
-                call.name, dict(call.arguments), step_number=step_number, index=index
-            )
+            request_id = self.request_id(step_number, index)
+            return await self._make(call.name, dict(call.arguments), request_id, permit)
 
     async def _make(
-        self, name: str, arguments: dict[str, Any], *, step_number: int, index: int
+        self, name: str, arguments: dict[str, Any], made_under: UUID, permit: Permit | None
     ) -> ToolOutcome:
         try:
             tool = tool_for(name, self.caller)
@@ -126,12 +132,12 @@ class Toolbox:
             return refusal
         for request_id in _REQUEST_IDS:
             if request_id in tool.argument_names:
-                arguments[request_id] = str(uuid5(self.run_id, f"{step_number}.{index}"))
+                arguments[request_id] = str(made_under)
         if "max_output_bytes" in tool.argument_names:
             arguments["max_output_bytes"] = _at_most(
                 arguments.get("max_output_bytes"), self.output_bytes
             )
-        outcome = await tool.call(arguments, self.caller)
+        outcome = await tool.call(arguments, self.caller.cleared(permit))
         self.remember(outcome.body)
         return outcome
 
@@ -160,16 +166,6 @@ class Toolbox:
                     "Use a session this run has started.",
                 )
         return None
-
-
-def denied(reason: str) -> ToolOutcome:
-    """The outcome for a call that a person denied."""
-    said = f": {reason}" if reason else ""
-    hint = (
-        "Do not try to do the same in another way. Continue without it, or call finish_task with "
-        "success false and say why."
-    )
-    return _refusal("DENIED_BY_OPERATOR", f"a person denied this call{said}", hint)
 
 
 def _refusal(code: str, message: str, hint: str) -> ToolOutcome:

@@ -5,9 +5,10 @@ It has no state but what the follower was shown.
 
 from collections.abc import Iterator, Sequence
 
-from agent.models import AgentApproval, AgentRun, AgentStep
+from agent.models import AgentRun, AgentStep
 from agent.views.rendering import Line, approval_line, call_line, end_line, notes_of, result_lines
 from projects.admin.parts.display import visible
+from projects.models import Approval
 
 
 class Follower:
@@ -24,7 +25,7 @@ class Follower:
         self._is_over = False
 
     def news(
-        self, run: AgentRun, steps: Sequence[AgentStep], approvals: Sequence[AgentApproval]
+        self, run: AgentRun, steps: Sequence[AgentStep], approvals: Sequence[Approval]
     ) -> Iterator[tuple[Line, bool]]:
         """Lines, and whether each continues the text before it."""
         for step in steps:

@@ -8,8 +8,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
-from agent.models import AgentApproval, AgentRun, AgentStep
+from agent.models import AgentRun, AgentStep
 from projects.admin.parts.display import shortened, visible
+from projects.models import Approval
+from projects.sessions.approvals.asking import arguments_of
 
 Kind = Literal["note", "text", "call", "output", "state", "error", "approval", "end"]
 MOST_OUTPUT_LINES: Final = 60
@@ -87,14 +89,14 @@ def _standing(body: Mapping[str, Any]) -> str:
     return str(body.get("state", ""))
 
 
-def approval_line(approval: AgentApproval) -> Line:
+def approval_line(approval: Approval) -> Line:
     """The question to a person, or the answer."""
     asked = (
         f"{approval.risk}: "
-        f"{call_line({'name': approval.tool, 'arguments': approval.arguments}).text}"
+        f"{call_line({'name': approval.tool, 'arguments': arguments_of(approval)}).text}"
     )
     why = f" ({visible(approval.risk_reason)})" if approval.risk_reason else ""
-    if approval.answer == AgentApproval.Answer.PENDING:
+    if approval.answer == Approval.Answer.PENDING:
         return Line(
             "approval", f"asks for approval #{approval.pk}: {asked}{why}{_place_of(approval)}"
         )
@@ -104,7 +106,7 @@ def approval_line(approval: AgentApproval) -> Line:
     )
 
 
-def _place_of(approval: AgentApproval) -> str:
+def _place_of(approval: Approval) -> str:
     """The target of the call, and programs that could change files before the answer."""
     parts = [f"on {visible(approval.host)}"] if approval.host else []
     if approval.session_id is not None:
@@ -112,8 +114,8 @@ def _place_of(approval: AgentApproval) -> str:
     if approval.live_programs:
         others = f"{approval.live_programs} other active session"
         parts.append(
-            f"{others}{'' if approval.live_programs == 1 else 's'} of this run could change files "
-            "before you answer"
+            f"{others}{'' if approval.live_programs == 1 else 's'} of this caller could change "
+            "files before you answer"
         )
     return f" [{'; '.join(parts)}]" if parts else ""
 
@@ -158,7 +160,7 @@ def sessions_of(steps: Sequence[AgentStep]) -> list[str]:
 
 
 def whole_run(
-    run: AgentRun, steps: Sequence[AgentStep], approvals: Sequence[AgentApproval]
+    run: AgentRun, steps: Sequence[AgentStep], approvals: Sequence[Approval]
 ) -> Iterator[Line]:
     """The lines of the whole run so far."""
     for step in steps:
@@ -168,9 +170,7 @@ def whole_run(
         for index, call in enumerate(step.calls):
             yield call_line(call)
             yield from (
-                approval_line(one)
-                for one in approvals
-                if (one.step_number, one.call_index) == (step.number, index)
+                approval_line(one) for one in approvals if one.place == (step.number, index)
             )
             if index < len(step.results):
                 yield from result_lines(step.results[index])

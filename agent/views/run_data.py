@@ -3,7 +3,9 @@
 from collections.abc import Sequence
 from typing import Any, Final
 
-from agent.models import AgentApproval, AgentRun, AgentStep
+from agent.models import AgentRun, AgentStep
+from projects.models import Approval
+from projects.sessions.approvals.asking import arguments_of
 
 _OF_RUN: Final = (
     "task",
@@ -42,10 +44,8 @@ _OF_STEP: Final = (
 )
 _OF_APPROVAL: Final = (
     "id",
-    "step_number",
-    "call_index",
+    "asked_by",
     "tool",
-    "arguments",
     "risk",
     "risk_reason",
     "answer",
@@ -64,7 +64,7 @@ def run_data(run: AgentRun) -> dict[str, Any]:
 
 
 def transcript_data(
-    run: AgentRun, steps: Sequence[AgentStep], approvals: Sequence[AgentApproval]
+    run: AgentRun, steps: Sequence[AgentStep], approvals: Sequence[Approval]
 ) -> dict[str, Any]:
     """The run with all its steps and approvals."""
     said_and_done = [_of(step, _OF_STEP) for step in steps]
@@ -75,9 +75,11 @@ def transcript_data(
     }
 
 
-def approval_data(approval: AgentApproval) -> dict[str, Any]:
+def approval_data(approval: Approval) -> dict[str, Any]:
     """An approval: the call, and the answer of a person."""
-    return {"run": approval.run_id, **_of(approval, _OF_APPROVAL)}
+    step, call = approval.place
+    place = {"run": approval.origin.get("run"), "step_number": step, "call_index": call}
+    return {**place, "arguments": arguments_of(approval), **_of(approval, _OF_APPROVAL)}
 
 
 def _of(row: object, names: Sequence[str]) -> dict[str, Any]:

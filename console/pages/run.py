@@ -6,19 +6,20 @@ from typing import Any, Final
 from uuid import UUID
 
 from django.contrib import messages
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_POST
 
 from agent import services
-from agent.models import AgentApproval, AgentRun
+from agent.models import AgentRun
+from agent.runs.records import approvals_of
 from agent.views.rendering import approval_line, sessions_of, used_line, whole_run
-from console.parts.access import SEE_RUNS, page
+from console.parts.access import ANSWER, SEE_APPROVALS, SEE_RUNS, page
 from projects.admin.parts.access import actor_of, projects_of
 from projects.admin.parts.display import shortened, visible
 from projects.audit.log import audit
 from projects.errors.base import ControllerActionError
-from projects.models import CommandSession
+from projects.models import Approval, CommandSession
 
 CONTROL: Final = "agent.control_run"
 READ: Final = "agent.view_run_transcript"
@@ -68,24 +69,6 @@ def run_resume(request: HttpRequest, run_id: UUID) -> HttpResponse:
     )
 
 
-@page(SEE_RUNS, CONTROL)
-@require_POST
-def run_answer(request: HttpRequest, run_id: UUID, approval_id: int) -> HttpResponse:
-    """Approves or denies one call of the run."""
-
-    def act(found: AgentRun) -> None:
-        if not found.approval_requests.filter(pk=approval_id).exists():
-            raise Http404
-        services.approval_answer(
-            approval_id=approval_id,
-            is_approved=request.POST.get("answer") == "approve",
-            actor=actor_of(request),
-            reason=request.POST.get("reason", ""),
-        )
-
-    return _acted(request, run_id, act, "Your answer was saved.")
-
-
 def _acted(
     request: HttpRequest, run_id: UUID, act: Callable[[AgentRun], object], done: str
 ) -> HttpResponse:
@@ -105,12 +88,9 @@ def _run(request: HttpRequest, run_id: UUID) -> AgentRun:
 
 
 def _shown(request: HttpRequest, found: AgentRun) -> dict[str, Any]:
-    approvals = list(found.approval_requests.order_by("id"))
-    pending = [
-        one
-        for one in approvals
-        if one.answer == AgentApproval.Answer.PENDING and found.ended_at is None
-    ]
+    approvals = list(approvals_of(found.pk))
+    may_answer = request.user.has_perms((SEE_APPROVALS, ANSWER))
+    pending = [one for one in approvals if may_answer and one.answer == Approval.Answer.PENDING]
     steps = list(found.steps.order_by("number"))
     may_read = request.user.has_perm(READ)
     lines = list(whole_run(found, steps, approvals)) if may_read else []

@@ -3,17 +3,17 @@
 from typing import Any, Final
 
 from django import forms
-from django.db.models import Count, Q, QuerySet
+from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 
 from agent import services
-from agent.models import AgentApproval, AgentRun, Approvals
+from agent.models import AgentRun
 from console.pages.run import CONTROL
 from console.parts.access import SEE_RUNS, page
 from projects.admin.parts.access import actor_of, projects_of
 from projects.errors.base import ControllerActionError
-from projects.models import Project
+from projects.models import ApprovalPolicy, Project
 
 _MOST: Final = 100
 
@@ -35,7 +35,7 @@ class NewRunForm(forms.Form):
     )
     approvals = forms.ChoiceField(
         required=False,
-        choices=[("", "the project's policy"), *Approvals.choices],
+        choices=[("", "the project's policy"), *ApprovalPolicy.choices],
         help_text="The calls that wait for a person's approval.",
     )
     max_steps = forms.IntegerField(
@@ -60,12 +60,9 @@ class NewRunForm(forms.Form):
 @page(SEE_RUNS)
 def runs(request: HttpRequest) -> HttpResponse:
     """Shows the runs of the person's projects. Each leads to its live page."""
-    pending = Q(approval_requests__answer=AgentApproval.Answer.PENDING)
     rows = AgentRun.objects.filter(project__in=projects_of(request)).select_related("project")
     newest = rows.order_by("-created_at")[:_MOST]
-    waiting = rows.filter(state=AgentRun.State.WAITING).annotate(
-        pending=Count("approval_requests", filter=pending)
-    )
+    waiting = rows.filter(state=AgentRun.State.WAITING)
     return render(request, "console/runs.html", {"waiting": waiting, "runs": newest})
 
 

@@ -23,6 +23,8 @@ MANAGE_HOSTS: Final = "projects.manage_controller"
 TERMINATE: Final = "projects.terminate_session"
 EXPORT_EVENTS: Final = "projects.export_auditevent"
 SEE_RUNS: Final = "agent.view_agentrun"
+SEE_APPROVALS: Final = "projects.view_approval"
+ANSWER: Final = "projects.answer_approval"
 TYPE: Final = "projects.take_over_session"
 
 P = ParamSpec("P")

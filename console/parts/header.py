@@ -2,16 +2,21 @@
 
 from typing import Any, Final
 
+from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.urls import reverse
 
 from console.parts import access
 from console.parts.browser_files import MISSING, has_terminal
+from projects.admin.parts.access import projects_of
+from projects.models import Approval
+from projects.storage import clock
 
 # Name of the page, its title, the key that leads there after ``g``, the right that it needs.
 _PAGES: Final = (
     ("now", "Now", "n", access.SEE_SESSIONS),
     ("hosts", "Hosts", "h", access.SEE_HOSTS),
+    ("approvals", "Approvals", "a", access.SEE_APPROVALS),
     ("runs", "Runs", "r", access.SEE_RUNS),
     ("search", "Search", "s", access.SEE_SCREENS),
     ("timeline", "Timeline", "t", access.SEE_EVENTS),
@@ -24,9 +29,22 @@ def header(request: HttpRequest) -> dict[str, Any]:
         return {}
     return {
         "places": [
-            {"name": name, "title": title, "key": key, "address": reverse(f"console:{name}")}
+            {
+                "name": name,
+                "title": title,
+                "key": key,
+                "address": reverse(f"console:{name}"),
+                "count": open_approvals_of(request).count() if name == "approvals" else 0,
+            }
             for name, title, key, right in _PAGES
             if request.user.has_perm(right)
         ],
         "missing": "" if has_terminal() else MISSING,
     }
+
+
+def open_approvals_of(request: HttpRequest) -> QuerySet[Approval]:
+    """The calls that wait for a person in the person's projects."""
+    rows = Approval.objects.filter(project__in=projects_of(request))
+    open_rows = rows.filter(answer=Approval.Answer.PENDING)
+    return open_rows.exclude(expires_at__lte=clock.now())

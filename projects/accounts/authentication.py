@@ -15,7 +15,7 @@ answer, nobody is let in.
 
 import hmac
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Final, NamedTuple, TypeVar
 from uuid import UUID
@@ -23,9 +23,11 @@ from uuid import UUID
 from django.db import connection
 
 from projects.accounts.guesses import UnknownKeyError, limited_guesses, require_room
+from projects.accounts.permits import Permit
 from projects.accounts.tokens import CONTROLLER_PREFIX, ShownToken, digest_of, shown_token
-from projects.errors.access import ScopeMissing, Unauthenticated
-from projects.models import ApiToken, ControllerCredential
+from projects.errors.access import ApprovalRequired, ScopeMissing, Unauthenticated
+from projects.models import ApiToken, ApprovalPolicy, ControllerCredential
+from projects.models.accounts import stricter
 from projects.storage import clock
 from projects.storage.access import in_database
 from projects.storage.columns import as_parameter, as_time
@@ -65,6 +67,8 @@ class Caller:
         toolsets: the sets of tools that the token is limited to; empty for no limit.
         starts_per_minute: None for the rate of the settings.
         input_bytes_per_minute: None for the rate of the settings.
+        approvals: the calls that a person is asked about first (``ApprovalPolicy``).
+        permit: the approval of the call that is being carried out.
 
     """
 
@@ -75,6 +79,8 @@ class Caller:
     toolsets: tuple[str, ...] = ()
     starts_per_minute: int | None = None
     input_bytes_per_minute: int | None = None
+    approvals: str = ApprovalPolicy.AUTO.value
+    permit: Permit | None = None
 
     def may(self, scope: str) -> bool:
         """Returns True if the caller has ``scope`` or the admin scope."""
@@ -89,6 +95,25 @@ class Caller:
         """
         if not self.may(scope):
             raise ScopeMissing(scope)
+
+    @property
+    def is_held(self) -> bool:
+        """True if a person may have to approve the call before it is carried out."""
+        return self.approvals != ApprovalPolicy.AUTO.value
+
+    def cleared(self, permit: Permit | None = None) -> "Caller":
+        """The caller for one call that needs no approval, or has one."""
+        return replace(self, approvals=ApprovalPolicy.AUTO.value, permit=permit)
+
+    def require_cleared(self) -> None:
+        """Refuses a caller who acts without having been asked about.
+
+        Raises:
+            ApprovalRequired: if a policy holds the caller's calls, and nobody cleared this one.
+
+        """
+        if self.is_held:
+            raise ApprovalRequired
 
 
 class VerifiedController(NamedTuple):
@@ -150,8 +175,9 @@ SELECT t.expires_at, t.revoked_at, {_IS_OWNER_ACTIVE} FROM projects_apitoken t W
 """  # noqa: S608 - constants only
 _SELECT_TOKEN: Final = f"""
 SELECT t.id, t.digest, t.expires_at, t.revoked_at, t.last_used_at, {_IS_OWNER_ACTIVE},
-       t.project_id, t.name, t.scopes, t.toolsets, t.starts_per_minute, t.input_bytes_per_minute
-FROM projects_apitoken t WHERE t.key_id = %s
+       t.project_id, t.name, t.scopes, t.toolsets, t.starts_per_minute, t.input_bytes_per_minute,
+       t.approvals, p.approvals
+FROM projects_apitoken t JOIN projects_project p ON p.id = t.project_id WHERE t.key_id = %s
 """  # noqa: S608 - constants only
 _SELECT_CREDENTIAL: Final = """
 SELECT k.id, k.digest, k.expires_at, k.revoked_at, k.last_used_at, c.revoked_at IS NULL,
@@ -176,6 +202,8 @@ class _TokenRow(NamedTuple):
     toolsets: str
     starts_per_minute: int | None
     input_bytes_per_minute: int | None
+    approvals: str
+    project_approvals: str
 
 
 class _CredentialRow(NamedTuple):
@@ -211,6 +239,7 @@ def find_caller(token: ShownToken, meter: str) -> Caller:
         toolsets=tuple(json.loads(row.toolsets)),
         starts_per_minute=row.starts_per_minute,
         input_bytes_per_minute=row.input_bytes_per_minute,
+        approvals=stricter(row.approvals, row.project_approvals),
     )
 
 

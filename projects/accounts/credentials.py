@@ -15,7 +15,7 @@ from projects.accounts.authentication import AGENT_SCOPES, SCOPES
 from projects.accounts.errors import CredentialLimitReached
 from projects.accounts.tokens import API_PREFIX, CONTROLLER_PREFIX, digest_of, make_token
 from projects.audit.log import audit
-from projects.models import ApiToken, Controller, ControllerCredential, Project
+from projects.models import ApiToken, ApprovalPolicy, Controller, ControllerCredential, Project
 from projects.storage import clock
 
 MAX_ACTIVE_CREDENTIALS: Final = 2
@@ -32,6 +32,7 @@ def api_token_create(
     expires_at: datetime | None = None,
     starts_per_minute: int | None = None,
     input_bytes_per_minute: int | None = None,
+    approvals: str = ApprovalPolicy.AUTO.value,
     owner: AbstractBaseUser | None = None,
     actor: str = "operator",
 ) -> tuple[ApiToken, str]:
@@ -45,6 +46,8 @@ def api_token_create(
         expires_at: None for a token that does not expire.
         starts_per_minute: None for the rate of the settings.
         input_bytes_per_minute: None for the rate of the settings.
+        approvals: the token's calls that a person is asked about first; the stricter of this and
+            the project's policy holds.
         owner: the token works only while this user is active and belongs to the project.
         actor: who makes the token, for the audit row.
 
@@ -69,9 +72,12 @@ def api_token_create(
         expires_at=expires_at,
         starts_per_minute=starts_per_minute,
         input_bytes_per_minute=input_bytes_per_minute,
+        approvals=approvals,
         owner_id=None if owner is None else owner.pk,
     )
     detail = {"key_id": token.key_id, "name": name, "scopes": row.scopes}
+    if approvals != ApprovalPolicy.AUTO:
+        detail["approvals"] = approvals
     audit(actor, "api_token.create", (project.id, None, None), detail)
     return row, token.text
 

@@ -78,7 +78,7 @@ class ApiTokenForm(TypedForm[ApiToken]):
 
     class Meta:
         model = ApiToken
-        fields = ("project", "name", "starts_per_minute", "input_bytes_per_minute")
+        fields = ("project", "name", "starts_per_minute", "input_bytes_per_minute", "approvals")
 
 
 @admin.register(ApiToken)
@@ -109,6 +109,7 @@ class ApiTokenAdmin(ReadOnlyAdmin[ApiToken]):
         "is_mine",
         "starts_per_minute",
         "input_bytes_per_minute",
+        "approvals",
     )
     _OLD = (
         "shown_name",
@@ -119,6 +120,7 @@ class ApiTokenAdmin(ReadOnlyAdmin[ApiToken]):
         "owner",
         "starts_per_minute",
         "input_bytes_per_minute",
+        "approvals",
         "created_at",
         "last_used_at",
         "expires_at",
@@ -157,6 +159,7 @@ class ApiTokenAdmin(ReadOnlyAdmin[ApiToken]):
             expires_at=timezone.now() + timedelta(days=chosen["days"]) if chosen["days"] else None,
             starts_per_minute=chosen["starts_per_minute"],
             input_bytes_per_minute=chosen["input_bytes_per_minute"],
+            approvals=chosen["approvals"],
             owner=request.user if chosen["is_mine"] and request.user.is_authenticated else None,
             actor=actor_of(request),
         )

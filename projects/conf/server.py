@@ -202,6 +202,19 @@ class Conf:
         "true: a host that enrols itself is served only after an operator has "
         "[approved](../howto/run-a-controller.md#enrol-the-host) it",
     )
+    approval_seconds = Seconds(
+        "HOLDLINE_APPROVAL_SECONDS",
+        _DAY,
+        "how long a call waits for a person's [approval](../howto/approvals.md), and how long "
+        "an approved call may still begin",
+        at_least=1.0,
+    )
+    max_pending_approvals = Number(
+        "HOLDLINE_MAX_PENDING_APPROVALS",
+        200,
+        "most calls of one project that wait for an approval. The next call is refused",
+        at_least=1,
+    )
     max_one_shot_commands = Number(
         "HOLDLINE_MAX_ONE_SHOT_COMMANDS",
         256,

@@ -21,6 +21,7 @@ from projects.models import (
     ControllerCommand,
     ControllerCredential,
 )
+from projects.sessions.approvals.answering import approvals_withdraw, of_token
 from projects.sessions.outbox import START_TYPES
 from projects.sessions.state import end_lost, end_session
 from projects.storage import clock
@@ -43,6 +44,7 @@ def api_token_revoke(*, token: ApiToken, actor: str) -> None:
     ):
         return
     cancelled = _cancel(ControllerCommand.objects.filter(token_id=token.id), actor)
+    approvals_withdraw(of_token(token.id), actor=actor)
     audit(
         actor,
         "api_token.revoke",

@@ -7,12 +7,14 @@ next. The leaves of the tree stand in files named for what they are about::
     ├── InvalidInput (400)          calls, commands, inputs, limits, monitors.errors
     ├── Unauthenticated (401)       access
     ├── Forbidden (403)             access, commands, accounts.errors, monitors.errors
-    ├── NotFound (404)              sessions, hosts, secrets, monitors.errors, agent.errors
-    ├── Conflict (409)              calls, hosts, sessions, inputs, limits, uncertain,
+    ├── NotFound (404)              access, sessions, hosts, secrets, monitors.errors,
+    │                               agent.errors
+    ├── Conflict (409)              access, calls, hosts, sessions, inputs, limits, uncertain,
     │                               accounts.errors, monitors.errors, agent.errors
     ├── StartFailed (422)           commands
     ├── RateLimited (429)           accounts.errors
-    └── Unavailable (503)           hosts, commands, server, uncertain, monitors.errors
+    └── Unavailable (503)           access, hosts, commands, server, uncertain,
+                                    monitors.errors
 
 A text repeats names, paths and sizes of the call, and never what was typed or any secret. A hint
 advises only what the present caller can do (``projects.errors.shown_tools``).
@@ -45,6 +47,9 @@ class ErrorBody(TypedDict):
     hint: str
     retryable: bool
     retry_after_seconds: NotRequired[int]
+    approval_id: NotRequired[int]
+    approval_url: NotRequired[str]
+    request_id: NotRequired[str]
 
 
 class ControllerActionError(Exception):

@@ -6,6 +6,7 @@ controllers. Invariants are constraints of the database. Offsets and sizes are b
 
 from projects.models.accounts import (
     ApiToken,
+    ApprovalPolicy,
     Controller,
     ControllerCredential,
     Credential,
@@ -16,7 +17,13 @@ from projects.models.accounts import (
 from projects.models.attention.events import AttentionEvent
 from projects.models.attention_kinds import AttentionKind
 from projects.models.audit import AuditEvent, AuditMark
-from projects.models.commands import ActionRequest, ControllerCommand, FileRequest, ReadCursor
+from projects.models.commands import (
+    ActionRequest,
+    Approval,
+    ControllerCommand,
+    FileRequest,
+    ReadCursor,
+)
 from projects.models.duties import Duty
 from projects.models.monitoring import Monitor, MonitorChunk
 from projects.models.secrets import Secret
@@ -33,6 +40,8 @@ from projects.models.sessions import (
 __all__ = [
     "ActionRequest",
     "ApiToken",
+    "Approval",
+    "ApprovalPolicy",
     "AttentionEvent",
     "AttentionKind",
     "AuditEvent",

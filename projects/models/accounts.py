@@ -24,6 +24,22 @@ MAX_LIFETIME_SECONDS: Final = 7 * 24 * 3600
 _LIFETIMES: Final = [MinValueValidator(1), MaxValueValidator(MAX_LIFETIME_SECONDS)]
 
 
+class ApprovalPolicy(models.TextChoices):
+    """The calls that a person is asked about first, from the laxest to the strictest policy."""
+
+    AUTO = "auto", "none"
+    ASK_RISKY = "ask-risky", "all that are not known to be harmless"
+    ASK_ALL = "ask-all", "all that do more than read"
+
+
+_STRICTNESS: Final = {policy: rank for rank, policy in enumerate(ApprovalPolicy.values)}
+
+
+def stricter(one: str, other: str) -> str:
+    """The stricter of two policies. A policy that nobody knows is the strictest."""
+    return max(one, other, key=lambda policy: _STRICTNESS.get(policy, len(_STRICTNESS)))
+
+
 class Project(models.Model):
     """A tenant: its members, tokens, controllers and limits."""
 
@@ -129,6 +145,27 @@ class Project(models.Model):
             " A kind that is not named is not noted. Empty or null: none."
         ),
     )
+    approvals = models.CharField(
+        max_length=16,
+        choices=ApprovalPolicy,
+        default=ApprovalPolicy.AUTO,
+        help_text="The calls of every caller that wait for a person's approval.",
+    )
+    run_approvals = models.CharField(
+        "approvals of agent runs",
+        max_length=16,
+        choices=ApprovalPolicy,
+        blank=True,
+        help_text=(
+            "The same for agent runs alone; the stricter policy holds. Empty: "
+            "HOLDLINE_AGENT_APPROVALS."
+        ),
+    )
+    wants_four_eyes = models.BooleanField(
+        "four eyes",
+        default=False,
+        help_text="Nobody answers for calls of their own tokens and runs.",
+    )
     created_at = models.DateTimeField(default=timezone.now, editable=False)
 
     class Meta:
@@ -186,6 +223,13 @@ class ApiToken(Credential):
     # Null: the settings STARTS_PER_MINUTE and INPUT_BYTES_PER_MINUTE; 0: no limit.
     starts_per_minute = models.PositiveIntegerField(null=True, blank=True)
     input_bytes_per_minute = models.PositiveIntegerField(null=True, blank=True)
+    # Of this policy and that of the project the stricter holds.
+    approvals = models.CharField(
+        max_length=16,
+        choices=ApprovalPolicy,
+        default=ApprovalPolicy.AUTO,
+        help_text="The stricter of this and the project's policy holds.",
+    )
 
     class Meta:
         verbose_name = "API token"

@@ -1,6 +1,8 @@
-"""Requests of callers: the outbox, retries, read cursors, and questions about files."""
+"""Requests of callers: the outbox, retries, approvals, read cursors, questions about files."""
 
 import uuid
+from collections.abc import Mapping
+from typing import Any
 
 from django.db import models
 from django.db.models import Q
@@ -135,3 +137,82 @@ class FileRequest(models.Model):
 
     def __str__(self) -> str:
         return str(self.id)
+
+
+class Approval(models.Model):
+    """A call that a person is asked about before it is carried out.
+
+    The call is carried out under ``request_id``, so at most once. ``digest`` covers the tool and
+    its arguments, also those that nobody may read.
+    """
+
+    class Answer(models.TextChoices):
+        """The end of the question. Every answer but ``pending`` is final."""
+
+        PENDING = "pending"
+        APPROVED = "approved"
+        DENIED = "denied"
+        EXPIRED = "expired"
+        WITHDRAWN = "withdrawn"
+
+    id = models.BigAutoField(primary_key=True)
+    project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="approvals_asked")
+    request_id = models.UUIDField()
+    # The caller as audit rows name it, its token if it has one, and the person it acts for.
+    asked_by = models.CharField(max_length=128)
+    token_id = models.UUIDField(null=True, blank=True)
+    owner = models.CharField(max_length=160, blank=True)
+    # Of a call of a run: the run, the step and the place of the call in it.
+    origin = models.JSONField(default=dict, blank=True)
+    tool = models.CharField(max_length=64)
+    # JSON, as a person is shown it: typed answers to a question for a secret are left out.
+    sealed_arguments = SealedField()
+    digest = models.CharField(max_length=64)
+    risk = models.CharField(max_length=16)
+    risk_reason = models.TextField(blank=True)
+    # The target: the controller, and for calls about a session also its id and command.
+    controller_id = models.UUIDField(null=True, blank=True)
+    host = models.CharField(max_length=128, blank=True)
+    session_id = models.UUIDField(null=True, blank=True)
+    session_command = models.TextField(blank=True)
+    # The prompt of the session, and the number of its newest input, when the call was asked about.
+    input_seq = models.PositiveBigIntegerField(null=True, blank=True)
+    prompt = models.TextField(blank=True)
+    # Of a start: the files that its host names for it, as [path, SHA-256]. Null: not known.
+    files = models.JSONField(null=True)
+    # Other sessions of the caller that were alive. Their programs can change files before the
+    # answer.
+    live_programs = models.PositiveIntegerField(default=0)
+    answer = models.CharField(max_length=16, choices=Answer, default=Answer.PENDING)
+    answered_by = models.CharField(max_length=160, blank=True)
+    reason = models.TextField(blank=True)
+    created_at = models.DateTimeField(default=timezone.now)
+    # Until when it can be answered; once it is approved, until when the call can begin. Null: for
+    # good.
+    expires_at = models.DateTimeField(null=True, blank=True)
+    answered_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        ordering = ("id",)
+        constraints = (
+            models.UniqueConstraint(
+                fields=("project", "request_id"), name="one_approval_per_request_id"
+            ),
+        )
+        indexes = (
+            models.Index(
+                fields=("project", "id"), condition=Q(answer="pending"), name="pending_approvals"
+            ),
+            models.Index(fields=("asked_by", "id"), name="approvals_by_caller"),
+            models.Index(fields=("answered_at",), name="approvals_by_end"),
+        )
+        permissions = (("answer_approval", "Can approve and deny calls"),)
+
+    def __str__(self) -> str:
+        return f"{self.tool} of {self.asked_by}"
+
+    @property
+    def place(self) -> tuple[int, int]:
+        """The step and the place of the call in its run; zeros if no run made it."""
+        origin: Mapping[str, Any] = self.origin
+        return int(origin.get("step", 0)), int(origin.get("call", 0))

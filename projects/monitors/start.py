@@ -29,7 +29,7 @@ from projects.monitors.read import not_allowed, read_error
 from projects.output.result import Result
 from projects.sessions import selectors
 from projects.sessions.idempotency import Request, request_for
-from projects.sessions.transactions.acting import actor_of
+from projects.sessions.transactions.acting import actor_of, require_cleared
 from projects.storage.access import in_database
 
 MAX_METADATA_CHARS: Final = 8192
@@ -82,6 +82,7 @@ async def monitor_start(
         ControllerNotFound, ControllerAmbiguous, NoControllerEnrolled: if no host was found.
 
     """
+    require_cleared(caller)
     wanted = parsed_id(session_id)
     if wanted is None:
         raise InvalidSessionId

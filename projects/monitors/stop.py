@@ -18,7 +18,7 @@ from projects.monitors.place import Place, monitor_id_of, place_of
 from projects.monitors.questions import delete_file
 from projects.output.result import Result
 from projects.sessions.idempotency import Request, request_for
-from projects.sessions.transactions.acting import actor_of
+from projects.sessions.transactions.acting import actor_of, require_cleared
 from projects.storage.access import in_database
 
 DELETE_SCOPE: Final = "monitor:delete"
@@ -66,6 +66,7 @@ async def monitor_stop(
         RequestIdReused: if ``request_id`` was used for another call.
 
     """
+    require_cleared(caller)
     wanted = monitor_id_of(session_id)
     request = request_for(
         project_id, request_id, "monitor.stop", {"session_id": session_id, "save_log": save_log}

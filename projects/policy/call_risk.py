@@ -13,37 +13,50 @@ from typing import Any, Final, Literal
 
 from controller_client.command_policy.programs import base_name
 from controller_client.command_policy.shell_grammar import Words, surveyed
+from projects.models import ApprovalPolicy
 from projects.policy.harmless_commands import is_plain_directory, why_not_harmless
 
 Risk = Literal["reading", "changing", "secret", "destructive", "privileged", "unclear"]
 
-AUTO: Final = "auto"
-ASK_RISKY: Final = "ask-risky"
-ASK_ALL: Final = "ask-all"
-POLICIES: Final = (AUTO, ASK_RISKY, ASK_ALL)
-"""From the laxest to the strictest."""
+AUTO: Final = ApprovalPolicy.AUTO.value
+ASK_RISKY: Final = ApprovalPolicy.ASK_RISKY.value
+ASK_ALL: Final = ApprovalPolicy.ASK_ALL.value
 
 HARMLESS: Final = frozenset[Risk]({"reading", "changing"})
 """Known to do no harm: reads, and changes of no more than what the caller itself started."""
-READERS: Final = frozenset(
-    (
-        *(
-            "list_controllers",
-            "list_sessions",
-            "list_session_monitors",
-            "get_session",
-            "read_session_output",
-            "search_session_output",
+Kind = Literal["reads", "shows", "starts", "types", "ends", "follows"]
+TOOLS: Final[Mapping[str, Kind]] = {
+    **dict.fromkeys(
+        (
+            *("list_controllers", "list_sessions", "list_session_monitors", "get_session"),
+            *("read_session_output", "search_session_output", "read_output"),
+            *("query_command_status", "get_session_updates"),
         ),
-        *("read_output", "query_command_status", "get_session_updates"),
-    )
-)
-STARTERS: Final = frozenset(
-    {"execute_command", "start_command", "start_interactive_command", "run_command"}
-)
-TYPERS: Final = frozenset({"send_command_input", "write_input"})
-ENDERS: Final = frozenset({"stop_command", "stop_session_monitor"})
-ADJUSTERS: Final = frozenset({"resize_session", "start_session_monitor"})
+        "reads",
+    ),
+    "resize_session": "shows",
+    "execute_command": "starts",
+    "start_command": "starts",
+    "start_interactive_command": "starts",
+    "run_command": "starts",
+    "send_command_input": "types",
+    "write_input": "types",
+    "stop_command": "ends",
+    "stop_session_monitor": "ends",
+    "start_session_monitor": "follows",
+}
+"""What each tool does. A tool that ``reads`` or ``shows`` never asks. One that is not here asks."""
+
+
+def _all_that(kind: Kind) -> frozenset[str]:
+    return frozenset(tool for tool, does in TOOLS.items() if does == kind)
+
+
+NEVER_ASKING: Final = _all_that("reads") | _all_that("shows")
+MONITORS: Final = frozenset({"start_session_monitor", "stop_session_monitor"})
+"""Tools whose ``session_id`` is that of a monitor."""
+STARTERS: Final = _all_that("starts")
+TYPERS: Final = _all_that("types")
 
 # Arguments that say where, how long and how much, and change nothing of what is done.
 QUIET_ARGUMENTS: Final = frozenset(
@@ -52,6 +65,10 @@ QUIET_ARGUMENTS: Final = frozenset(
         *("wait_seconds", "wait_for", "timeout", "timeout_seconds", "lifetime", "lifetime_seconds"),
         *("max_output_bytes", "max_buffer_size", "rows", "cols", "use_pty", "view"),
     )
+)
+# Arguments of one attempt. A repeat of the same call may have other ones.
+WAITING_ARGUMENTS: Final = frozenset(
+    {"request_id", "requestId", "wait_seconds", "wait_for", "max_output_bytes", "view"}
 )
 _DIRECTORIES: Final = ("cwd", "working_directory")
 _ENDING_SIGNALS: Final = frozenset({"SIGTERM", "SIGKILL", "TERM", "KILL"})
@@ -113,6 +130,11 @@ class Judgement:
 
 
 _READS: Final = Judgement("reading", acts=False)
+_OTHERS: Final[Mapping[str, Judgement]] = {
+    "reads": _READS,
+    "shows": Judgement("changing", "changes the size of a terminal", acts=False),
+    "follows": Judgement("changing", "follows a log"),
+}
 _NOTHING_KNOWN: Final = Standing()
 
 
@@ -130,23 +152,22 @@ def judged(
 
     ``arguments`` are as the caller gave them, not yet checked.
     """
-    if tool in READERS:
-        return _READS
+    kind = TOOLS.get(tool)
     # What is left out and what is given as nothing are the same to every tool.
     given = {
         name: value
         for name, value in (arguments or {}).items()
         if value not in (None, "", False, 0) and value not in ([], (), {})
     }
-    if tool in STARTERS:
+    if kind == "starts":
         return _of_start(given)
-    if tool in TYPERS:
+    if kind == "types":
         return _of_input(tool, given, standing)
-    if tool in ENDERS:
+    if kind == "ends":
         return _of_end(tool, given, standing)
-    if tool in ADJUSTERS:
-        return Judgement("changing", "changes what a terminal or a monitor shows")
-    return Judgement("unclear", f"calls {tool[:_MOST_SHOWN_CHARS]!a}, which is not known")
+    return _OTHERS.get(kind or "") or Judgement(
+        "unclear", f"calls {tool[:_MOST_SHOWN_CHARS]!a}, which is not known"
+    )
 
 
 def _of_start(given: Mapping[str, Any]) -> Judgement:

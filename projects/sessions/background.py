@@ -30,7 +30,7 @@ from projects.sessions.answers.results import Survivors
 from projects.sessions.answers.unread import BackgroundOutput, UnreadOutput
 from projects.sessions.idempotency import request_for
 from projects.sessions.snapshot import session_snapshot
-from projects.sessions.transactions.acting import actor_of, touch
+from projects.sessions.transactions.acting import actor_of, require_cleared, touch
 from projects.sessions.transactions.control import terminate_session
 from projects.sessions.transactions.input import send_input
 from projects.sessions.transactions.start import launch_session
@@ -213,6 +213,7 @@ async def background_stop(
     ``success`` is False if the program was over already, or its host is away. Raises
     SessionNotFound or UnknownSignal.
     """
+    require_cleared(caller)
     known_name = "SIGTERM" if signal_name is None else known_signal(signal_name)
     is_escalated = signal_name is None
     request = request_for(

@@ -19,7 +19,8 @@ from projects.models import ActionRequest
 from projects.output.result import Result
 
 Answer = TypeVar("Answer", bound=Result)
-_NEVER_BEGAN: Final = (SessionState.START_FAILED.value, SessionState.EXPIRED.value)
+NEVER_BEGAN: Final = (SessionState.START_FAILED.value, SessionState.EXPIRED.value)
+"""The states of a session whose start began nothing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,7 +65,7 @@ class Request:
         A start that surely began nothing is forgotten, so that its repeat is a new try.
         """
         done = self.earlier()
-        if done and self._rows().filter(session__state__in=_NEVER_BEGAN).delete()[0]:
+        if done and self._rows().filter(session__state__in=NEVER_BEGAN).delete()[0]:
             return None
         return done
 

@@ -31,7 +31,7 @@ from projects.sessions.idempotency import request_for
 from projects.sessions.lifetimes import Told
 from projects.sessions.snapshot import session_snapshot
 from projects.sessions.transactions import keyboard
-from projects.sessions.transactions.acting import Acted, actor_of
+from projects.sessions.transactions.acting import Acted, actor_of, require_cleared
 from projects.sessions.transactions.control import (
     hand_back,
     resize_session,
@@ -159,6 +159,7 @@ async def controller_send_input(
         )
     pattern, body = compile_pattern(wait_for), {"session_id": session_id}
     if terminate:
+        require_cleared(caller)
         request = request_for(project_id, request_id, "session.terminate", body)
         acted = await in_shared_transaction(
             terminate_session, project_id, session_id, actor_of(caller), request=request
@@ -203,6 +204,7 @@ async def controller_terminate_interactive_command(
     The processes get SIGTERM, and SIGKILL after a grace. Ending a session twice is no error. The
     last output is still shown to the caller that drives the session: an admin may end it.
     """
+    require_cleared(caller)
     acted = await in_database(terminate_session, project_id, session_id, actor_of(caller))
     turn = Turn(
         project_id,

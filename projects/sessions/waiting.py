@@ -125,7 +125,7 @@ async def watch(
         if found is None:
             found = await hop(look, remaining <= 0)
         if found is not None:
-            if not heard.is_rung and remaining > 0:
+            if not heard.is_rung and remaining > 0 and bell.session_id is not None:
                 metrics.LOST_SESSION.inc()
             return found
         if caller is not None and loop.time() - checked >= CHECK_SECONDS:

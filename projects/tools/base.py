@@ -18,12 +18,15 @@ from structlog.contextvars import bind_contextvars, bound_contextvars
 
 from projects import metrics
 from projects.accounts.authentication import ADMIN_SCOPE, Caller
+from projects.errors.access import APPROVAL_ERRORS
 from projects.errors.base import ControllerActionError
 from projects.errors.calls import InvalidArgument, UnknownArgument
 from projects.errors.shown_tools import TOOL_NAMES, fitting
 from projects.output.result import Result
 from projects.output.visible_text import shown_in
+from projects.policy.call_risk import NEVER_ASKING
 from projects.sessions.waiting import calling
+from projects.tools.holding import held
 
 logger = logging.getLogger(__name__)
 
@@ -114,6 +117,8 @@ class Tool(Generic[InputT]):
             for scope in self.scopes if self.scopes_for is None else self.scopes_for(model):
                 caller.require(scope)
             with calling(caller):
+                if caller.is_held:
+                    model, caller = await held(self.name, model, caller)
                 result = await self.handler(model, caller)
             body = self._published.dump_python(result, mode="json", by_alias=True)
             # Commands, names of processes and hosts, metadata: what others chose acts on nobody's
@@ -196,7 +201,9 @@ class Tool(Generic[InputT]):
     @property
     def codes(self) -> tuple[str, ...]:
         """Error codes this tool may answer with beside those that every tool has."""
-        return tuple(sorted({code for error in self.errors for code in error_codes(error)}))
+        held_by = () if self.name in NEVER_ASKING else APPROVAL_ERRORS
+        errors = (*self.errors, *held_by)
+        return tuple(sorted({code for error in errors for code in error_codes(error)}))
 
     def _validated(self, arguments: Mapping[str, Any]) -> InputT:
         try:

@@ -29,6 +29,7 @@ from projects.output.recording import events
 from projects.process import leader_lease as duty
 from projects.process.task import Rounds
 from projects.sessions import lifetimes, outbox
+from projects.sessions.approvals.answering import approval_expire, approvals_overdue
 from projects.sessions.selectors import IS_ACTIVE
 from projects.sessions.state import end_lost, end_session
 from projects.sessions.transactions.control import terminate_session
@@ -86,6 +87,7 @@ async def sweep() -> None:
         await doorbells.ring_session(left.session_id)
         if told is not None and told.to_ring is not None:
             await doorbells.ring_controller(told.to_ring)
+    await _expire_approvals()
     for session_id, retained_bytes in await at_length(oversized_sessions):
         for stream in _STREAMS:
             # Batch by batch, so that other transactions fit in between.
@@ -99,6 +101,12 @@ async def sweep() -> None:
     await in_database(file_questions.forget_expired)
     await in_database(monitor_log.forget_stopped)
     await in_database(rate_limits.forget_idle)
+
+
+async def _expire_approvals() -> None:
+    for approval_id in await at_length(approvals_overdue):
+        if await in_database(approval_expire, approval_id):
+            await doorbells.ring_approval(approval_id)
 
 
 def overdue_sessions() -> list[UUID]:

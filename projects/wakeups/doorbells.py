@@ -39,6 +39,11 @@ def echo_group(controller_id: UUID | str) -> str:
     return f"echo.{controller_id}"
 
 
+def approval_group(approval_id: int) -> str:
+    """The doorbell that is rung when a person answered a question about a call."""
+    return f"approval.{approval_id}"
+
+
 async def ring_session(
     session_id: UUID | str, *, besides: Container["Doorbell"] = frozenset()
 ) -> None:
@@ -71,6 +76,11 @@ async def ring_echo(controller_id: UUID | str) -> None:
 async def ring_question(question_id: UUID | str) -> None:
     """Wake the call that waits for the answer to a question."""
     exchange().ring(question_group(question_id))
+
+
+async def ring_approval(approval_id: int) -> None:
+    """Wake the calls that wait for the person's answer."""
+    exchange().ring(approval_group(approval_id))
 
 
 class Doorbell:

@@ -1,11 +1,14 @@
 """Rows for tests of the server: controllers, sessions in any state, and the HELLO of a host."""
 
+import json
 from typing import Any, Literal
+from uuid import uuid4
 
 from controller_client.protocol.messages import Hello, SessionSummary, StreamPosition
 from controller_client.protocol.session_state import SessionState
 from controller_client.protocol.values import PROVES_READERS
-from projects.models import CommandSession, Controller, Project
+from projects.models import Approval, CommandSession, Controller, Project
+from projects.storage.sealing import seal
 
 
 def make_controller(
@@ -62,3 +65,26 @@ def make_summary(
     return SessionSummary(
         session_id=str(session.id), state=state, streams=[position], input_seq=0, pid=123
     )
+
+
+def make_approval(
+    project: Project, tool: str = "execute_command", arguments: Any = None, **fields: Any
+) -> Approval:
+    """A question about a call that nobody has answered."""
+    return Approval.objects.create(
+        **{
+            "project": project,
+            "request_id": uuid4(),
+            "asked_by": "token:agent",
+            "tool": tool,
+            "sealed_arguments": seal(json.dumps(arguments or {}).encode()),
+            "risk": "unclear",
+            **fields,
+        }
+    )
+
+
+def of_run(run_id: Any, step: int = 1, call: int = 0) -> dict[str, Any]:
+    """The columns of a question that say which call of a run it is about."""
+    origin = {"run": str(run_id), "step": step, "call": call}
+    return {"asked_by": f"agent:{run_id}", "origin": origin}

@@ -12,6 +12,7 @@ from django.db.models import Count
 
 from agent.management.naming import run_named
 from agent.models import AgentRun
+from agent.runs.records import approvals_of
 from agent.views.console import Console
 from agent.views.rendering import listed_line, whole_run
 from agent.views.run_data import run_data, transcript_data
@@ -64,7 +65,7 @@ class Command(RefusingCommand):
         run = AgentRun.objects.select_related("project").get(id=run_named(named))
         steps, approvals = (
             list(run.steps.order_by("number")),
-            list(run.approval_requests.order_by("id")),
+            list(approvals_of(run.pk)),
         )
         if is_json:
             self._write_json(transcript_data(run, steps, approvals))

@@ -4,12 +4,13 @@ import json
 from argparse import ArgumentParser
 from typing import Any
 
-from agent import services
-from agent.models import AgentApproval
 from agent.views.rendering import approval_line
 from agent.views.run_data import approval_data
 from projects.management.naming import actor
 from projects.management.refusals import RefusingCommand, refused
+from projects.models import Approval
+from projects.sessions.approvals.answering import approval_answer
+from projects.storage import clock
 
 
 class Command(RefusingCommand):
@@ -20,9 +21,9 @@ class Command(RefusingCommand):
             "id", nargs="?", type=int, help="id of the approval (default: list them)"
         )
         answer = parser.add_mutually_exclusive_group()
-        answer.add_argument("--approve", action="store_true", help="let the call happen")
+        answer.add_argument("--approve", action="store_true", help="let the call happen, once")
         answer.add_argument("--deny", action="store_true", help="refuse the call")
-        parser.add_argument("--reason", default="", help="message to the model with --deny")
+        parser.add_argument("--reason", default="", help="words to the caller with --deny")
         parser.add_argument("--json", action="store_true", help="list pending approvals as JSON")
 
     def handle(self, *_args: Any, **options: Any) -> None:
@@ -31,22 +32,21 @@ class Command(RefusingCommand):
             return
         if not (options["approve"] or options["deny"]):
             raise refused("add --approve or --deny")
-        is_first = services.approval_answer(
+        is_first = approval_answer(
             approval_id=options["id"],
             is_approved=options["approve"],
             actor=actor(),
             reason=options["reason"],
         )
-        self.stdout.write("answered" if is_first else "somebody has answered already")
+        self.stdout.write("answered" if is_first else "it is over: answered, expired or withdrawn")
 
     def _list(self, *, is_json: bool) -> None:
-        waiting = AgentApproval.objects.filter(
-            answer=AgentApproval.Answer.PENDING, run__ended_at__isnull=True
-        )
+        waiting = Approval.objects.filter(answer=Approval.Answer.PENDING)
+        waiting = waiting.exclude(expires_at__lte=clock.now())
         if is_json:
             self.stdout.write(
                 json.dumps([approval_data(approval) for approval in waiting], default=str, indent=2)
             )
             return
         for approval in waiting:
-            self.stdout.write(f"{approval_line(approval).text} (run {approval.run_id})")
+            self.stdout.write(f"{approval_line(approval).text} ({approval.asked_by})")

@@ -15,12 +15,13 @@ from agent import services
 from agent.conf import conf
 from agent.management.live import Live, can_ask
 from agent.management.naming import run_named
-from agent.models import AgentRun, Approvals
+from agent.models import AgentRun
 from agent.views.console import Console, JsonLines
 from agent.views.rendering import Line
 from agent.views.run_data import run_data
 from projects.management.naming import actor, project_named
 from projects.management.refusals import RefusingCommand
+from projects.models import ApprovalPolicy
 
 
 class Command(RefusingCommand):
@@ -50,7 +51,7 @@ class Command(RefusingCommand):
         )
         parser.add_argument(
             "--approvals",
-            choices=Approvals.values,
+            choices=ApprovalPolicy.values,
             default="",
             help="a stricter policy than the project's",
         )

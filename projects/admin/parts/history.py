@@ -69,7 +69,6 @@ _KNOWN_BY: Final = {
     "controllercredential": ("controller_credential.", "key_id", "key_id"),
     "enrolmentcode": ("enrolment_code.", "key_id", "key_id"),
     "agentrun": ("agent_run.", "run", "pk"),
-    "agentapproval": ("agent_run.", "approval", "pk"),
 }
 
 

@@ -10,6 +10,7 @@ from projects.accounts.authentication import AGENT_SCOPES, SCOPES
 from projects.accounts.credentials import api_token_create
 from projects.management.naming import project_named
 from projects.management.refusals import RefusingCommand
+from projects.models import ApprovalPolicy
 from projects.tools.toolsets import TOOLSETS
 
 
@@ -51,6 +52,13 @@ class Command(RefusingCommand):
             "--days", type=int, default=None, help="expires after this many days (default: never)"
         )
 
+        parser.add_argument(
+            "--approvals",
+            choices=ApprovalPolicy.values,
+            default=ApprovalPolicy.AUTO.value,
+            help="calls that wait for a person: none, risky ones, all (default: the project's)",
+        )
+
     def handle(self, *, project: str, name: str, days: int | None, **options: Any) -> None:
         _, token = api_token_create(
             project=project_named(project),
@@ -60,5 +68,6 @@ class Command(RefusingCommand):
             expires_at=timezone.now() + timedelta(days=days) if days is not None else None,
             starts_per_minute=options["starts_per_minute"],
             input_bytes_per_minute=options["input_bytes_per_minute"],
+            approvals=options["approvals"],
         )
         self.stdout.write(token)

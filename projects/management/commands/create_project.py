@@ -9,7 +9,7 @@ from django.db import transaction
 from projects.audit.log import audit
 from projects.management.naming import unknown
 from projects.management.refusals import RefusingCommand
-from projects.models import Project
+from projects.models import ApprovalPolicy, Project
 
 
 class Command(RefusingCommand):
@@ -46,6 +46,13 @@ class Command(RefusingCommand):
             help="a user of the admin who may see the project; may repeat",
         )
 
+        parser.add_argument(
+            "--approvals",
+            choices=ApprovalPolicy.values,
+            default=ApprovalPolicy.AUTO.value,
+            help="calls that wait for a person: none, risky ones, all (default: auto)",
+        )
+
     @transaction.atomic
     def handle(
         self,
@@ -55,6 +62,7 @@ class Command(RefusingCommand):
         default_lifetime: int | None,
         max_lifetime: int | None,
         member: list[str],
+        approvals: str,
         **_options: Any,
     ) -> None:
         project = Project(
@@ -62,6 +70,7 @@ class Command(RefusingCommand):
             max_interactive_sessions=max_interactive_sessions,
             default_lifetime_seconds=default_lifetime,
             max_lifetime_seconds=max_lifetime,
+            approvals=approvals,
         )
         project.full_clean()
         project.save(force_insert=True)

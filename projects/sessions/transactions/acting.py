@@ -76,6 +76,12 @@ def actor_of(caller: Caller | None) -> str:
     return SYSTEM if caller is None else caller.label
 
 
+def require_cleared(caller: Caller | None) -> None:
+    """Raises ApprovalRequired for a caller whose calls a policy holds, if nobody was asked."""
+    if caller is not None:
+        caller.require_cleared()
+
+
 def in_one_transaction(action: Callable[P, T]) -> Callable[P, T]:
     """Run the action in one transaction, again if another one was first.
 

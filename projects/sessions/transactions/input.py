@@ -19,11 +19,13 @@ from projects.secrets.store import Typable, secret_open
 from projects.sessions import outbox, selectors
 from projects.sessions.idempotency import Done, Request
 from projects.sessions.snapshot import session_snapshot
+from projects.sessions.transactions import permits
 from projects.sessions.transactions.acting import (
     Acted,
     actor_of,
     in_one_transaction,
     number_command,
+    require_cleared,
     session_ended,
 )
 from projects.storage import clock
@@ -70,6 +72,7 @@ def send_input(
     Raises SessionNotFound, SessionEnded, SessionTakenOver, ControllerOffline, SecretNotFound,
     InputRefused, CommandNotAllowed or RateLimited.
     """
+    require_cleared(caller)
     if request is not None and (earlier := request.earlier()) is not None:
         return Acted(
             session_id=session_id,
@@ -83,6 +86,7 @@ def send_input(
     session = _number_input(project_id, session_id)
     if session.operator and session.operator != actor_of(caller):
         raise SessionTakenOver(session_id, session.operator)
+    permits.check_prompt(caller, session_id, session.input_seq)
     secret = None
     if typing.secret is not None:
         secret = secret_open(
@@ -106,7 +110,8 @@ def send_input(
         },
     )
     about = (project_id, controller_id, session_id)
-    audit(actor_of(caller), "session.input", about, _audited(typing, session))
+    detail = {**_audited(typing, session), **permits.of_caller(caller)}
+    audit(actor_of(caller), "session.input", about, detail)
     if request is not None:
         request.record(
             Done(

@@ -24,7 +24,13 @@ from projects.sessions import outbox, selectors
 from projects.sessions.idempotency import Done, Request, request_for
 from projects.sessions.selectors import SessionLimits
 from projects.sessions.state import add_session
-from projects.sessions.transactions.acting import Acted, actor_of, in_one_transaction
+from projects.sessions.transactions import permits
+from projects.sessions.transactions.acting import (
+    Acted,
+    actor_of,
+    in_one_transaction,
+    require_cleared,
+)
 from projects.storage import clock
 from projects.storage.access import in_shared_transaction
 
@@ -46,6 +52,7 @@ async def launch_session(
     directory, environment and ``details``; it finds the session of the first call.
     Raises what ``check_launch`` and ``start_session`` raise.
     """
+    require_cleared(caller)
     check_launch(caller, launch)
     body = {
         "command": launch.command,
@@ -79,6 +86,7 @@ def start_session(
     lifetime_seconds = _lifetime(launch, limits)
     allowed = command_rules.rules_of(project_id).judge(caller, launch)
     host = selectors.controller_for(project_id, launch.controller)
+    permits.check_host(caller, host.id)
     if not selectors.is_online(host.lease_expires_at):
         raise ControllerOffline(host.name)
     session = CommandSession(
@@ -106,7 +114,8 @@ def start_session(
         expires_at=session.created_at + timedelta(seconds=START_TTL_SECONDS),
         token_id=None if caller is None else caller.token_id,
     )
-    detail = {"command": launch.command, "cwd": launch.cwd, "env": sorted(launch.env)}
+    started = {"command": launch.command, "cwd": launch.cwd, "env": sorted(launch.env)}
+    detail = {**started, **permits.of_caller(caller)}
     audit(actor_of(caller), "session.start", (project_id, host.id, session.id), detail)
     if request is not None:
         request.record(Done(session_id=session.id))

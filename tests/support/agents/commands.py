@@ -128,7 +128,7 @@ class RunRows:
     @property
     def approvals(self) -> Sequence[dict[str, Any]]:
         """The questions that the run has asked, oldest first."""
-        return self._rows("agent_agentapproval", "run_id", _APPROVAL, "ORDER BY id")
+        return self._rows("projects_approval", "SUBSTR(asked_by, 7)", _APPROVAL, "ORDER BY id")
 
 
 def _submit_lines() -> None:

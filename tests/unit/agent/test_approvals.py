@@ -7,11 +7,13 @@ import pytest
 from django.utils import timezone
 
 from agent import services
-from agent.models import AgentApproval, AgentRun, AgentStep
+from agent.models import AgentRun, AgentStep
 from agent.runs import records
+from agent.runs.asking import question_of
+from agent.runs.toolbox import Toolbox
 from agent.views.rendering import approval_line
-from projects.models import CommandSession, Controller, Project
-from projects.policy.call_risk import judged
+from projects.errors.sessions import SessionNotFound
+from projects.models import Approval, CommandSession, Controller, Project
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -23,7 +25,9 @@ def run() -> AgentRun:
         Controller.objects.create(
             project=project, name=name, lease_expires_at=timezone.now() + timedelta(hours=1)
         )
-    submitted = services.run_submit(project=project, task="tidy up", actor="test")
+    submitted = services.run_submit(
+        project=project, task="tidy up", actor="test", model="scripted:other"
+    )
     AgentRun.objects.filter(id=submitted.id).update(state=AgentRun.State.RUNNING, lease=uuid4())
     submitted.refresh_from_db()
     return submitted
@@ -36,16 +40,23 @@ def _session(run: AgentRun, host: str, command: str, **changes: object) -> Comma
     )
 
 
-def _asked(run: AgentRun, tool: str, **arguments: object) -> AgentApproval:
-    step = AgentStep.objects.create(
+def _asked(run: AgentRun, tool: str, **arguments: object) -> Approval:
+    AgentStep.objects.create(
         run=run,
         number=run.steps.count() + 1,
         calls=[{"id": "1", "name": tool, "arguments": arguments}],
     )
+    return _asked_again(run)
+
+
+def _asked_again(run: AgentRun) -> Approval:
+    toolbox = Toolbox(run.id, run.project_id, tuple(run.controllers), run.output_bytes)
+    question = question_of(run, list(run.steps.all()), 0, toolbox, set())
+    assert question is not None
     assert run.lease is not None
-    return records.approval_of(
-        run, run.lease, step=step, index=0, judgement=judged(tool, arguments)
-    )
+    asked = records.approval_of(run.id, run.lease, question)
+    assert asked is not None
+    return Approval.objects.get(id=asked.id)
 
 
 @pytest.mark.parametrize(
@@ -74,6 +85,7 @@ def test_an_approval_of_a_start_shows_the_host_it_names(run: AgentRun) -> None:
     assert _asked(run, "execute_command", command="rm x", controller="web-2").host == "web-2"
     assert _asked(run, "execute_command", command="rm x").host == ""
     run.controllers = ["web-1"]
+    run.save()
     assert _asked(run, "execute_command", command="rm x").host == "web-1"
 
 
@@ -86,24 +98,20 @@ def test_an_approval_warns_of_programs_that_could_change_what_it_names(run: Agen
         run, "send_command_input", session_id=str(target.id), input_text="sh deploy.sh\n"
     )
     assert asked.live_programs == 1
-    assert "1 other active session of this run could change files" in approval_line(asked).text
+    assert "1 other active session of this caller could change files" in approval_line(asked).text
 
 
-def test_no_session_of_another_project_is_shown(run: AgentRun) -> None:
+def test_no_session_of_another_project_is_asked_about(run: AgentRun) -> None:
     other = Project.objects.create(name="other")
     host = Controller.objects.create(project=other, name="theirs")
     session = CommandSession.objects.create(
         project=other, controller=host, command="secret of others"
     )
-    asked = _asked(run, "send_command_input", session_id=str(session.id), input_text="x\n")
-    assert (asked.host, asked.session_id, asked.session_command) == ("", None, "")
+    with pytest.raises(SessionNotFound):
+        _asked(run, "send_command_input", session_id=str(session.id), input_text="x\n")
 
 
-def test_a_call_is_asked_about_once_and_judged_when_it_was_asked(run: AgentRun) -> None:
+def test_a_call_is_asked_about_once(run: AgentRun) -> None:
     first = _asked(run, "execute_command", command="rm x")
-    assert run.lease is not None
-    step = AgentStep.objects.get(run=run, number=1)
-    again = records.approval_of(
-        run, run.lease, step=step, index=0, judgement=judged("execute_command", {"command": "ls"})
-    )
-    assert (again.pk, again.risk) == (first.pk, "destructive")
+    again = _asked_again(run)
+    assert (again.pk, again.risk, again.place) == (first.pk, "destructive", (1, 0))

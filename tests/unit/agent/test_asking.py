@@ -5,11 +5,12 @@ from uuid import uuid4
 import pytest
 
 from agent import services
-from agent.models import AgentApproval, AgentRun
+from agent.models import AgentRun
 from agent.runs import records
-from projects.models import CommandSession, LifetimeHold
+from projects.models import Approval, CommandSession, LifetimeHold
 from projects.sessions import lifetimes
-from tests.support.rows import make_controller, make_session
+from projects.sessions.approvals.answering import approval_answer
+from tests.support.rows import make_approval, make_controller, make_session, of_run
 
 pytestmark = pytest.mark.django_db
 
@@ -35,18 +36,16 @@ def _asking() -> tuple[AgentRun, CommandSession]:
     own = make_session(controller, started_by=records.caller_label(run.id))
     make_session(controller, started_by="token:other")
     make_session(controller, kind="background", started_by=records.caller_label(run.id))
-    AgentApproval.objects.create(
-        run=run, step_number=1, call_index=0, tool="send_command_input", risk="unclear"
-    )
+    make_approval(controller.project, "send_command_input", **of_run(run.id))
     records.run_parked(run.id, lease)
     return run, own
 
 
 def test_the_lifetimes_of_its_sessions_stand_until_it_is_answered() -> None:
-    run, own = _asking()
+    _, own = _asking()
     assert [hold.session_id for hold in LifetimeHold.objects.all()] == [own.id]
-    approval = AgentApproval.objects.get(run=run)
-    assert services.approval_answer(approval_id=approval.id, is_approved=True, actor="admin:ada")
+    approval = Approval.objects.get()
+    assert approval_answer(approval_id=approval.id, is_approved=True, actor="admin:ada")
     assert not LifetimeHold.objects.exists()
 
 
@@ -54,3 +53,16 @@ def test_they_run_on_when_it_is_stopped() -> None:
     run, _ = _asking()
     services.run_stop(run_id=run.id, actor="admin:ada")
     assert not LifetimeHold.objects.exists()
+    assert Approval.objects.get().answer == "withdrawn"
+
+
+def test_it_goes_on_once_every_question_is_answered() -> None:
+    run, _ = _asking()
+    other = make_approval(run.project, **of_run(run.id, call=1))
+    for approval in Approval.objects.all():
+        run.refresh_from_db()
+        assert run.state == AgentRun.State.WAITING
+        assert approval_answer(approval_id=approval.id, is_approved=False, actor="admin:ada")
+    run.refresh_from_db()
+    assert run.state == AgentRun.State.QUEUED
+    assert not approval_answer(approval_id=other.id, is_approved=True, actor="admin:ada")

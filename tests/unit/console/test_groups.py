@@ -20,6 +20,7 @@ def test_a_migrated_server_has_three_groups_with_their_rights() -> None:
         "take_over_session",
         "terminate_session",
         "control_run",
+        "answer_approval",
     }
     assert _rights("auditor") - _rights("observer") == {"view_auditevent", "export_auditevent"}
 

@@ -11,6 +11,7 @@ from django.urls import reverse
 from agent.models import AgentRun
 from console.urls import urlpatterns
 from projects.models import CommandSession, Controller, Project
+from tests.support.rows import make_approval
 from tests.unit.console.conftest import read
 
 pytestmark = pytest.mark.django_db
@@ -34,7 +35,15 @@ def _addresses(session: CommandSession) -> list[str]:
         model="scripted:demo",
         defaults=dict.fromkeys(_LIMITS, 1),
     )
-    ids = {"session_id": session.pk, "host_id": session.controller_id, "run_id": run.pk}
+    approval = make_approval(
+        session.project, id=77, host="web-17", session_command="hidden-command"
+    )
+    ids = {
+        "session_id": session.pk,
+        "host_id": session.controller_id,
+        "run_id": run.pk,
+        "approval_id": approval.pk,
+    }
     found = []
     for pattern in urlpatterns:
         if pattern.name not in OPEN:
@@ -68,6 +77,7 @@ def test_a_person_sees_nothing_of_another_project(session: CommandSession) -> No
     User.objects.get().user_permissions.set(rights)
     addresses = _addresses(session)
     ids = {str(session.pk), str(session.controller_id), str(AgentRun.objects.get().pk)}
+    ids |= {"approvals/77"}
     for address in addresses:
         is_named = any(one in address for one in ids)
         for answer in (client.get(address), client.post(address)):

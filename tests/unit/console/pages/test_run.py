@@ -12,8 +12,9 @@ from django.urls import reverse
 from django.utils import timezone
 
 from agent import services
-from agent.models import AgentApproval, AgentRun, AgentStep
-from projects.models import Controller, Project
+from agent.models import AgentRun, AgentStep
+from projects.models import Approval, Controller, Project
+from tests.support.rows import make_approval, of_run
 
 pytestmark = pytest.mark.django_db(transaction=True)
 XSS = "<script>alert(1)</script>"
@@ -35,17 +36,12 @@ def run_of(project: Project, **changes: Any) -> AgentRun:
     return run
 
 
-def asked(run: AgentRun, command: str = "rm -rf x") -> AgentApproval:
+def asked(run: AgentRun, command: str = "rm -rf x") -> Approval:
     call = {"id": "1", "name": "execute_command", "arguments": {"command": command}}
     AgentStep.objects.create(run=run, number=1, text="I tidy up", calls=[call])
     AgentRun.objects.filter(id=run.id).update(state=AgentRun.State.WAITING)
-    return AgentApproval.objects.create(
-        run=run,
-        step_number=1,
-        call_index=0,
-        tool=call["name"],
-        arguments=call["arguments"],
-        risk="destructive",
+    return make_approval(
+        run.project, call["name"], call["arguments"], risk="destructive", **of_run(run.pk)
     )
 
 
@@ -94,9 +90,9 @@ def test_an_approval_is_answered_on_the_page_and_the_run_goes_on(
     run = run_of(project)
     approval = asked(run)
     assert b"Approve" in admin_client.get(url("run_live", run.pk)).content
-    admin_client.post(
-        url("run_answer", run.pk, approval.pk), {"answer": "deny", "reason": "not today"}
-    )
+    answer = {"answer": "deny", "reason": "not today", "run": str(run.pk)}
+    back = admin_client.post(f"/approvals/{approval.pk}/answer/", answer)
+    assert back["Location"] == url("run", run.pk)
     approval.refresh_from_db()
     run.refresh_from_db()
     assert (approval.answer, approval.reason, approval.answered_by) == (
@@ -205,7 +201,7 @@ def test_whoever_may_only_look_sees_no_transcript_and_has_no_buttons(project: Pr
     content = client.get(url("run", run.pk)).content
     assert b"I tidy up" not in content
     assert b"Approve" not in content
-    for page in (url("run_stop", run.pk), url("run_answer", run.pk, approval.pk), url("run_new")):
+    for page in (url("run_stop", run.pk), f"/approvals/{approval.pk}/answer/", url("run_new")):
         assert client.post(page, {"answer": "approve"}).status_code == 403
     approval.refresh_from_db()
     assert approval.answer == "pending"
@@ -214,11 +210,12 @@ def test_whoever_may_only_look_sees_no_transcript_and_has_no_buttons(project: Pr
 def test_runs_of_other_projects_do_not_exist(project: Project) -> None:
     run = run_of(project)
     approval = asked(run)
-    client = staff(None, "control_run", "view_run_transcript")
+    rights = ("control_run", "view_run_transcript", "view_approval", "answer_approval")
+    client = staff(None, *rights)
     for page in (
         url("run_live", run.pk),
         url("run_stop", run.pk),
-        url("run_answer", run.pk, approval.pk),
+        f"/approvals/{approval.pk}/answer/",
     ):
         assert client.post(page, {"answer": "approve"}).status_code == 404
 

@@ -11,7 +11,7 @@ from django.db.models import Model
 from django.test import Client
 from django.utils import timezone
 
-from agent.models import AgentApproval, AgentRun, ProjectApprovals
+from agent.models import AgentRun
 from projects.accounts.credentials import (
     api_token_create,
     controller_create,
@@ -41,7 +41,6 @@ def _fill(name: str) -> dict[str, Model]:
         max_cost_cents=1, max_run_seconds=1,
         output_bytes=1,
     )  # fmt: skip
-    call = {"tool": "execute_command", "arguments": {"command": name}, "risk": "risky"}
     return {
         "projects/project": project,
         "projects/controller": controller,
@@ -65,12 +64,6 @@ def _fill(name: str) -> dict[str, Model]:
         ),
         "projects/auditevent": AuditEvent.objects.filter(project_id=project.pk).latest("id"),
         "agent/agentrun": run,
-        "agent/agentapproval": AgentApproval.objects.create(
-            run=run, step_number=1, call_index=0, **call
-        ),
-        "agent/projectapprovals": ProjectApprovals.objects.create(
-            project=project, approvals="ask-all"
-        ),
     }
 
 
@@ -124,14 +117,8 @@ def test_whoever_may_everything_in_one_project_finds_nothing_of_another() -> Non
             ).status_code
             == 404
         )
-    for address in ("live", "stop", f"answer/{theirs['agent/agentapproval'].pk}"):
+    for address in ("live", "stop"):
         assert client.post(f"/runs/{theirs['agent/agentrun'].pk}/{address}/").status_code == 404
-    assert (
-        client.post(
-            f"/runs/{ours['agent/agentrun'].pk}/answer/{theirs['agent/agentapproval'].pk}/"
-        ).status_code
-        == 404
-    )
     exported = client.post("/admin/projects/auditevent/export/")
     assert exported.status_code == 200
     looked_up = client.get(
@@ -144,12 +131,6 @@ def test_nothing_can_be_put_into_a_project_of_others() -> None:
     _fill("ours")
     theirs = Project.objects.create(name=FOREIGN)
     client = _staff(project="ours")
-    ours = ProjectApprovals.objects.get()
-    for address in (f"{ours.pk}/change", "add"):
-        client.post(
-            f"/admin/agent/projectapprovals/{address}/",
-            {"project": str(theirs.pk), "approvals": "auto"},
-        )
     for place, form in {
         "projects/secret": {
             "name": "x",
@@ -164,7 +145,6 @@ def test_nothing_can_be_put_into_a_project_of_others() -> None:
     client.post("/runs/new/", {"project": str(theirs.pk), "task": "x"})
     related = (theirs.api_tokens, theirs.enrolment_codes)
     assert [rows.count() for rows in related] == [0, 0]
-    assert not ProjectApprovals.objects.filter(project=theirs).exists()
     assert not AgentRun.objects.filter(project=theirs).exists()
     assert not AuditEvent.objects.filter(project_id=theirs.pk).exists()
 

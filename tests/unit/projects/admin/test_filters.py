@@ -10,7 +10,6 @@ from django.contrib.auth.models import Permission, User
 from django.test import Client
 from django.utils import timezone
 
-from agent.models import AgentApproval, AgentRun
 from projects.audit.log import audit
 from projects.models import AuditEvent, CommandSession, Controller, Project
 from tests.support.rows import make_controller, make_session
@@ -241,25 +240,3 @@ def test_every_field_of_a_project_says_what_it_does(admin_client: Client) -> Non
     )
     project.refresh_from_db()
     assert (project.allowed_commands, project.session_limits) == (None, None)
-
-
-def test_an_open_approval_leads_to_the_page_that_answers_it(admin_client: Client) -> None:
-    limits = {
-        "max_steps": 1,
-        "max_tokens": 1,
-        "max_cost_cents": 1,
-        "max_run_seconds": 1,
-        "output_bytes": 1,
-    }
-    run = AgentRun.objects.create(
-        project=make_controller().project, task="tidy up", model="scripted:demo", **limits
-    )
-    approval = AgentApproval.objects.create(
-        run=run, step_number=1, call_index=0, tool="execute_command", risk="unclear"
-    )
-    for page in (
-        "/admin/agent/agentapproval/",
-        f"/admin/agent/agentapproval/{approval.pk}/change/",
-    ):
-        answer = admin_client.get(page).content.decode()
-        assert f'<a href="/runs/{run.pk}/">Approve or deny</a>' in answer

@@ -42,6 +42,7 @@ def _form(project: Project, **fields: object) -> dict[str, object]:
         "scopes": ["session:read", "session:start"],
         "days": "7",
         "is_mine": "on",
+        "approvals": "auto",
         **fields,
     }
 

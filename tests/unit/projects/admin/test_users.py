@@ -251,6 +251,7 @@ def test_members_of_a_project_are_chosen_among_users_one_sees(
         "name": "b",
         "max_interactive_sessions": "2",
         "max_pause_minutes": "30",
+        "approvals": "auto",
         "members": [str(boss.pk)],
     }
     assert (
@@ -282,7 +283,13 @@ def test_members_of_a_project_are_chosen_among_users_one_sees(
 def test_a_token_may_nothing_that_its_maker_may_not(
     b: Project, scope: str, permission: str | None
 ) -> None:
-    form = {"project": str(b.pk), "name": "t", "scopes": [scope], "is_mine": "on"}
+    form = {
+        "project": str(b.pk),
+        "name": "t",
+        "scopes": [scope],
+        "is_mine": "on",
+        "approvals": "auto",
+    }
     maker = _user("maker", "view_apitoken", "manage_apitoken", projects=(b,))
     assert b"valid choice" in _client(maker).post("/admin/projects/apitoken/add/", form).content
     assert not ApiToken.objects.exists()

@@ -5,14 +5,13 @@ from typing import Any
 import pytest
 
 from projects.policy.call_risk import (
-    ADJUSTERS,
     ASK_ALL,
     ASK_RISKY,
     AUTO,
-    ENDERS,
+    NEVER_ASKING,
     QUIET_ARGUMENTS,
-    READERS,
     STARTERS,
+    TOOLS,
     TYPERS,
     Standing,
     is_asked,
@@ -153,11 +152,9 @@ def test_a_secret_for_a_session_a_person_approved_needs_no_second_answer() -> No
 
 @pytest.mark.parametrize("tool", [tool.name for tool in ALL_TOOLS])
 def test_ask_all_asks_about_every_tool_but_those_that_only_read(tool: str) -> None:
-    assert tool in READERS | STARTERS | TYPERS | ENDERS | ADJUSTERS, (
-        "say in projects.policy.call_risk what this tool does"
-    )
+    assert tool in TOOLS, "say in projects.policy.call_risk what this tool does"
     # A call that types nothing only waits on.
-    only_reads = tool_named(tool).is_read_only or tool in {*READERS, "send_command_input"}
+    only_reads = tool in {*NEVER_ASKING, "send_command_input"}
     arguments = {
         "session_id": "x",
         "wait_seconds": 5,
@@ -166,7 +163,12 @@ def test_ask_all_asks_about_every_tool_but_those_that_only_read(tool: str) -> No
         "view": "screen",
     }
     assert _asked(ASK_ALL, tool, arguments) is not only_reads
-    assert tool not in READERS or tool_named(tool).is_read_only
+    assert tool_named(tool).is_read_only is (TOOLS[tool] == "reads")
+
+
+@pytest.mark.parametrize("tool", [name for name in TOOLS if name not in NEVER_ASKING])
+def test_a_call_that_may_be_held_can_be_repeated_as_the_same_one(tool: str) -> None:
+    assert {"request_id", "requestId"} & set(tool_named(tool).argument_names)
 
 
 @pytest.mark.parametrize("tool", sorted(STARTERS | TYPERS))

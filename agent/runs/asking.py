@@ -1,0 +1,49 @@
+"""The question to a person about a call of a run, if the policy wants one."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from agent.llm import scripted
+from agent.models import AgentRun, AgentStep
+from agent.runs import history, records
+from agent.runs.toolbox import Toolbox
+from projects.models.accounts import stricter
+from projects.policy.call_risk import ASK_RISKY, AUTO, is_asked, judged
+from projects.sessions.approvals.asking import HeldCall
+
+
+def policy_of(run: AgentRun) -> str:
+    """The policy for calls of the run, ``auto`` if nobody is asked about any of them."""
+    policy = stricter(run.approvals, run.project.approvals)
+    # The calls of the demo stand in this repository, so they are known to be harmless. The policy
+    # ask-all asks about them all the same.
+    return AUTO if policy == ASK_RISKY and run.model == scripted.DEMO else policy
+
+
+def question_of(
+    run: AgentRun,
+    steps: Sequence[AgentStep],
+    index: int,
+    toolbox: Toolbox,
+    approved: set[tuple[int, int]],
+) -> HeldCall | None:
+    """The question about call ``index`` of the newest step; None if no one has to be asked.
+
+    ``approved`` are (step, index) of calls that a person approved.
+    """
+    step, policy = steps[-1], policy_of(run)
+    call = records.calls_of(step)[index]
+    judgement = judged(call.name, call.arguments, history.standing_of(call, steps, approved))
+    if not is_asked(policy, judgement):
+        return None
+    return HeldCall(
+        caller=replace(toolbox.caller, approvals=policy),
+        tool=call.name,
+        arguments=call.arguments or {},
+        request_id=toolbox.request_id(step.number, index),
+        judgement=judgement,
+        owner=run.submitted_by,
+        origin={"run": str(run.id), "step": step.number, "call": index},
+        named_host=run.controllers[0] if len(run.controllers) == 1 else "",
+        is_hidden=history.is_hidden(call, steps),
+    )

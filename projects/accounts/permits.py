@@ -1,0 +1,19 @@
+"""The permit that an approved call is carried out with."""
+
+from dataclasses import dataclass
+from uuid import UUID
+
+
+@dataclass(frozen=True, slots=True)
+class Permit:
+    """The facts that a person saw when they approved a call. They have to be the same at the call.
+
+    ``controller_id``: the host; None if the call named none that was known.
+    ``input_seq`` and ``prompt``: the newest input of the session, and the prompt that it waited
+    at; None and empty for calls that type nothing.
+    """
+
+    approval_id: int
+    controller_id: UUID | None = None
+    input_seq: int | None = None
+    prompt: str = ""

@@ -1,0 +1,98 @@
+"""End a question about a call: a person answers, nobody does in time, or it is withdrawn.
+
+Each end is one transaction, and the first one stays.
+"""
+
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Final
+from uuid import UUID
+
+from django.db import transaction
+from django.db.models import Q
+
+from projects.audit.log import audit
+from projects.conf import conf
+from projects.errors.access import ApprovalNotFound, OwnCall
+from projects.models import Approval
+from projects.output.recording.events import NewEvent, append_locking
+from projects.sessions import lifetimes
+from projects.sessions.approvals import attention
+from projects.sessions.approvals.asking import cause_of
+from projects.storage import clock
+
+_ANSWER = Approval.Answer
+_MOST_REASON_CHARS: Final = 1000
+AFTER_END: Final[list[Callable[[Approval], None]]] = []
+"""Called with each question that ended, in the transaction of its end."""
+
+
+@transaction.atomic
+def approval_answer(*, approval_id: int, is_approved: bool, actor: str, reason: str = "") -> bool:
+    """Answer a question. Returns False if it is over: answered, expired or withdrawn.
+
+    Raises ApprovalNotFound, and OwnCall where the project wants four eyes.
+    """
+    approval = Approval.objects.select_related("project").filter(id=approval_id).first()
+    if approval is None:
+        raise ApprovalNotFound(approval_id)
+    if approval.project.wants_four_eyes and approval.owner == actor:
+        raise OwnCall
+    answer = _ANSWER.APPROVED if is_approved else _ANSWER.DENIED
+    return _end(approval, answer, actor, reason[:_MOST_REASON_CHARS])
+
+
+def approvals_overdue() -> list[int]:
+    """The open questions whose time is over."""
+    rows = Approval.objects.filter(answer=_ANSWER.PENDING, expires_at__lte=clock.now())
+    return list(rows.order_by("id").values_list("id", flat=True)[:500])
+
+
+@transaction.atomic
+def approval_expire(approval_id: int) -> bool:
+    """End a question that nobody answered in time. Returns False if it was over before."""
+    approval = Approval.objects.filter(id=approval_id, answer=_ANSWER.PENDING).first()
+    return approval is not None and _end(approval, _ANSWER.EXPIRED, "sweeper")
+
+
+@transaction.atomic
+def approvals_withdraw(which: Q, *, actor: str) -> None:
+    """Withdraw open questions, because nobody would carry the calls out."""
+    for approval in Approval.objects.filter(which, answer=_ANSWER.PENDING).order_by("id"):
+        _end(approval, _ANSWER.WITHDRAWN, actor)
+
+
+def of_token(token_id: UUID) -> Q:
+    """The questions about calls with this API token."""
+    return Q(token_id=token_id)
+
+
+def _end(approval: Approval, answer: str, actor: str, reason: str = "") -> bool:
+    now = clock.now()
+    still = Q(expires_at__isnull=True) | Q(expires_at__gt=now)
+    if answer not in {_ANSWER.APPROVED, _ANSWER.DENIED}:
+        still = Q()
+    approval.answer, approval.answered_by, approval.reason = answer, actor[:160], reason
+    approval.answered_at = now
+    if answer == _ANSWER.APPROVED:
+        approval.expires_at = now + timedelta(seconds=conf.approval_seconds)
+    names = ("answer", "answered_by", "reason", "answered_at", "expires_at")
+    changes = {name: getattr(approval, name) for name in names}
+    rows = Approval.objects.filter(still, id=approval.id, answer=_ANSWER.PENDING)
+    if not rows.update(**changes):
+        return False
+    attention.release_person(approval)
+    for after in AFTER_END:
+        after(approval)
+    lifetimes.release_all(cause_of(approval.id))
+    _record(approval, actor)
+    return True
+
+
+def _record(approval: Approval, actor: str) -> None:
+    about = (approval.project_id, approval.controller_id, approval.session_id)
+    what = {"tool": approval.tool, "risk": approval.risk, "answer": str(approval.answer)}
+    if approval.session_id is not None:
+        append_locking(NewEvent(approval.session_id, "approval", actor=actor, detail=what))
+    detail = {"approval": approval.id, **what, "host": approval.host, "asked_by": approval.asked_by}
+    audit(actor, "approval.answer", about, detail)

@@ -1,0 +1,46 @@
+"""Hold an approved call to what the person saw, inside the transaction of the call."""
+
+from uuid import UUID
+
+from projects.accounts.authentication import Caller
+from projects.accounts.permits import Permit
+from projects.errors.access import ChangedSinceApproval
+from projects.models import CommandSession
+
+
+def check_host(caller: Caller | None, controller_id: UUID) -> None:
+    """Raises ChangedSinceApproval for a start on another host than the one that was shown."""
+    permit = _permit_of(caller)
+    if permit is not None and permit.controller_id not in {None, controller_id}:
+        raise ChangedSinceApproval("its host became another one")
+
+
+def check_prompt(caller: Caller | None, session_id: UUID, input_seq: int) -> None:
+    """Raises ChangedSinceApproval if the session is not where it was when the person was asked.
+
+    ``input_seq`` is the number that the input has been given.
+    """
+    permit = _permit_of(caller)
+    if permit is None or permit.input_seq is None:
+        return
+    if input_seq != permit.input_seq + 1:
+        raise ChangedSinceApproval("somebody has typed into the session")
+    if permit.prompt and prompt_shown(CommandSession.objects.get(id=session_id)) != permit.prompt:
+        raise ChangedSinceApproval("the session left the prompt that it waited at")
+
+
+def prompt_shown(session: CommandSession) -> str:
+    """The prompt that the session waits at; empty while it waits for nothing."""
+    if session.terminal_state != "awaiting_input":
+        return ""
+    return f"{session.terminal_kind}: {session.terminal_prompt}"
+
+
+def of_caller(caller: Caller | None) -> dict[str, object]:
+    """The part of an audit row that names the approval of the call; empty without one."""
+    permit = _permit_of(caller)
+    return {} if permit is None else {"approval": permit.approval_id}
+
+
+def _permit_of(caller: Caller | None) -> Permit | None:
+    return None if caller is None else caller.permit

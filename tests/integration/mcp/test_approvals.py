@@ -1,0 +1,111 @@
+"""Calls of the official client that wait for a person: held, answered, carried out once."""
+
+import asyncio
+import re
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import pytest
+
+from tests.support.management import manage_well
+from tests.support.mcp.client import Caller, detached
+from tests.support.stack import Stack
+
+
+@pytest.fixture(scope="session")
+def held_token(stack: Stack) -> str:
+    """A token all of whose calls that act wait for a person."""
+    options = ("--name", "held", "--approvals", "ask-all")
+    return manage_well(stack, "create_api_token", "first", *options).strip().splitlines()[-1]
+
+
+@pytest.fixture
+async def held(stack: Stack, held_token: str) -> AsyncIterator[Caller]:
+    async with detached(stack.caller(held_token)) as caller:
+        yield caller
+
+
+async def _answer(stack: Stack, approval_id: int, *answer: str) -> None:
+    said = await asyncio.to_thread(manage_well, stack, "answer_approval", str(approval_id), *answer)
+    assert "answered" in said
+
+
+async def _asked(stack: Stack, text: str) -> int:
+    """The number of the open question about a call, once it is asked."""
+    while True:
+        listed = await asyncio.to_thread(manage_well, stack, "answer_approval")
+        if found := re.search(rf"#(\d+): .*{re.escape(text)}", listed):
+            return int(found[1])
+
+
+async def test_a_call_returns_its_result_if_a_person_answers_meanwhile(
+    stack: Stack, held: Caller, tmp_path: Path
+) -> None:
+    mark = f"marked-{uuid4()}"
+    call = asyncio.create_task(
+        held.call("start_interactive_command", command=f"echo {mark}", wait_seconds=30)
+    )
+    await _answer(stack, await _asked(stack, mark), "--approve")
+    assert mark in (await call)["output"]
+
+
+async def test_a_repeat_finds_the_one_execution(stack: Stack, held: Caller, tmp_path: Path) -> None:
+    file = tmp_path / "times"
+    arguments = {"command": f"sh -c 'echo once >> {file}; cat {file}'"}
+    arguments_now: dict[str, Any] = {**arguments, "wait_seconds": 0}
+    pending = await held.refusal("start_interactive_command", **arguments_now)
+    assert pending["code"] == "APPROVAL_PENDING"
+    assert pending["retryable"]
+    assert pending["approval_url"].endswith(f"/approvals/{pending['approval_id']}/")
+    again = await held.refusal("start_interactive_command", **arguments_now)
+    assert again["approval_id"] == pending["approval_id"]
+    assert not file.exists()
+    await _answer(stack, pending["approval_id"], "--approve")
+    repeated = {**arguments, "request_id": pending["request_id"]}
+    results = await asyncio.gather(
+        *(held.call("start_interactive_command", **repeated) for _ in range(3))
+    )
+    assert {result["session_id"] for result in results} == {results[0]["session_id"]}
+    assert file.read_text() == "once\n"
+    changed = {**repeated, "command": "true"}
+    assert (await held.refusal("start_interactive_command", **changed))["code"] == (
+        "REQUEST_ID_REUSED"
+    )
+
+
+async def test_the_caller_is_shown_why_a_call_was_denied(stack: Stack, held: Caller) -> None:
+    request_id = str(uuid4())
+    call = {"command": "echo denied", "wait_seconds": 0, "request_id": request_id}
+    pending = await held.refusal("start_interactive_command", **call)
+    assert pending["request_id"] == request_id
+    await _answer(stack, pending["approval_id"], "--deny", "--reason", "use staging")
+    denied = await held.refusal("start_interactive_command", **call)
+    assert (denied["code"], denied["retryable"]) == ("DENIED_BY_OPERATOR", False)
+    assert "use staging" in denied["error"]
+
+
+async def test_an_input_is_typed_only_at_the_prompt_that_was_approved(
+    stack: Stack, held: Caller, caller: Caller
+) -> None:
+    asks = 'bash -c \'read -p "One? " x; read -p "Two? " y; echo $x-$y; read -p "Three? " z\''
+    async with caller.terminal(asks) as terminal:
+        typed = {"session_id": terminal.session_id, "input_text": "held\n", "wait_seconds": 0}
+        pending = await held.refusal("send_command_input", **typed)
+        await terminal.send("first\n")
+        await _answer(stack, pending["approval_id"], "--approve")
+        typed |= {"request_id": pending["request_id"]}
+        refused = await held.refusal("send_command_input", **typed)
+        assert refused["code"] == "CHANGED_SINCE_APPROVAL"
+        await terminal.send("second\n")
+        assert "first-second" in terminal.seen
+
+
+async def test_reading_waiting_and_resizing_are_not_held(held: Caller, caller: Caller) -> None:
+    async with caller.terminal("cat") as terminal:
+        ids = {"session_id": terminal.session_id}
+        assert (await held.call("send_command_input", **ids, wait_seconds=0))["is_alive"]
+        assert (await held.call("resize_session", **ids, rows=30, cols=90))["rows"] == 30
+        assert (await held.call("read_session_output", **ids))["session_id"] == ids["session_id"]
+        await held.call("list_sessions")

@@ -1,0 +1,88 @@
+"""The queue of approvals: what a person sees of a call, and their answer."""
+
+import pytest
+
+from projects.models import Approval, AuditEvent
+from tests.support.rows import make_approval
+from tests.unit.console.conftest import PersonWith, Tenant
+
+RIGHTS = ("view_approval", "answer_approval")
+
+
+@pytest.fixture
+def asked(ours: Tenant) -> Approval:
+    arguments = {"command": "echo \x1b[31m<b>\u202e\nrm x", "env": {"A\tB": "1"}}
+    return make_approval(ours.project, arguments=arguments, host="web-17", risk_reason="runs 'rm'")
+
+
+def test_a_call_is_shown_exactly(person_with: PersonWith, asked: Approval) -> None:
+    client = person_with(*RIGHTS)
+    assert "echo" in client.get("/approvals/").text
+    text = client.get(f"/approvals/{asked.pk}/").text
+    assert "echo <mark>\\x1b</mark>[31m&lt;b&gt;<mark>\\u202e</mark><mark>\\n\n</mark>rm x" in text
+    assert "A\\tB" in text
+    for shown in ("web-17", "unclear", "runs &#x27;rm&#x27;", "token:agent"):
+        assert shown in text
+    assert "\u202e" not in text
+
+
+def test_an_answer_is_given_once(person_with: PersonWith, asked: Approval) -> None:
+    client = person_with(*RIGHTS)
+    page = f"/approvals/{asked.pk}/"
+    assert client.get(f"{page}answer/").status_code == 405
+    denied = client.post(f"{page}answer/", {"answer": "deny", "reason": "not now"}, follow=True)
+    assert "Denied" in denied.text
+    again = client.post(f"{page}answer/", {"answer": "approve"}, follow=True)
+    assert "was over already" in again.text
+    asked.refresh_from_db()
+    assert (asked.answer, asked.answered_by, asked.reason) == ("denied", "admin:ann", "not now")
+    assert "not now" in client.get(page).text
+    assert AuditEvent.objects.get(action="approval.answer").actor == "admin:ann"
+
+
+def test_who_may_look_may_not_answer(person_with: PersonWith, asked: Approval) -> None:
+    client = person_with("view_approval")
+    page = f"/approvals/{asked.pk}/"
+    assert "Approve once" not in client.get(page).text
+    assert client.post(f"{page}answer/", {"answer": "approve"}).status_code == 403
+    asked.refresh_from_db()
+    assert asked.answer == "pending"
+
+
+def test_nobody_answers_for_their_own_call_where_four_eyes_are_wanted(
+    person_with: PersonWith, asked: Approval
+) -> None:
+    Approval.objects.update(owner="admin:ann")
+    asked.project.wants_four_eyes = True
+    asked.project.save()
+    client = person_with(*RIGHTS)
+    assert "Approve once" not in client.get(f"/approvals/{asked.pk}/").text
+    answer = client.post(f"/approvals/{asked.pk}/answer/", {"answer": "approve"}, follow=True)
+    assert "OWN_CALL" in answer.text
+    asked.refresh_from_db()
+    assert asked.answer == "pending"
+
+
+def test_the_header_counts_what_waits(
+    person_with: PersonWith, asked: Approval, theirs: Tenant
+) -> None:
+    make_approval(theirs.project)
+    client = person_with(*RIGHTS)
+    assert '<strong class="person-word">1</strong>' in client.get("/approvals/").text
+    client.post(f"/approvals/{asked.pk}/answer/", {"answer": "approve"})
+    assert '<strong class="person-word">' not in client.get("/approvals/").text
+
+
+def test_the_screen_that_is_typed_into_is_shown_and_the_look_is_on_record(
+    person_with: PersonWith, ours: Tenant
+) -> None:
+    asked = make_approval(
+        ours.project,
+        "send_command_input",
+        {"session_id": str(ours.session.pk), "input_text": "y\n"},
+        session_id=ours.session.pk,
+        prompt="line: Go on?",
+    )
+    client = person_with(*RIGHTS, "view_transcript", "view_commandsession")
+    assert "Go on?" in client.get(f"/approvals/{asked.pk}/").text
+    assert AuditEvent.objects.get(action="transcript.view").detail == {"approval": asked.pk}

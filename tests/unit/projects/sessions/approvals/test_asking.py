@@ -1,0 +1,208 @@
+"""A call is asked about once, and what was approved is what is carried out."""
+
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from django.utils import timezone
+
+from projects.accounts.authentication import Caller
+from projects.errors.access import (
+    ApprovalDenied,
+    ApprovalExpired,
+    ApprovalLimitReached,
+    ApprovalPending,
+    OwnCall,
+)
+from projects.errors.calls import RequestIdReused
+from projects.models import (
+    ActionRequest,
+    Approval,
+    AttentionEvent,
+    AuditEvent,
+    LifetimeHold,
+    Project,
+)
+from projects.sessions import lifetimes
+from projects.sessions.approvals.answering import (
+    approval_answer,
+    approval_expire,
+    approvals_overdue,
+    approvals_withdraw,
+    of_token,
+)
+from projects.sessions.approvals.asking import (
+    Asked,
+    HeldCall,
+    approval_ask,
+    arguments_of,
+    asked_now,
+)
+from tests.support.rows import make_controller, make_session
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def caller() -> Caller:
+    host = make_controller("web-17", capabilities=[lifetimes.CAPABILITY])
+    return Caller(
+        host.project_id, "token:agent", frozenset(), token_id=uuid4(), approvals="ask-all"
+    )
+
+
+def _question(caller: Caller, command: str = "rm x", **fields: Any) -> HeldCall:
+    arguments = {"command": command}
+    return HeldCall(
+        **{"caller": caller, "tool": "execute_command", "arguments": arguments, **fields}
+    )
+
+
+def _asked(question: HeldCall) -> Asked:
+    asked = approval_ask(question)
+    assert asked is not None
+    return asked
+
+
+def test_a_repeat_is_the_same_question(caller: Caller) -> None:
+    request_id = uuid4()
+    first = _asked(_question(caller, request_id=request_id))
+    waiting_longer = {"command": "rm x", "wait_seconds": 9, "request_id": str(request_id)}
+    again = _asked(_question(caller, request_id=request_id, arguments=waiting_longer))
+    assert again == first
+    assert first.request_id == request_id
+    with pytest.raises(RequestIdReused):
+        approval_ask(_question(caller, "rm y", request_id=request_id))
+
+
+def test_a_call_without_an_id_joins_its_open_question_and_no_other(caller: Caller) -> None:
+    first = _asked(_question(caller))
+    assert _asked(_question(caller)).id == first.id
+    assert _asked(_question(caller, "rm y")).id != first.id
+    assert _asked(_question(replace(caller, token_id=uuid4()))).id != first.id
+    approval_answer(approval_id=first.id, is_approved=True, actor="admin:ada")
+    assert _asked(_question(caller)).require_approved().approval_id == first.id
+    ActionRequest.objects.create(
+        project_id=caller.project_id, request_id=first.request_id, action="start"
+    )
+    assert _asked(_question(caller)).id != first.id
+
+
+def test_what_is_asked_is_on_record_and_calls_a_person(caller: Caller) -> None:
+    asked = _asked(_question(caller))
+    row = Approval.objects.get(id=asked.id)
+    assert (row.host, row.risk, arguments_of(row)) == ("web-17", "destructive", {"command": "rm x"})
+    assert b"rm x" not in bytes(row.sealed_arguments)
+    assert AuditEvent.objects.get(action="approval.ask").detail["approval"] == asked.id
+    event = AttentionEvent.objects.get()
+    assert (event.kind, event.path) == ("approval_wanted", f"/approvals/{asked.id}/")
+    approval_answer(approval_id=asked.id, is_approved=False, actor="admin:ada", reason="no")
+    event.refresh_from_db()
+    assert (event.resolution, event.resolved_by) == ("denied", "admin:ada")
+
+
+@pytest.mark.parametrize("member", ["input_text", "keys"])
+def test_an_answer_to_a_question_for_a_secret_is_not_stored(caller: Caller, member: str) -> None:
+    host = make_controller("db", project=Project.objects.get())
+    session = make_session(host, terminal_state="awaiting_input", terminal_kind="secret")
+    arguments = {"session_id": str(session.id), member: "hunter2"}
+    asked = _asked(_question(caller, tool="send_command_input", arguments=arguments))
+    assert arguments_of(Approval.objects.get(id=asked.id))[member] == "(hidden input)"
+    other = {**arguments, member: "hunter3"}
+    assert _asked(_question(caller, tool="send_command_input", arguments=other)).id != asked.id
+
+
+def test_the_lifetime_of_the_session_stands_until_the_answer(caller: Caller) -> None:
+    host = make_controller("db", project=Project.objects.get())
+    session = make_session(host)
+    arguments = {"session_id": str(session.id), "terminate": True}
+    asked = _asked(_question(caller, tool="send_command_input", arguments=arguments))
+    assert LifetimeHold.objects.get().session_id == session.id
+    approval_answer(approval_id=asked.id, is_approved=True, actor="admin:ada")
+    assert not LifetimeHold.objects.exists()
+
+
+def test_a_question_ends_once_and_its_end_is_told(caller: Caller) -> None:
+    asked = _asked(_question(caller))
+    with pytest.raises(ApprovalPending) as pending:
+        asked.require_approved()
+    body = pending.value.body()
+    assert body["retryable"]
+    assert body["request_id"] == str(asked.request_id)
+    assert body["approval_url"].endswith(f"/approvals/{asked.id}/")
+    assert approval_answer(
+        approval_id=asked.id, is_approved=False, actor="admin:ada", reason="use the staging host"
+    )
+    assert not approval_answer(approval_id=asked.id, is_approved=True, actor="admin:bob")
+    assert not approval_expire(asked.id)
+    with pytest.raises(ApprovalDenied, match="use the staging host"):
+        asked_now(asked.id).require_approved()
+
+
+def test_an_unanswered_question_counts_as_denied_when_its_time_is_over(caller: Caller) -> None:
+    asked = _asked(_question(caller))
+    Approval.objects.update(expires_at=timezone.now() - timedelta(seconds=1))
+    with pytest.raises(ApprovalExpired):
+        asked_now(asked.id).require_approved()
+    assert not approval_answer(approval_id=asked.id, is_approved=True, actor="admin:ada")
+    assert approvals_overdue() == [asked.id]
+    assert approval_expire(asked.id)
+    assert Approval.objects.get().answer == "expired"
+
+
+def test_an_approved_call_has_to_begin_in_time(
+    caller: Caller,
+) -> None:
+    asked = _asked(_question(caller))
+    approval_answer(approval_id=asked.id, is_approved=True, actor="admin:ada")
+    Approval.objects.update(expires_at=timezone.now() - timedelta(seconds=1))
+    with pytest.raises(ApprovalExpired):
+        asked_now(asked.id).require_approved()
+    ActionRequest.objects.create(
+        project_id=caller.project_id, request_id=asked.request_id, action="start"
+    )
+    assert asked_now(asked.id).require_approved().approval_id == asked.id
+
+
+def test_a_withdrawn_question_cannot_be_answered(caller: Caller) -> None:
+    assert caller.token_id is not None
+    asked = _asked(_question(caller))
+    approvals_withdraw(of_token(caller.token_id), actor="admin:ada")
+    assert not approval_answer(approval_id=asked.id, is_approved=True, actor="admin:ada")
+    with pytest.raises(ApprovalExpired):
+        asked_now(asked.id).require_approved()
+
+
+def test_open_questions_of_a_project_are_bounded(caller: Caller, settings: Any) -> None:
+    settings.MAX_PENDING_APPROVALS = 2
+    asked = [_asked(_question(caller, f"rm {number}")) for number in range(2)]
+    with pytest.raises(ApprovalLimitReached):
+        approval_ask(_question(caller, "rm more"))
+    assert _asked(_question(caller, "rm 0")).id == asked[0].id
+    approval_answer(approval_id=asked[0].id, is_approved=False, actor="admin:ada")
+    assert _asked(_question(caller, "rm more")).is_pending
+
+
+def test_nobody_approves_their_own_call_where_four_eyes_are_wanted(caller: Caller) -> None:
+    asked = _asked(_question(caller, owner="admin:ada"))
+    row = Approval.objects.get(id=asked.id)
+    row.project.wants_four_eyes = True
+    row.project.save()
+    with pytest.raises(OwnCall):
+        approval_answer(approval_id=asked.id, is_approved=True, actor="admin:ada")
+    assert approval_answer(approval_id=asked.id, is_approved=True, actor="admin:bob")
+
+
+def test_ask_risky_does_not_ask_about_the_end_of_an_own_session(caller: Caller) -> None:
+    host = make_controller("db", project=Project.objects.get())
+    arguments = {"terminate": True}
+    for starter, is_asked in (("token:agent", False), ("token:other", True)):
+        session = make_session(host, started_by=starter)
+        question = _question(
+            replace(caller, approvals="ask-risky"),
+            tool="send_command_input",
+            arguments={**arguments, "session_id": str(session.id)},
+        )
+        assert (approval_ask(question) is not None) is is_asked
