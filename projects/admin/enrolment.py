@@ -15,7 +15,7 @@ from projects.admin.parts.access import OfOwnProjects, ReadOnlyAdmin, TypedForm,
 from projects.admin.parts.confirmation import Item, Question, page_before, shown_once
 from projects.admin.parts.display import shortened, text_column
 from projects.audit.log import audit
-from projects.enrolment.codes import check_name, enrolment_code_create
+from projects.enrolment.codes import NOT_USED_UP, check_name, enrolment_code_create
 from projects.enrolment.revocation import controller_credential_revoke
 from projects.models import ControllerCredential, EnrolmentCode
 
@@ -139,9 +139,9 @@ class EnrolmentCodeAdmin(_ManagedAdmin):
     def withdraw(
         self, request: HttpRequest, queryset: QuerySet[EnrolmentCode]
     ) -> HttpResponse | None:
-        unused = list(queryset.filter(used_at__isnull=True, revoked_at__isnull=True))
+        unused = list(queryset.filter(NOT_USED_UP, revoked_at__isnull=True))
         items = [
-            Item(code.pk, code.controller_name, f"{code.key_id} of {code.project}")
+            Item(code.pk, code.controller_name or str(code), f"{code.key_id} of {code.project}")
             for code in unused
         ]
         if page := page_before(self, request, _WITHDRAWAL, items):

@@ -30,6 +30,9 @@ from projects.storage import clock
 CODE_MINUTES: Final = 15.0
 MAX_KEY_HOSTS: Final = 10_000
 MAX_KEY_HOURS: Final = 24 * 366
+# A server of an earlier version, which still runs beside this one, does not count.
+NOT_USED_UP: Final = Q(used_at__isnull=True) | Q(hosts__gt=1, enrolled__lt=F("hosts"))
+"""The codes that still serve a host, unless they expired or were withdrawn."""
 OVERLAP: Final = timedelta(hours=24)
 """How long a replaced credential stays valid at most."""
 
@@ -143,7 +146,8 @@ def host_enrol(*, code: str, peer: str = "", name: str = "", labels: str = "") -
         controller = _controller_for(row, name)
         actor = f"enrolment:{row.key_id}"
         awaits = conf.enrolment_approval
-        labels = _united(row.labels, labels)
+        # A host that replaces another one keeps the labels that its operator gave it.
+        labels = _united(controller.labels, row.labels, labels)
         Controller.objects.filter(id=controller.id).update(
             awaits_approval_since=clock.now() if awaits else None, labels=labels
         )
@@ -184,10 +188,8 @@ def _use(key_id: str, secret: str, peer: str) -> bool:
     if not compare_digest(row.digest if row is not None else "", digest_of(secret)):
         return False
     now = clock.now()
-    # A server of an earlier version, which still runs beside this one, does not count.
-    is_left = Q(used_at__isnull=True) | Q(hosts__gt=1, enrolled__lt=F("hosts"))
     unused = EnrolmentCode.objects.filter(
-        is_left, key_id=key_id, revoked_at__isnull=True, expires_at__gt=now
+        NOT_USED_UP, key_id=key_id, revoked_at__isnull=True, expires_at__gt=now
     )
     used = unused.update(used_at=now, used_from=peer[:64], enrolled=F("enrolled") + 1)
     return used == 1

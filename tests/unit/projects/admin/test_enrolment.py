@@ -12,7 +12,7 @@ from projects.accounts.credentials import (
     controller_credential_create,
 )
 from projects.accounts.errors import EnrolmentRefused
-from projects.enrolment.codes import enrolment_code_create, host_enrol
+from projects.enrolment.codes import enrolment_code_create, enrolment_key_create, host_enrol
 from projects.models import AuditEvent, Controller, EnrolmentCode, Project
 from tests.unit.projects.admin.test_tokens import staff
 
@@ -71,6 +71,17 @@ def test_a_code_is_withdrawn(admin_client: Client, project: Project) -> None:
         AuditEvent.objects.filter(action="enrolment_code.withdraw", actor="admin:admin").count()
         == 1
     )
+
+
+def test_a_key_that_has_served_some_hosts_is_withdrawn(
+    admin_client: Client, project: Project
+) -> None:
+    row, key = enrolment_key_create(project=project, hosts=3, hours=1)
+    host_enrol(code=key, name="web-1")
+    admin_client.post(CODES, {"action": "withdraw", "_selected_action": str(row.pk)})
+    with pytest.raises(EnrolmentRefused):
+        host_enrol(code=key, name="web-2")
+    assert Controller.objects.count() == 1
 
 
 def test_credentials_and_controllers_are_revoked_after_a_question(

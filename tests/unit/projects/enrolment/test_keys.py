@@ -152,3 +152,11 @@ def test_the_commands_make_keys_and_find_hosts(project: Project) -> None:
     shown = StringIO()
     call_command("hosts", stdout=shown)
     assert "acme/old  offline  0.0.9+abc (outdated)  b gpu" in shown.getvalue()
+
+
+def test_a_host_that_replaces_another_keeps_its_labels(project: Project) -> None:
+    _, code = enrolment_code_create(project=project, name="web-1", labels="eu front")
+    host_enrol(code=code)
+    _, code = enrolment_code_create(project=project, name="web-1", is_replacement=True)
+    host_enrol(code=code, labels="new")
+    assert Controller.objects.get().labels == "eu front new"
