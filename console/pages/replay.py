@@ -4,20 +4,33 @@ from typing import Final
 from uuid import UUID
 
 from asgiref.sync import async_to_sync
-from django.http import HttpRequest, HttpResponse, HttpResponseBadRequest
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBadRequest
 from django.http.response import HttpResponseBase
 from django.shortcuts import render
 from django.views.decorators.http import require_POST
 
 from console.parts.access import SEE_SCREENS, page, session_or_404
 from console.parts.browser_files import has_terminal
+from console.parts.screens import ensure_made
 from projects.admin.parts.access import actor_of
 from projects.audit.log import audit
-from projects.output.recording.replay import replay_index, replay_part
+from projects.models import CommandSession
+from projects.output.recording.index import replay_index
+from projects.output.recording.replay import replay_part
+from projects.output.recording.screens import ScreenPlace, places, state_at
+from projects.output.result import Result
 from projects.reads.recordings import EXPORT_FORMATS, attachment, recording_export
 from projects.storage.access import at_length
 
 _MOST: Final = 2**62
+_HEADERS: Final = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
+
+
+class Screens(Result):
+    """The places at which a player may begin. ``is_growing``: there will be more."""
+
+    is_growing: bool
+    places: list[ScreenPlace]
 
 
 @page(SEE_SCREENS)
@@ -45,11 +58,37 @@ def index(request: HttpRequest, session_id: UUID) -> HttpResponse:
 def part(request: HttpRequest, session_id: UUID) -> HttpResponse:
     """Answers the output from the offsets ``stdout`` and ``stderr`` on, as JSON."""
     found = session_or_404(request, session_id)
-    offsets = [request.GET.get(name, "0") for name in ("stdout", "stderr")]
-    if not all(offset.isascii() and offset.isdigit() for offset in offsets):
+    stdout, stderr = _offset(request, "stdout"), _offset(request, "stderr")
+    if stdout is None or stderr is None:
         return HttpResponseBadRequest("stdout and stderr are offsets")
-    stdout, stderr = (min(int(offset[:20]), _MOST) for offset in offsets)
     return _json(async_to_sync(at_length)(replay_part, found, stdout, stderr).model_dump_json())
+
+
+@page(SEE_SCREENS)
+def screens(request: HttpRequest, session_id: UUID) -> HttpResponse:
+    """Answers where the screens after the place ``after`` are, and has missing ones made."""
+    found = session_or_404(request, session_id)
+    after = _offset(request, "after")
+    if after is None:
+        return HttpResponseBadRequest("after is an offset")
+    return _json(async_to_sync(at_length)(_screens, found, after).model_dump_json())
+
+
+def _screens(session: CommandSession, after: int) -> Screens:
+    # Asked first: what is made in between is then among the places.
+    is_growing = ensure_made(session)
+    return Screens(is_growing=is_growing, places=places(session.pk, after))
+
+
+@page(SEE_SCREENS)
+def screen(request: HttpRequest, session_id: UUID) -> HttpResponse:
+    """Answers the state of a terminal at a place, deflated as it is stored."""
+    found = session_or_404(request, session_id)
+    place = _offset(request, "place")
+    state = None if place is None else async_to_sync(at_length)(state_at, found.pk, place)
+    if state is None:
+        raise Http404
+    return HttpResponse(state, content_type="application/octet-stream", headers=_HEADERS)
 
 
 @page(SEE_SCREENS)
@@ -66,6 +105,11 @@ def download(request: HttpRequest, session_id: UUID) -> HttpResponseBase:
     return attachment(pieces, found.pk, wanted)
 
 
+def _offset(request: HttpRequest, name: str) -> int | None:
+    """Returns the number in the address, 0 if there is none; None if it is no offset."""
+    text = request.GET.get(name, "0")
+    return min(int(text[:20]), _MOST) if text.isascii() and text.isdigit() else None
+
+
 def _json(text: str) -> HttpResponse:
-    headers = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
-    return HttpResponse(text, content_type="application/json", headers=headers)
+    return HttpResponse(text, content_type="application/json", headers=_HEADERS)

@@ -33,6 +33,7 @@ from projects.models.sessions import (
     LifetimeHold,
     OutputChunk,
     OutputGap,
+    RecordingScreen,
     SessionEvent,
     StreamName,
 )
@@ -63,6 +64,7 @@ __all__ = [
     "Project",
     "RateMeter",
     "ReadCursor",
+    "RecordingScreen",
     "Secret",
     "SessionEvent",
     "StreamName",

@@ -312,3 +312,29 @@ class SessionEvent(models.Model):
 
     def __str__(self) -> str:
         return f"{self.session_id} #{self.seq} {self.kind}"
+
+
+class RecordingScreen(models.Model):
+    """The screen of a terminal after the output before ``stdout`` and ``stderr``.
+
+    ``place`` is the sum of both. ``time`` is in seconds since the recording began. ``state`` is
+    deflated JSON that the terminal emulator of the console wrote.
+    """
+
+    id = models.BigAutoField(primary_key=True)
+    session = models.ForeignKey(
+        CommandSession, on_delete=models.CASCADE, related_name="screens", db_index=False
+    )
+    place = models.PositiveBigIntegerField()
+    stdout = models.PositiveBigIntegerField()
+    stderr = models.PositiveBigIntegerField()
+    time = models.FloatField()
+    state = models.BinaryField()
+
+    class Meta:
+        constraints = (
+            models.UniqueConstraint(fields=("session", "place"), name="one_screen_per_place"),
+        )
+
+    def __str__(self) -> str:
+        return f"{self.session_id} @{self.place}"

@@ -20,6 +20,7 @@ from django.utils import timezone
 from controller_client.protocol.limits import MAX_CHUNK_BYTES
 from controller_client.protocol.messages import GapReason, HostTime, Stream, StreamFinal
 from projects.models import CommandSession, OutputChunk, OutputGap
+from projects.output.recording import screens
 from projects.storage.columns import as_parameter, host_columns, time_as_parameter
 from projects.storage.rows import execute, row_update
 
@@ -326,6 +327,7 @@ def _mark_gone(session_id: UUID, stream: Stream, cut: int) -> None:
         return
     OutputGap.objects.filter(session_id=session_id, stream=stream, to_offset__lte=cut).delete()
     add_gap(session_id, stream, 0, cut, "retention")
+    screens.forget_up_to(session_id, stream, cut)
     CommandSession.objects.filter(id=session_id).update(**{_OFFSET_COLUMNS[stream][0]: cut})
 
 

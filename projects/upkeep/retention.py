@@ -28,6 +28,7 @@ from projects.models import (
     OutputGap,
     Project,
     ReadCursor,
+    RecordingScreen,
     SessionEvent,
 )
 from projects.output import log as output_log
@@ -42,6 +43,7 @@ _SESSIONS_AT_ONCE: Final = 100
 _PARTS: Final = (
     (OutputChunk.objects, output_log.TRIM_CHUNKS_PER_TRANSACTION),
     (OutputGap.objects, ROWS_AT_ONCE),
+    (RecordingScreen.objects, ROWS_AT_ONCE),
     (SessionEvent.objects, ROWS_AT_ONCE),
     (ControllerCommand.objects, ROWS_AT_ONCE),
     (ActionRequest.objects, ROWS_AT_ONCE),

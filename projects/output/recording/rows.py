@@ -6,7 +6,7 @@ from typing import Final, NamedTuple
 from uuid import UUID
 
 from controller_client.protocol.messages import Stream
-from projects.models import SessionEvent
+from projects.models import CommandSession, SessionEvent
 from projects.storage.columns import as_parameter
 from projects.storage.rows import fetch_rows
 
@@ -68,6 +68,17 @@ def chunks(
     while page := fetch_rows(TimedChunk, statement, [key, stream, position, at_once]):
         yield from page
         position = page[-1].end
+
+
+def chunk_from(session_id: UUID, stream: Stream, start: int) -> TimedChunk | None:
+    """Return the first chunk that begins at ``start`` or later, without its data."""
+    parameters = [as_parameter(session_id), stream, start, 1]
+    return next(iter(fetch_rows(TimedChunk, _WITHOUT_DATA, parameters)), None)
+
+
+def ends(session: CommandSession) -> dict[Stream, int]:
+    """Return the number of bytes of each stream, as far as the row of the session reaches."""
+    return {"stdout": session.stdout_next_offset, "stderr": session.stderr_next_offset}
 
 
 def events(session_id: UUID, after_seq: int = 0) -> Iterator[SessionEvent]:

@@ -89,16 +89,9 @@ def _stored_at(item: TimedChunk | SessionEvent) -> datetime:
 
 def clock_of(session_id: UUID) -> RecordingClock:
     """Return the clock of a session's recording. It begins with what is left of the session."""
-    firsts: list[TimedChunk | SessionEvent] = []
-    for stream in STREAMS:
-        firsts += [
-            chunk
-            for chunk, _ in zip(
-                rows.chunks(session_id, stream, with_data=False), range(1), strict=False
-            )
-        ]
+    chunks = [rows.chunk_from(session_id, stream, 0) for stream in STREAMS]
     first = SessionEvent.objects.filter(session_id=session_id).order_by("seq").first()
-    return RecordingClock([*firsts, *([first] if first is not None else [])])
+    return RecordingClock([found for found in (*chunks, first) if found is not None])
 
 
 def moments(

@@ -27,12 +27,12 @@ class TextScreen {
   focus() {}
 }
 
-export async function makeScreen(place, onText) {
+export async function makeScreen(place, onText, more = {}) {
   if (!place.dataset.terminal) return new TextScreen(place);
   const [{ Terminal }, { Unicode11Addon }, { stampStyles }] = await Promise.all(
     [place.dataset.terminal, place.dataset.unicode, place.dataset.styles].map((at) => import(at)));
   stampStyles();
-  const terminal = new Terminal({ ...OPTIONS, convertEol: !!place.dataset.pipes });
+  const terminal = new Terminal({ ...OPTIONS, ...more, convertEol: !!place.dataset.pipes });
   terminal.open(place);
   terminal.loadAddon(new Unicode11Addon());
   terminal.unicode.activeVersion = "11";

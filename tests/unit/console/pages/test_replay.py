@@ -8,11 +8,13 @@ from controller_client.protocol.messages import HostTime
 from projects.models import AuditEvent, CommandSession
 from projects.output import log as output_log
 from projects.output.log import NewChunk
+from projects.output.recording import screens
+from projects.output.recording.screens import NewScreen, ScreenPlace
 from tests.unit.console.conftest import PersonWith, Tenant, read
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
-ADDRESSES = ("", "index/", "part/")
+ADDRESSES = ("", "index/", "part/", "screens/", "screen/")
 RIGHTS = ("view_commandsession", "view_transcript")
 
 
@@ -31,9 +33,25 @@ def test_a_look_shows_the_player_and_is_audited(person_with: PersonWith, ours: T
     index = client.get(f"{start}index/").json()
     assert (index["began_at"], index["is_host_time"]) == (1_763_850_000, True)
     part = client.get(f"{start}part/?stdout=0&stderr=0").json()
-    assert part == {"times": [0], "data": ["aGVsbG8="], "stdout": None, "stderr": None}
+    assert part == {"pieces": [[0, "aGVsbG8="]], "stdout": None, "stderr": None}
     rows = AuditEvent.objects.filter(action="transcript.view")
     assert [(row.session_id, row.detail) for row in rows] == [(ours.session.pk, {"view": "replay"})]
+
+
+def test_a_player_learns_where_it_may_begin_and_with_what(
+    person_with: PersonWith, ours: Tenant
+) -> None:
+    at = ScreenPlace(time=2.5, stdout=5, stderr=1)
+    read_at = screens.version(ours.session.pk)
+    assert screens.store(ours.session.pk, read_at, [NewScreen(at, b"deflated")])
+    client = person_with(*RIGHTS)
+    start = f"/sessions/{ours.session.pk}/replay/"
+    known = client.get(f"{start}screens/").json()
+    assert known == {"is_growing": False, "places": [{"time": 2.5, "stdout": 5, "stderr": 1}]}
+    assert client.get(f"{start}screens/?after=6").json()["places"] == []
+    assert client.get(f"{start}screen/?place=6").content == b"deflated"
+    assert client.get(f"{start}screen/?place=5").status_code == 404
+    assert client.get(f"{start}screens/?after=x").status_code == 400
 
 
 def test_the_download_is_the_recording_and_is_audited(

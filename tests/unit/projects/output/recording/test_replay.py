@@ -8,9 +8,10 @@ from controller_client.protocol.messages import HostTime, Stream
 from projects.models import CommandSession
 from projects.output import log as output_log
 from projects.output.log import NewChunk
-from projects.output.recording import events, replay
+from projects.output.recording import events, index, replay
 from projects.output.recording.events import NewEvent
-from projects.output.recording.replay import replay_index, replay_part
+from projects.output.recording.index import replay_index
+from projects.output.recording.replay import replay_part
 from projects.secrets.masks import MASK, secret_remember
 from tests.support.rows import make_controller, make_session
 
@@ -43,8 +44,9 @@ def _played(session: CommandSession) -> tuple[bytes, int]:
     shown, count = b"", 0
     while stdout is not None and stderr is not None:
         part = replay_part(session, stdout, stderr)
-        assert part.times == sorted(part.times)
-        shown += b"".join(map(base64.b64decode, part.data))
+        times = [piece[0] for piece in part.pieces]
+        assert times == sorted(times)
+        shown += b"".join(base64.b64decode(piece[1]) for piece in part.pieces)
         stdout, stderr, count = part.stdout, part.stderr, count + 1
     return shown, count
 
@@ -69,7 +71,10 @@ def test_a_secret_is_masked_where_parts_are_cut(monkeypatch: pytest.MonkeyPatch)
     assert (shown.decode(), parts) == (f"x {MASK} y and {MASK}", 4)
 
 
-def test_the_index_has_the_beginning_the_places_and_the_markers() -> None:
+def test_the_index_has_the_beginning_the_places_and_the_markers(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(index, "_PLACE_BYTES", 1)
     session = _recorded(("stdout", b"Name: "), ("stdout", b"Ada\r\n"))
     asked = {"state": "awaiting_input", "kind": "line", "prompt": "Name: "}
     size = {"rows": 50, "cols": 132, "from_rows": 24, "from_cols": 120}
@@ -81,14 +86,27 @@ def test_the_index_has_the_beginning_the_places_and_the_markers() -> None:
             NewEvent(session.pk, "end", 11, detail={"exit_code": 0}, at=_at(12)),
         ]
     )
-    index = replay_index(session)
-    assert (index.began_at, index.seconds, index.is_host_time) == (1_763_850_000, 12, True)
-    assert (index.rows, index.cols) == (24, 120)
-    assert [(place.time, place.stdout) for place in index.places] == [(0, 0), (10, 6)]
-    assert [(m.time, m.kind, m.label, m.rows) for m in index.markers] == [
+    found = replay_index(session)
+    assert (found.began_at, found.seconds, found.is_host_time) == (1_763_850_000, 12, True)
+    assert (found.rows, found.cols) == (24, 120)
+    assert [(place.time, place.stdout) for place in found.places] == [(0, 0), (10, 6)]
+    assert [(m.time, m.kind, m.label, m.rows) for m in found.markers] == [
         (1, "prompt", "prompt (line): Name:", None),
         (2, "resize", "132 columns, 50 rows", 50),
     ]
+
+
+def test_a_resize_comes_before_the_output_that_was_written_after_it() -> None:
+    session = _recorded(("stdout", b"wide"), ("stdout", b"narrow"))
+    size = {"rows": 50, "cols": 132, "from_rows": 24, "from_cols": 120}
+    events.append([NewEvent(session.pk, "resize", at, "ada", size, _at(1)) for at in (2, 4, 10)])
+    pieces = [
+        base64.b64decode(piece[1]) if isinstance(piece[1], str) else piece[1:]
+        for piece in replay_part(session, 0, 0).pieces
+    ]
+    size_then = (50, 132)
+    assert pieces == [b"wi", size_then, b"de", size_then, b"narrow", size_then]
+    assert replay_part(session, 4, 0).pieces[0][1:] == size_then
 
 
 def test_a_session_without_output_has_an_empty_recording() -> None:

@@ -1,0 +1,124 @@
+// Shows a recording at any moment: from the screen kept before it, or from output before it.
+import { restore } from "./state.mjs";
+
+const PIECES_AHEAD = 64; // that wait to be shown; with fewer, the next part is fetched
+const IDLE_SECONDS = 1.5;
+const REACH_BYTES = 2 * 1024 * 1024; // fed for an exact jump; for a longer way, one makes a guess
+const BEGIN = { time: -1, stdout: 0, stderr: 0 };
+const placeOf = ({ stdout, stderr }) => stdout + stderr;
+const bytesOf = (base64) => Uint8Array.from(atob(base64), (char) => char.charCodeAt(0));
+
+export class Player {
+  constructor(index, term, urls) {
+    Object.assign(this, { index, term, urls, now: 0, isPlaying: false, screens: [] });
+    this.control = new AbortController(); // of what the newest jump fetches
+    this.line = Promise.resolve(); // one jump or step at a time feeds the terminal
+  }
+
+  async fetched(url) {
+    const answer = await fetch(url, { signal: this.control.signal });
+    if (!answer.ok) throw new Error(`the server answered ${answer.status}`);
+    return answer;
+  }
+
+  // Learns of new screens. True while there will be more.
+  async learn() {
+    const after = this.screens.length ? placeOf(this.screens.at(-1)) : 0;
+    const answer = await fetch(`${this.urls.screens}?after=${after}`);
+    if (!answer.ok) return false;
+    const { is_growing: isGrowing, places } = await answer.json();
+    this.screens.push(...places);
+    return isGrowing;
+  }
+
+  // Where to begin for a moment. What is neither a screen nor the beginning is a guess.
+  placeBefore(time) {
+    const { places, lead_bytes: lead } = this.index;
+    const at = placeOf(places.findLast((place) => place.time <= time) ?? BEGIN);
+    const screen = this.screens.findLast((place) => place.time <= time) ?? BEGIN;
+    const guess = places.findLast((place) => placeOf(place) <= at - lead);
+    return !guess || at - placeOf(screen) <= REACH_BYTES ? screen : { ...guess, isGuess: true };
+  }
+
+  written(data) {
+    return new Promise((done) => { this.term.write(data, done); });
+  }
+
+  sizeAt(time) {
+    const sizes = this.index.markers.filter((marker) => marker.kind === "resize");
+    return sizes.findLast((marker) => marker.time <= time) ?? this.index;
+  }
+
+  async begin(place) {
+    const isKept = place !== BEGIN && !place.isGuess;
+    const answer = isKept && this.fetched(`${this.urls.screen}?place=${placeOf(place)}`);
+    Object.assign(this, { queue: [], next: place, fetching: null, isGuess: Boolean(place.isGuess) });
+    await Promise.all([this.more(), answer, this.written("")]); // what is under way comes first
+    if (isKept) {
+      const { body } = await answer;
+      const inflated = body.pipeThrough(new DecompressionStream("deflate"));
+      restore(this.term, await new Response(inflated).json());
+    } else {
+      const { rows, cols } = this.sizeAt(place.time);
+      this.term.reset();
+      this.term.resize(cols, rows);
+    }
+    this.term.fit();
+  }
+
+  async more() {
+    if (this.next === null) return;
+    this.fetching ??= this.fetchPart().finally(() => { this.fetching = null; });
+    await this.fetching;
+  }
+
+  async fetchPart() {
+    const { stdout, stderr } = this.next;
+    const part = await (await this.fetched(`${this.urls.part}?stdout=${stdout}&stderr=${stderr}`)).json();
+    this.queue.push(...part.pieces);
+    this.next = part.stdout === null ? null : part;
+  }
+
+  // Shows all output up to now. True if none of it is left to fetch.
+  async show() {
+    let last;
+    while (this.queue.length && this.queue[0][0] <= this.now) {
+      const [, first, cols] = this.queue.shift();
+      if (cols === undefined) {
+        last = this.written(bytesOf(first));
+      } else {
+        await last;
+        this.term.resize(cols, first);
+        this.term.fit();
+      }
+    }
+    await last;
+    return this.queue.length > 0 || this.next === null;
+  }
+
+  alone(work) {
+    const { control } = this;
+    this.line = this.line.catch(() => {}).then(() => !control.signal.aborted && work());
+    return this.line.catch((error) => { if (!control.signal.aborted) throw error; });
+  }
+
+  seek(time) {
+    this.control.abort();
+    this.control = new AbortController();
+    this.now = Math.min(Math.max(time, 0), this.index.seconds);
+    return this.alone(async () => {
+      await this.begin(this.placeBefore(this.now));
+      while (!await this.show()) await this.more();
+    });
+  }
+
+  step(seconds, skipsIdle) {
+    return this.alone(async () => {
+      this.now += seconds;
+      const upcoming = this.queue[0]?.[0] ?? (this.next === null ? this.index.seconds : this.now);
+      if (skipsIdle && upcoming - this.now > IDLE_SECONDS) this.now = upcoming - 0.3;
+      if (!await this.show()) await this.more();
+      else if (this.queue.length < PIECES_AHEAD) this.more().catch(() => {});
+    });
+  }
+}
