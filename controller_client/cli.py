@@ -18,7 +18,6 @@ from types import MappingProxyType
 from typing import Final, NoReturn
 
 from controller_client import log
-from controller_client.administration.commands import add_commands, perform
 from controller_client.config.daemon import SESSION_LOGS, check_user, load_config
 from controller_client.config.file import OFF, OPTIONS, SYSTEM_FILE, find_file, read_file, user_file
 from controller_client.config.places import default_credential_file, prepare_state_dir
@@ -78,7 +77,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     Raises SystemExit for --help, --version and wrong usage, as argparse does.
     """
-    parser = _parser()
+    arguments = sys.argv[1:] if arguments is None else arguments
+    # The daemon starts without what an operator does with the host.
+    is_of_the_daemon = bool(arguments) and arguments[0] in _OF_THE_DAEMON
+    parser = _parser(with_administration=not is_of_the_daemon)
     options = parser.parse_args(arguments)
     try:
         if options.command not in _OF_THE_DAEMON:
@@ -107,6 +109,8 @@ def _administer(options: argparse.Namespace, parser: argparse.ArgumentParser) ->
             if options.command != "doctor":
                 raise
             options.problem = str(error)
+    from controller_client.administration.commands import perform
+
     return perform(options, parser)
 
 
@@ -125,7 +129,7 @@ def _fail(error: Exception, code: int) -> int:
     return code
 
 
-def _parser() -> argparse.ArgumentParser:
+def _parser(*, with_administration: bool) -> argparse.ArgumentParser:
     parser = _Parser(
         prog="holdline-controller",
         description="Connect this host to a Holdline server and run the server's sessions here.",
@@ -138,7 +142,10 @@ def _parser() -> argparse.ArgumentParser:
         ("rotate", _add_common, "Replace the credential. A running daemon uses the new one."),
     ):
         add_options(commands.add_parser(name, help=purpose, description=purpose))
-    add_commands(commands)
+    if with_administration:
+        from controller_client.administration.commands import add_commands
+
+        add_commands(commands)
     return parser
 
 

@@ -24,7 +24,7 @@ def add_commands(commands: Commands) -> None:
     kill = _add(commands, "kill", "End a session and all its processes, also without a server.")
     kill.add_argument("session", nargs="*", metavar="SESSION", help="the beginning of its id")
     kill.add_argument("--all", action="store_true", help="end every session of this host")
-    attach = _add(commands, "attach", "Show the terminal of a session while no daemon runs.")
+    attach = _add(commands, "attach", "Show what a session writes while no daemon runs.")
     attach.add_argument("session", metavar="SESSION", help="the beginning of its id")
     logs = _add(commands, "logs", "Show the log of the daemon.")
     logs.add_argument("-f", "--follow", action="store_true", help="go on with what comes")

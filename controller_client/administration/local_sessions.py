@@ -142,7 +142,7 @@ async def _end(state_dir: Path, session_id: str) -> bool:
 
 
 def attach(options: argparse.Namespace) -> int:
-    """Show what a session wrote and writes, until it ends or Ctrl-C. Nothing is typed."""
+    """Show what the server has not stored yet, and what comes, until the end or Ctrl-C."""
     state_dir = state_dir_of(options)
     if is_daemon_running(state_dir):
         raise ConfigurationError(

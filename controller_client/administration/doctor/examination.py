@@ -52,6 +52,7 @@ def _findings(options: argparse.Namespace, state_dir: Path) -> Iterator[Finding]
     yield host.check_daemon(daemon)
     yield host.check_control_group(daemon)
     yield host.check_evidence()
+    yield host.check_users(state_dir)
     yield host.check_sudo(daemon)
     yield host.check_disk(state_dir)
 

@@ -137,8 +137,9 @@ def check_evidence() -> Finding:
     if not sys.platform.startswith("linux"):
         return Finding("evidence", "note", "this kernel does not tell what a program waits for")
     # A program of its own, as those of sessions are: a mere fork may be hidden, as this process is.
-    program = subprocess.Popen(["cat"], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL)
+    program = subprocess.Popen(["cat"], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     try:
+        _talk(program)
         (_PROC / str(program.pid) / "syscall").read_text()
     except OSError as error:
         return Finding(
@@ -151,6 +152,28 @@ def check_evidence() -> Finding:
     finally:
         program.communicate()
     return Finding("evidence", "ok", "/proc tells what programs of this user wait for")
+
+
+def _talk(program: "subprocess.Popen[bytes]") -> None:
+    """Wait until the program has begun: only then its process is no part of this one any more."""
+    if program.stdin is not None and program.stdout is not None:
+        program.stdin.write(b"\n")
+        program.stdin.flush()
+        program.stdout.readline()
+
+
+def check_users(state_dir: Path) -> Finding:
+    """Say whom programs run as, and what they can reach as that user."""
+    try:
+        user = state_dir.owner()
+    except (OSError, KeyError):
+        return Finding("users", "note", "not known while there is no state directory")
+    text = f"the daemon and all programs run as {user}"
+    if user == "root":
+        return Finding(
+            "users", "warning", text, "holdline-controller service install --run-as USER"
+        )
+    return Finding("users", "note", f"{text}, so a program can read the credential of this host")
 
 
 def check_sudo(daemon: DaemonStatus | None) -> Finding:

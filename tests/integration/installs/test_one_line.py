@@ -75,6 +75,13 @@ class Machine:
             timeout=100,
         )
 
+    def starting(self, *arguments: str) -> "subprocess.Popen[bytes]":
+        """Start the installed command, which goes on."""
+        command = [str(self.home / ".local/bin/holdline-controller"), *arguments]
+        return subprocess.Popen(
+            command, env=self.environment, cwd=self.home, stdout=subprocess.PIPE
+        )
+
     def code(self, name: str) -> str:
         """An enrolment code of the server's operator."""
         return manage_well(self.server, "create_enrolment_code", "first", name).strip()
@@ -232,11 +239,36 @@ def test_a_script_of_a_server_that_does_not_encrypt_does_nothing(machine: Machin
         assert (ran.returncode, "not encrypted" in ran.stderr) == (1, True), address
 
 
-def test_a_daemon_that_runs_can_be_stopped_and_started_again(machine: Machine) -> None:
-    machine.install("--run-as", USER, "--code", machine.code("stop-start"))
-    assert machine.run("service", "stop", "--user").returncode == 0
-    assert machine.run("service", "status", "--user").returncode == 3
-    assert "connected" in machine.run("service", "start", "--user").stdout
+async def test_sessions_are_seen_and_ended_while_no_daemon_runs(
+    machine: Machine, server: Stack
+) -> None:
+    machine.install("--run-as", USER, "--label", "gpu", "--code", machine.code("stop-start"))
+    labels = server.database.rows(
+        "SELECT labels FROM projects_controller WHERE name = ?", "stop-start"
+    )
+    assert [tuple(row) for row in labels] == [("gpu",)]
+    async with server.caller() as caller:
+        gate = machine.home / "gate"
+        os.mkfifo(gate)
+        program = f"bash -c 'echo shown; read <{gate}; echo later; cat'"
+        terminal = await caller.start(program, controller="stop-start")
+        await terminal.until_output("shown")
+        assert "a daemon runs here" in machine.run("attach", terminal.session_id).stderr
+        stopped = machine.run("service", "stop", "--user")
+        assert terminal.session_id in stopped.stdout
+        assert machine.run("service", "status", "--user").returncode == 3
+        with machine.starting("attach", terminal.session_id) as attached:
+            gate.write_text("\n")
+            assert attached.stdout is not None
+            # What the server has stored already is not kept here.
+            assert attached.stdout.readline() == b"later\r\n"
+            assert machine.run("kill", "--all").stdout == f"{terminal.session_id}  ended\n"
+            attached.wait(20)
+        assert "connected" in machine.run("service", "start", "--user").stdout
+        # The server gets the whole end from the holder, whoever looked meanwhile.
+        await terminal.until("exited")
+        assert terminal.result["end_reason"] == "terminated"
+        assert "later" in terminal.seen
     log = machine.run("logs").stdout
     wait_until(lambda: "connected under epoch" in machine.run("logs").stdout, 20, log)
     # A second time, a code is not used up.

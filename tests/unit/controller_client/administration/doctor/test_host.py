@@ -1,6 +1,7 @@
 """The doctor finds what is wrong with a host, in set-ups that are really broken."""
 
 import os
+import pwd
 import subprocess
 import sys
 import time
@@ -102,6 +103,27 @@ def test_a_daemon_that_is_not_connected_says_why() -> None:
     assert "service start" in host.check_daemon(None).remedy
     found = host.check_daemon(_status(state="refused", why="the credential is revoked"))
     assert (found.level, found.remedy) == ("problem", "the credential is revoked")
+
+
+@NEEDS_ROOT
+def test_programs_of_root_are_warned_of_and_others_are_named(state_dir: Path) -> None:
+    found = host.check_users(state_dir)
+    assert (found.level, "--run-as" in found.remedy) == ("warning", True)
+    os.chown(state_dir, pwd.getpwnam("nobody").pw_uid, -1)
+    found = host.check_users(state_dir)
+    assert (found.level, "run as nobody" in found.text) == ("note", True)
+    assert host.check_users(state_dir / "none").level == "note"
+
+
+@NEEDS_ROOT
+def test_evidence_is_found_after_root_became_another_user() -> None:
+    # Imported first: the other user may not be able to read the checkout.
+    code = (
+        "import os; from controller_client.administration.doctor.host import check_evidence; "
+        "os.setresuid(65534, 65534, 65534); print(check_evidence().level)"
+    )
+    told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert told.stdout.strip() == host.check_evidence().level
 
 
 @pytest.fixture
