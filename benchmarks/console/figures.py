@@ -41,16 +41,16 @@ _FLOOD = (
     'perl -e \'$l = ("x" x 99 . "\n") x 500; while (1) '
     "{ syswrite STDOUT, $l; select(undef,undef,undef,0.01) }'"
 )
-# From the press of a key to the frame in which its glyph is.
+# From the press of a key to the moment at which its glyph is in the frame that is drawn next.
 _WATCH_GLYPHS = """
 window.glyphs = []; window.pressed = 0;
 addEventListener("keydown", (event) => { window.pressed = event.timeStamp; }, true);
-new MutationObserver(() => requestAnimationFrame(() => {
+new MutationObserver(() => {
   const count = document.querySelector(".xterm-rows").textContent.split("x").length;
   if (count !== window.count && window.pressed) {
     window.glyphs.push(performance.now() - window.pressed); window.pressed = 0; }
   window.count = count;
-})).observe(document.querySelector(".xterm-rows"),
+}).observe(document.querySelector(".xterm-rows"),
   {subtree: true, childList: true, characterData: true});
 """
 _WATCH_CLICKS = """
@@ -167,7 +167,7 @@ def flood(stage: Fleet, page: Page, quiet: Callable[[], Any], seconds: float) ->
     with quiet():
         ends = time.monotonic() + seconds
         while time.monotonic() < ends:
-            page.click_at(20, 20)
+            page.click_at(900, 20)
             _pause(0.1)
         clicks = [each / 1000 for each in page.evaluate("clicks")]
     heap = page.evaluate("performance.memory.usedJSHeapSize") / 2**20
