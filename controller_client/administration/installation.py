@@ -57,28 +57,36 @@ class Installation:
             return dict(os.environ)
         return {"PATH": os.defpath, "HOME": self.account.pw_dir, "USER": self.user}
 
-    def run_as_user(self, name: str, *arguments: str, stdin: str = "") -> None:
-        """Run a command of the daemon as its user. Raises ConfigurationError if it fails."""
-        account = self.account
-        switch = (
-            {"user": account.pw_uid, "group": account.pw_gid, "extra_groups": groups_of(account)}
-            if os.geteuid() == 0
-            else {}
-        )
+    def run_as_user(self, name: str, *arguments: str, stdin: str = "") -> str:
+        """Run a command of the daemon as its user, and return what it prints.
+
+        Raises ConfigurationError with its error if it fails.
+        """
         ran = subprocess.run(
             [*self.arguments(name), *arguments],
             input=stdin,
             text=True,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
+            capture_output=True,
             check=False,
             cwd="/",
             env=self.environment,
-            **switch,  # type: ignore[call-overload]
+            **self.switch,  # type: ignore[call-overload]
         )
-        sys.stdout.write(ran.stdout)
         if ran.returncode:
-            raise ConfigurationError(f"holdline-controller {name} failed; see above")
+            raise ConfigurationError(ran.stderr.strip().removeprefix(f"{COMMAND}: "))
+        return str(ran.stdout)
+
+    @property
+    def switch(self) -> dict[str, int | list[int]]:
+        """The arguments of ``subprocess`` that make root's child the user."""
+        if os.geteuid() != 0:
+            return {}
+        account = self.account
+        return {
+            "user": account.pw_uid,
+            "group": account.pw_gid,
+            "extra_groups": groups_of(account),
+        }
 
 
 def find(options: argparse.Namespace) -> Installation:
@@ -143,11 +151,11 @@ def make(place: Installation, options: argparse.Namespace) -> None:
     if place.is_system:
         _make_user(place.user)
     account = place.account
-    _make_directory(place.state_dir, 0o700, account.pw_uid, account.pw_gid)
-    if place.is_system:
-        # Policy and stop file are here: programs of sessions read neither and change neither.
-        _make_directory(place.config_file.parent, 0o750, 0, account.pw_gid)
-    else:
+    _make_state_directory(place.state_dir, account)
+    if place.config_file == SYSTEM_FILE:
+        # Policy and stop file are here too: programs of sessions cannot change them.
+        _make_directory(SYSTEM_FILE.parent, 0o750, 0, account.pw_gid)
+    elif not place.is_system:
         place.config_file.parent.mkdir(parents=True, exist_ok=True)
     _write_configuration(place, options)
 
@@ -163,6 +171,22 @@ def _make_user(name: str) -> None:
                 f"cannot make the user {name}: {made.stderr.strip()}"
             ) from None
         say(f"made the user {name}")
+
+
+def _make_state_directory(path: Path, account: pwd.struct_passwd) -> None:
+    """Make the directory, or take one that is empty: a directory of others stays theirs."""
+    try:
+        is_taken = path.stat().st_uid != account.pw_uid and any(path.iterdir())
+    except FileNotFoundError:
+        is_taken = False
+    except OSError as error:
+        raise ConfigurationError(f"cannot look at {path}: {error.strerror}") from None
+    if is_taken:
+        raise ConfigurationError(
+            f"{path} has files of another user than {account.pw_name}; name another --state-dir, "
+            "or the user with --run-as"
+        )
+    _make_directory(path, 0o700, account.pw_uid, account.pw_gid)
 
 
 def _make_directory(path: Path, mode: int, user: int, group: int) -> None:
@@ -234,6 +258,7 @@ def _write(path: Path, text: str, place: Installation) -> None:
 
 
 def say(text: str) -> None:
-    """Tell the operator what was done."""
-    sys.stdout.write(f"{text}\n")
+    """Tell the operator, in characters that do nothing to a terminal."""
+    shown = "".join(one if one.isprintable() or one == "\n" else "\ufffd" for one in text)
+    sys.stdout.write(f"{shown}\n")
     sys.stdout.flush()

@@ -78,7 +78,10 @@ def _is_running(directory: SessionDirectory) -> bool:
 
 def show(options: argparse.Namespace) -> int:
     """List the sessions, as lines or as JSON."""
-    found = sessions_of(state_dir_of(options))
+    state_dir = state_dir_of(options)
+    if state_dir.is_dir():
+        become_owner(state_dir)
+    found = sessions_of(state_dir)
     if options.json:
         say(json.dumps([asdict(one) for one in found]))
         return 0
@@ -93,6 +96,8 @@ def show(options: argparse.Namespace) -> int:
 def kill(options: argparse.Namespace) -> int:
     """End the named sessions, or all of them; returns 1 if one goes on."""
     state_dir = state_dir_of(options)
+    if state_dir.is_dir():
+        become_owner(state_dir)
     running = [one for one in sessions_of(state_dir) if one.is_running]
     chosen = running if options.all else [_named(running, text) for text in options.session]
     if not chosen and not options.all:
@@ -113,7 +118,6 @@ def _named(running: Sequence[Found], text: str) -> Found:
 
 def end_sessions(state_dir: Path, chosen: Sequence[Found]) -> list[Found]:
     """Have the holders end all processes of the sessions; return the sessions that go on."""
-    become_owner(state_dir)
 
     async def end_all() -> list[bool]:
         return await asyncio.gather(*(_end(state_dir, one.session_id) for one in chosen))
@@ -144,13 +148,14 @@ async def _end(state_dir: Path, session_id: str) -> bool:
 def attach(options: argparse.Namespace) -> int:
     """Show what the server has not stored yet, and what comes, until the end or Ctrl-C."""
     state_dir = state_dir_of(options)
+    if state_dir.is_dir():
+        become_owner(state_dir)
     if is_daemon_running(state_dir):
         raise ConfigurationError(
             "a daemon runs here, and a holder talks to one at a time: look at the session in the "
             "server's console, or stop the daemon first"
         )
     chosen = _named([one for one in sessions_of(state_dir) if one.is_running], options.session)
-    become_owner(state_dir)
     directory = SessionDirectory(state_dir / "sessions" / chosen.session_id)
     try:
         asyncio.run(_show(directory))

@@ -7,7 +7,6 @@ whatever happens to the daemon.
 import os
 import plistlib
 import shutil
-import signal
 import subprocess
 import sys
 import threading
@@ -17,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Protocol
 
-from controller_client.administration.installation import Installation, groups_of, say
+from controller_client.administration.installation import Installation, say
 from controller_client.errors import ConfigurationError
 from controller_client.session_files.daemon_status import is_daemon_running, read_status
 
@@ -216,31 +215,17 @@ class Unmanaged:
     def start(self) -> None:
         """Start the daemon as its user, in a session of its own."""
         self.stop()
-        account = self.place.account
-        is_root = os.geteuid() == 0
-        log = os.open(
-            self.place.state_dir / LOG_NAME,
-            os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW,
-            0o600,
+        # The log is in a directory of the user's, so the user opens it, not root.
+        log = self.place.state_dir / LOG_NAME
+        daemon = subprocess.Popen(
+            ["/bin/sh", "-c", 'exec "$@" >>"$0" 2>&1', str(log), *self.place.arguments("run")],
+            stdin=subprocess.DEVNULL,
+            cwd="/",
+            env=self.place.environment,
+            start_new_session=True,
+            umask=0o077,
+            **self.place.switch,  # type: ignore[call-overload]
         )
-        try:
-            if is_root:
-                os.fchown(log, account.pw_uid, account.pw_gid)
-            daemon = subprocess.Popen(
-                self.place.arguments("run"),
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-                cwd="/",
-                env=self.place.environment,
-                start_new_session=True,
-                user=account.pw_uid if is_root else None,
-                group=account.pw_gid if is_root else None,
-                extra_groups=groups_of(account) if is_root else None,
-                umask=0o077,
-            )
-        finally:
-            os.close(log)
         if (
             not until(
                 lambda: daemon.poll() is not None or is_daemon_running(self.place.state_dir),
@@ -257,7 +242,13 @@ class Unmanaged:
         status = read_status(self.place.state_dir)
         if status is None:
             return
-        os.kill(status.pid, signal.SIGTERM)
+        # Programs of sessions can write to the status file: root sends no signal on their word.
+        subprocess.run(
+            ["/bin/sh", "-c", 'kill -TERM "$0"', str(status.pid)],
+            check=False,
+            capture_output=True,
+            **self.place.switch,  # type: ignore[call-overload]
+        )
         if not until(lambda: not is_daemon_running(self.place.state_dir), _STOP_SECONDS):
             raise ConfigurationError(f"the daemon (process {status.pid}) does not end")
 

@@ -9,12 +9,13 @@ import os
 import shutil
 import subprocess
 import sys
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
 from controller_client.administration.installation import Installation, find, make, say
-from controller_client.administration.local_sessions import Found, sessions_of
+from controller_client.administration.local_sessions import Found, become_owner, sessions_of
 from controller_client.administration.managers import manager_of, until
 from controller_client.config.server_address import check_server_url, check_way
 from controller_client.errors import ConfigurationError
@@ -54,10 +55,12 @@ def _enrol(place: Installation, options: argparse.Namespace) -> None:
     more += ["--name", options.name] if options.name else []
     for label in options.label or ():
         more += ["--label", label]
-    place.run_as_user("enroll", "--code", "-", *more, stdin=f"{code}\n")
+    say(place.run_as_user("enroll", "--code", "-", *more, stdin=f"{code}\n").rstrip())
 
 
 def _told_when_connected(place: Installation) -> int:
+    become_owner(place.state_dir)
+
     def is_settled() -> bool:
         status = read_status(place.state_dir)
         return status is not None and status.state != "connecting"
@@ -78,13 +81,16 @@ def stop(options: argparse.Namespace) -> int:
     place = find(options)
     manager_of(place).stop()
     say("stopped")
-    _list_what_goes_on(sessions_of(place.state_dir))
+    _list_what_goes_on(_left(place))
     return 0
 
 
 def status(options: argparse.Namespace) -> int:
     """Say whether the daemon is connected, or why not; the exit code says the same."""
-    return _tell(find(options), as_json=options.json)
+    place = find(options)
+    if place.state_dir.is_dir():
+        become_owner(place.state_dir)
+    return _tell(place, as_json=options.json)
 
 
 def _tell(place: Installation, *, as_json: bool) -> int:
@@ -126,16 +132,26 @@ def uninstall(options: argparse.Namespace) -> int:
     manager.stop()
     manager.remove()
     say("the service is removed")
-    left = [one for one in sessions_of(place.state_dir) if one.is_running]
+    left = _left(place)
     if left and (options.end_sessions or _is_agreed(left)):
-        place.run_as_user("kill", "--all", "--state-dir", str(place.state_dir))
-        left = [one for one in sessions_of(place.state_dir) if one.is_running]
+        # What goes on all the same is listed below.
+        with suppress(ConfigurationError):
+            say(place.run_as_user("kill", "--all", "--state-dir", str(place.state_dir)).rstrip())
+        left = _left(place)
     _list_what_goes_on(left)
     if options.purge:
         _purge(place, is_in_use=bool(left))
     else:
         say(f"kept: {place.state_dir} (with the credential) and {place.config_file}")
     return 0
+
+
+def _left(place: Installation) -> list[Found]:
+    """The sessions that go on, as the user of the installation sees them."""
+    if not place.state_dir.is_dir():
+        return []
+    told = place.run_as_user("sessions", "--json", "--state-dir", str(place.state_dir))
+    return [found for one in json.loads(told) if (found := Found(**one)).is_running]
 
 
 def _is_agreed(left: list[Found]) -> bool:
@@ -148,10 +164,9 @@ def _is_agreed(left: list[Found]) -> bool:
 
 
 def _list_what_goes_on(found: list[Found]) -> None:
-    left = [one for one in found if one.is_running]
-    if left:
+    if found:
         say("these sessions go on; end them with: holdline-controller kill SESSION")
-        _list(left)
+        _list(found)
 
 
 def _list(found: list[Found]) -> None:

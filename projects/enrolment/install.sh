@@ -48,7 +48,9 @@ while [ $# -gt 0 ]; do
     --python) python=$2; shift ;;
     --run-as) run_as=$2; shift ;;
     --name) name=$2; shift ;;
-    --label) more="$more --label $2"; shift ;;
+    --label)
+      case $2 in *[!A-Za-z0-9_.:=/-]*) fail 'a label has letters, digits and _.:=/-' ;; esac
+      more="$more --label $2"; shift ;;
     --user) is_user=--user ;;
     --allow-sudo) sudo=--allow-sudo ;;
     --replace | --purge | --end-sessions) more="$more $1" ;;
@@ -141,13 +143,15 @@ check_sum() {
   [ "${real%% *}" = "$sum" ] || fail "the bundle has the SHA-256 ${real%% *}, but should have $sum"
 }
 
-# Removes versions that no process has loaded; the newest stays.
+# Removes versions that no process was started from; the newest stays. The memory of holders is
+# hidden, also from their own user, and their command lines are not.
 forget_old_versions() {
   [ -d /proc/1 ] || return 0
   newest=$(readlink "$prefix/bin")
+  used=$(cat /proc/[0-9]*/cmdline 2>/dev/null | tr '\0' '\n')
   for version in "$prefix"/versions/*; do
     [ "$version/bin" != "$newest" ] || continue
-    cat /proc/[0-9]*/maps 2>/dev/null | grep -qF "$version/" || rm -rf "$version"
+    case $used in *"$version/"*) ;; *) rm -rf "$version" ;; esac
   done
 }
 

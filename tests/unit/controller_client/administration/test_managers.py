@@ -11,6 +11,7 @@ import pytest
 from controller_client.administration import installation
 from controller_client.administration.installation import Installation
 from controller_client.administration.managers import UNIT, unit_text
+from controller_client.errors import ConfigurationError
 
 USER = pwd.getpwuid(os.geteuid()).pw_name
 
@@ -35,6 +36,26 @@ def _place(*, is_system: bool, user: str = USER) -> Installation:
 def _settings(text: str) -> dict[str, str]:
     lines = (line for line in text.splitlines() if "=" in line and not line.startswith("#"))
     return dict(line.split("=", 1) for line in lines)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root makes directories for others")
+def test_a_directory_of_others_is_not_taken_for_the_state(tmp_path: Path) -> None:
+    others = tmp_path / "others"
+    others.mkdir(0o755)
+    nobody = pwd.getpwnam("nobody")
+    installation._make_state_directory(others, nobody)
+    assert (others.stat().st_uid, others.stat().st_mode & 0o777) == (nobody.pw_uid, 0o700)
+    taken = tmp_path / "taken"
+    taken.mkdir(0o755)
+    (taken / "file").touch()
+    with pytest.raises(ConfigurationError, match="another user"):
+        installation._make_state_directory(taken, nobody)
+    assert (taken.stat().st_uid, taken.stat().st_mode & 0o777) == (0, 0o755)
+
+
+def test_what_is_told_does_nothing_to_a_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    installation.say("bash \x1b]0;x\x07\nnext")
+    assert capsys.readouterr().out == "bash \ufffd]0;x\ufffd\nnext\n"
 
 
 def test_a_hosts_unit_has_its_user_and_lets_programs_live() -> None:
