@@ -28,7 +28,7 @@ from tests.support.processes import (
     command_line,
     cpu_seconds,
     descendants_of,
-    resident_bytes,
+    proportional_bytes,
 )
 from tests.support.waiting import wait_until
 
@@ -172,13 +172,13 @@ def flood(stage: Fleet, page: Page, quiet: Callable[[], Any], seconds: float) ->
         clicks = [each / 1000 for each in page.evaluate("clicks")]
     heap = page.evaluate("performance.memory.usedJSHeapSize") / 2**20
     print(in_ms("click beside 5 MB/s", clicks, "200"))
-    print(f"  {heap:.0f} MiB of JavaScript's heap, {_renderer_mib():.0f} MiB resident   target 150")
+    print(f"  {heap:.0f} MiB of JavaScript's heap, {_renderer_mib():.0f} MiB in all   target 150")
     _end(stage, [session])
 
 
 def _renderer_mib() -> float:
     mine = descendants_of(os.getpid())
-    found = [resident_bytes(pid) for pid in mine if "--type=renderer" in command_line(pid)]
+    found = [proportional_bytes(pid) for pid in mine if "--type=renderer" in command_line(pid)]
     return max(found) / 2**20
 
 
