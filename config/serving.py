@@ -17,6 +17,7 @@ from config.edge.requests import Receive, Scope, Send, guarded
 from console.live.consumer import CONSOLE_PATH, ConsoleConsumer
 from mcp_adapter.asgi import application as mcp_application
 from mcp_adapter.resource_metadata import MCP_PATH, METADATA_PATHS
+from projects.attention import worker as attention_worker
 from projects.link.routing import controller_socket
 from projects.upkeep import checkpoints, sweeper
 from projects.wakeups import reconciler
@@ -94,4 +95,5 @@ def _ensure_running() -> None:
     reconciler.ROUNDS.ensure_running()
     sweeper.ROUNDS.ensure_running()
     checkpoints.ensure_running()
+    attention_worker.ROUNDS.ensure_running()
     agent_worker.ensure_running()

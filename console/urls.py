@@ -18,6 +18,7 @@ from console.pages.search import search
 from console.pages.session import session
 from console.pages.share import share
 from console.pages.timeline import timeline, verify
+from console.pages.waiting.attention import attention, attention_event, send_letter_again, snooze
 
 app_name: Final = "console"
 urlpatterns = [
@@ -38,6 +39,10 @@ urlpatterns = [
     path("approvals/", approvals, name="approvals"),
     path("approvals/<int:approval_id>/", approval, name="approval"),
     path("approvals/<int:approval_id>/answer/", answer, name="answer_approval"),
+    path("attention/", attention, name="attention"),
+    path("attention/<uuid:event_id>/", attention_event, name="attention_event"),
+    path("attention/<uuid:event_id>/snooze/", snooze, name="snooze"),
+    path("messages/<uuid:message_id>/again/", send_letter_again, name="send_again"),
     path("runs/", runs, name="runs"),
     path("runs/new/", run_new, name="run_new"),
     path("runs/<uuid:run_id>/", run, name="run"),

@@ -63,6 +63,12 @@ EXPIRED_ROWS: Final = Counter(
     "holdline_expired_rows_total", "Rows removed because their time was over", ("kind",)
 )
 
+ATTENTION_SENDS: Final = Counter(
+    "holdline_attention_sends_total",
+    "Attempts to tell people of events: received, or failed",
+    ("outcome",),
+)
+
 TASKS: Final = Gauge(
     "holdline_tasks",
     "Tasks of the event loop: long-running ones, and a few per connection and waiting call",
@@ -80,4 +86,11 @@ OUTBOX_COMMANDS: Final = Gauge("holdline_outbox_commands", "Commands no host has
 OUTBOX_AGE: Final = Gauge("holdline_outbox_oldest_seconds", "Age of the oldest of them")
 CONTROLLERS_ONLINE: Final = Gauge(
     "holdline_controllers_online", "Controllers whose lease runs, in the whole installation"
+)
+ATTENTION_OPEN: Final = Gauge("holdline_attention_open", "Events that want a person now")
+ATTENTION_WAITING: Final = Gauge(
+    "holdline_attention_messages_waiting", "Messages to people that are still to be sent"
+)
+ATTENTION_DEAD: Final = Gauge(
+    "holdline_attention_dead_letters", "Messages to people that no target has received"
 )

@@ -19,6 +19,9 @@ _TESTS: Final = (
     "tests/faults",
     # Modules with SQL of their own or with locks.
     "tests/unit/projects/link/inbound",
+    "tests/unit/projects/attention/test_events.py",
+    "tests/unit/projects/attention/test_noticing.py",
+    "tests/unit/projects/attention/test_telling.py",
     "tests/unit/projects/audit/test_log.py",
     "tests/unit/projects/audit/test_marks.py",
     "tests/unit/projects/storage/test_access.py",

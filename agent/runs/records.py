@@ -17,7 +17,8 @@ from django.db.models import F, Q, QuerySet
 
 from agent.llm.conversation import Answer, Call
 from agent.models import AgentRun, AgentStep
-from projects.models import Approval, Project
+from projects.attention.events import Cause, attention_raise
+from projects.models import Approval, AttentionKind, Project
 from projects.models.accounts import ApprovalPolicy, stricter
 from projects.sessions import lifetimes
 from projects.sessions.approvals.asking import HIDDEN, TYPED, Asked, HeldCall, approval_ask
@@ -166,6 +167,19 @@ def run_ended(
         ]
         step.is_complete, step.sealed, step.completed_at = True, None, clock.now()
         step.save(update_fields=["results", "is_complete", "sealed", "completed_at"])
+    _tell_of_end(run_id, state)
+
+
+def _tell_of_end(run_id: UUID, state: str) -> None:
+    project_id = AgentRun.objects.values_list("project_id", flat=True).get(id=run_id)
+    ended = Cause(
+        kind=AttentionKind.RUN_ENDED,
+        key=f"run_ended:{run_id}",
+        project_id=project_id,
+        path=f"/runs/{run_id}/",
+        detail={"state": state},
+    )
+    attention_raise(ended)
 
 
 def run_loaded(run_id: UUID) -> tuple[AgentRun, list[AgentStep]]:

@@ -13,6 +13,7 @@ from agent.conf import Conf as AgentConf
 from config.settings import environment
 from config.settings.channel_layer import channel_layers
 from config.settings.databases import database_settings
+from config.settings.email import email_settings
 from config.settings.key_file import read_or_make_key
 from config.settings.static_names import static_address
 from projects.conf import Conf as ServerConf
@@ -53,6 +54,22 @@ SECRET_KEY = environment.read(
         shown="made on first use, in the data directory",
     )
 )
+_email_url = environment.read(
+    Text(
+        "HOLDLINE_EMAIL_URL",
+        "",
+        "mail server for [messages](../howto/attention.md) by e-mail, such as "
+        "`smtp+tls://user:password@mail.example.com:587` (`smtp`, `smtp+tls` or `smtps`)",
+        shown="none: port 25 of this machine",
+    )
+)
+DEFAULT_FROM_EMAIL = environment.read(
+    Text("HOLDLINE_EMAIL_FROM", "holdline@localhost", "sender of these e-mails")
+)
+try:
+    globals().update(email_settings(_email_url))
+except ValueError as error:
+    environment.problem(f"HOLDLINE_EMAIL_URL must be {error}")
 LOCAL_METRICS = True
 
 _values = environment.read_all(ServerConf) | environment.read_all(AgentConf)

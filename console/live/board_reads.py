@@ -20,6 +20,7 @@ from projects.output.visible_text import without_controls
 from projects.secrets.masks import mask_of
 from projects.sessions.selectors import STATE_IS_ACTIVE, is_online
 from projects.storage import clock
+from projects.storage.columns import time_as_parameter
 from projects.storage.rows import fetch_rows
 
 MAX_ROWS: Final = 1000
@@ -35,7 +36,9 @@ SELECT s.id, s.project_id, p.name, c.name, c.lease_expires_at, s.kind, s.state, 
     (SELECT created_at FROM projects_outputchunk o WHERE o.session_id = s.id AND
         o.stream = 'stdout' ORDER BY o."offset" DESC LIMIT 1),
     EXISTS (SELECT 1 FROM projects_lifetimehold h WHERE h.session_id = s.id AND
-        h.cause <> 'take_over')
+        h.cause <> 'take_over'),
+    EXISTS (SELECT 1 FROM projects_attentionevent a WHERE a.session_id = s.id AND
+        a.resolved_at IS NULL AND (a.snoozed_until IS NULL OR a.snoozed_until <= %s))
 FROM projects_commandsession s JOIN projects_controller c ON c.id = s.controller_id
     JOIN projects_project p ON p.id = s.project_id
 WHERE s.{STATE_IS_ACTIVE} ORDER BY s.created_at DESC LIMIT {MAX_ROWS}
@@ -68,6 +71,7 @@ class Active(NamedTuple):
     pause_left_seconds: float | None
     printed_at: datetime | None
     is_asking: bool
+    is_event: bool
 
     @property
     def lifetime(self) -> LifetimeClock:
@@ -89,7 +93,7 @@ class Known(NamedTuple):
 def read_board(before: dict[UUID, Known], version: int) -> dict[UUID, Known]:
     """All active sessions. What did not change since ``before`` is taken over from there."""
     found = {}
-    for active in map(_comparable, fetch_rows(Active, _ACTIVE, [])):
+    for active in map(_comparable, fetch_rows(Active, _ACTIVE, [time_as_parameter(clock.now())])):
         known = before.get(active.id)
         if known is None or known.active != active:
             row = _row(active, known)
@@ -145,7 +149,7 @@ def _place(active: Active) -> tuple[str, str]:
         waits = "approval"
     if active.lease_expires_at is None:
         return waits, "away"
-    if waits in ("secret", "approval", "taken"):
+    if active.is_event or waits in ("secret", "approval", "taken"):
         return waits, "person"
     return waits, "agent" if waits else "works"
 

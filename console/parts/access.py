@@ -26,6 +26,7 @@ SEE_RUNS: Final = "agent.view_agentrun"
 SEE_APPROVALS: Final = "projects.view_approval"
 ANSWER: Final = "projects.answer_approval"
 TYPE: Final = "projects.take_over_session"
+CHANGE_PROJECT: Final = "projects.change_project"
 
 P = ParamSpec("P")
 View = Callable[Concatenate[HttpRequest, P], HttpResponseBase]

@@ -15,6 +15,7 @@ from projects.storage import clock
 # Name of the page, its title, the key that leads there after ``g``, the right that it needs.
 _PAGES: Final = (
     ("now", "Now", "n", access.SEE_SESSIONS),
+    ("attention", "Waiting", "w", access.SEE_SESSIONS),
     ("hosts", "Hosts", "h", access.SEE_HOSTS),
     ("approvals", "Approvals", "a", access.SEE_APPROVALS),
     ("runs", "Runs", "r", access.SEE_RUNS),

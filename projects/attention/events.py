@@ -12,8 +12,10 @@ from datetime import datetime, timedelta
 from typing import Final
 from uuid import UUID
 
-from django.db.models import Case, Value, When
+from django.db import transaction
+from django.db.models import Case, Q, Value, When
 
+from projects.audit.log import audit
 from projects.models import AttentionEvent, AttentionKind, Project
 from projects.storage import clock
 
@@ -21,6 +23,14 @@ ALWAYS_WRITTEN: Final = frozenset({AttentionKind.APPROVAL_WANTED})
 """The kinds that are written for every project."""
 MOMENTARY: Final = frozenset({AttentionKind.SESSION_LOST, AttentionKind.RUN_ENDED})
 """The kinds that are over as they happen: nobody has to end them."""
+AFTER_ITS_SECONDS: Final = frozenset({AttentionKind.SECRET_WANTED, AttentionKind.INPUT_WANTED})
+"""The kinds that are written only once they have lasted for the seconds of the project."""
+GATHERED: Final = frozenset(
+    {AttentionKind.HOST_AWAY, AttentionKind.HOST_ALARM, AttentionKind.SESSION_LOST}
+)
+"""The kinds of which many come at once, when a network or a host fails."""
+GATHERING_SECONDS: Final = 10.0
+"""People are told of events of these kinds so much later, to be told of all of them at once."""
 MAX_WANTED_CHARS: Final = 200
 
 
@@ -67,6 +77,23 @@ def attention_resolve(key: str, resolution: str, *, by: str = "") -> bool:
     )
 
 
+@transaction.atomic
+def attention_snooze(event: AttentionEvent, time: timedelta, *, actor: str) -> bool:
+    """Let an open event rest for so long; then people are told of it again.
+
+    Returns False if the event has ended.
+    """
+    until = clock.now() + time
+    is_told = Q(told_at__isnull=False) | Q(due_at__isnull=False)
+    again = Case(When(is_told, then=Value(until)), default=Value(None))
+    is_open = AttentionEvent.objects.filter(id=event.id, resolved_at__isnull=True)
+    if not is_open.update(snoozed_until=until, snoozed_by=actor[:128], due_at=again):
+        return False
+    about = (event.project_id, event.controller_id, event.session_id)
+    audit(actor, "attention.snooze", about, {"kind": event.kind, "until": until.isoformat()})
+    return True
+
+
 def _seconds_of(project_id: UUID) -> Mapping[str, float]:
     rows = Project.objects.filter(id=project_id).values_list("attention_seconds", flat=True)
     return rows.first() or {}
@@ -84,7 +111,7 @@ def _write(cause: Cause, seconds: float | None) -> UUID:
         wanted=cause.wanted[:MAX_WANTED_CHARS],
         detail=dict(cause.detail),
         raised_at=now,
-        due_at=_due(now, seconds),
+        due_at=_due(cause.kind, now, seconds),
         resolved_at=now if cause.kind in MOMENTARY else None,
     )
     # A conflict is a cause that is known. It must not break the caller's transaction.
@@ -92,8 +119,12 @@ def _write(cause: Cause, seconds: float | None) -> UUID:
     return AttentionEvent.objects.values_list("id", flat=True).get(cause=cause.key)
 
 
-def _due(now: datetime, seconds: float | None) -> datetime | None:
-    return None if seconds is None else now + timedelta(seconds=seconds)
+def _due(kind: AttentionKind, now: datetime, seconds: float | None) -> datetime | None:
+    if seconds is None:
+        return None
+    # A prompt has stayed for its seconds before it is an event.
+    wait = 0.0 if kind in AFTER_ITS_SECONDS else seconds
+    return now + timedelta(seconds=wait + (GATHERING_SECONDS if kind in GATHERED else 0.0))
 
 
 def _path(cause: Cause) -> str:

@@ -5,7 +5,7 @@ from typing import Final
 from django.conf import settings
 
 from controller_client.protocol import limits
-from projects.conf.setting import Choice, Flag, Items, Number, Origin, Seconds, Text
+from projects.conf.setting import Choice, Flag, Items, Networks, Number, Origin, Seconds, Text
 
 _DAY: Final = 24 * 3600.0
 
@@ -146,6 +146,20 @@ class Conf:
         400 * _DAY,
         "how long audit rows are kept; 0: for good. The rows that remain still verify",
         shown="34560000 (400 days)",
+    )
+    attention_retention_seconds = Seconds(
+        "HOLDLINE_ATTENTION_RETENTION_SECONDS",
+        30 * _DAY,
+        "how long [events](../howto/attention.md) and their messages are kept; 0: for good",
+        shown="2592000 (30 days)",
+    )
+    attention_networks = Networks(
+        "HOLDLINE_ATTENTION_NETWORKS",
+        (),
+        "comma-separated networks, such as `10.0.0.0/8`, in which messages may be sent to "
+        "[targets](../howto/attention.md#where-messages-may-go) although they are private, "
+        "link-local or this machine",
+        shown="none: public addresses only",
     )
     starts_per_minute = Number(
         "HOLDLINE_STARTS_PER_MINUTE",

@@ -12,6 +12,7 @@ import os
 import re
 from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass
+from ipaddress import ip_network
 from pathlib import Path
 from typing import Any, Final, Generic, TypeVar
 
@@ -105,6 +106,17 @@ class Items(Setting[tuple[str, ...]]):
     def parse(self, text: str) -> tuple[str, ...]:
         """The items, without the spaces around them."""
         return items_of(text)
+
+
+class Networks(Items):
+    """Networks of IP addresses, separated by commas."""
+
+    def parse(self, text: str) -> tuple[str, ...]:
+        """The networks, each of them without bits behind its prefix."""
+        try:
+            return tuple(str(ip_network(item)) for item in items_of(text))
+        except ValueError:
+            raise ValueError("networks such as 10.0.0.0/8,fd00::/8") from None
 
 
 class Flag(Setting[bool]):

@@ -15,6 +15,7 @@ from projects.models.accounts import (
     RateMeter,
 )
 from projects.models.attention.events import AttentionEvent
+from projects.models.attention.targets import AttentionMessage, AttentionTarget
 from projects.models.attention_kinds import AttentionKind
 from projects.models.audit import AuditEvent, AuditMark
 from projects.models.commands import (
@@ -45,6 +46,8 @@ __all__ = [
     "ApprovalPolicy",
     "AttentionEvent",
     "AttentionKind",
+    "AttentionMessage",
+    "AttentionTarget",
     "AuditEvent",
     "AuditMark",
     "CommandSession",

@@ -15,6 +15,7 @@ from uuid import UUID
 
 from controller_client.protocol.messages import HostTime
 from controller_client.protocol.session_state import SessionState, check_transition
+from projects.attention.events import Cause, attention_raise
 from projects.audit.log import audit
 from projects.errors.uncertain import (
     ENDED_BEFORE,
@@ -23,7 +24,7 @@ from projects.errors.uncertain import (
     START_LOST,
     START_LOST_TEXT,
 )
-from projects.models import CommandSession
+from projects.models import AttentionKind, CommandSession
 from projects.output.recording import events
 from projects.output.recording.events import NewEvent
 from projects.storage import clock
@@ -222,6 +223,18 @@ def end_session(
     known = {name: value for name, value in detail.items() if value is not None}
     events.append([NewEvent(session.id, "end", offset, actor, known, at)])
     audit(actor, "session.end", about, known)
+    if state == SessionState.LOST:
+        attention_raise(_lost(session))
+
+
+def _lost(session: Endable) -> Cause:
+    return Cause(
+        kind=AttentionKind.SESSION_LOST,
+        key=f"session_lost:{session.id}",
+        project_id=session.project_id,
+        controller_id=session.controller_id,
+        session_id=session.id,
+    )
 
 
 def end_lost(session: Losable, *, actor: str, note: str) -> None:

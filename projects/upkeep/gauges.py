@@ -10,7 +10,13 @@ from django.db.models import Count, Min
 from controller_client.protocol.session_state import ACTIVE_STATES
 from projects import metrics
 from projects.conf import conf
-from projects.models import CommandSession, Controller, ControllerCommand
+from projects.models import (
+    AttentionEvent,
+    AttentionMessage,
+    CommandSession,
+    Controller,
+    ControllerCommand,
+)
 from projects.sessions.selectors import IS_ACTIVE
 from projects.storage import clock
 
@@ -40,11 +46,22 @@ def take() -> None:
     metrics.CONTROLLERS_ONLINE.set(
         Controller.objects.filter(lease_expires_at__gt=clock.lease_now(conf.lease_seconds)).count()
     )
+    metrics.ATTENTION_OPEN.set(AttentionEvent.objects.filter(resolved_at__isnull=True).count())
+    messages = AttentionMessage.objects
+    metrics.ATTENTION_WAITING.set(messages.filter(due_at__isnull=False).count())
+    metrics.ATTENTION_DEAD.set(messages.filter(dead_at__isnull=False).count())
 
 
 def forget() -> None:
     """Clears the gauges while the database does not answer: old figures would look new."""
     for state in sorted(ACTIVE_STATES):
         metrics.SESSIONS.labels(state).set(math.nan)
-    for gauge in (metrics.OUTBOX_COMMANDS, metrics.OUTBOX_AGE, metrics.CONTROLLERS_ONLINE):
+    for gauge in (
+        metrics.OUTBOX_COMMANDS,
+        metrics.OUTBOX_AGE,
+        metrics.CONTROLLERS_ONLINE,
+        metrics.ATTENTION_OPEN,
+        metrics.ATTENTION_WAITING,
+        metrics.ATTENTION_DEAD,
+    ):
         gauge.set(math.nan)

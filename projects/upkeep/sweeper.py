@@ -19,6 +19,7 @@ from controller_client.protocol.limits import MAX_CHUNK_BYTES, START_TTL_SECONDS
 from controller_client.protocol.messages import Stream
 from controller_client.protocol.session_state import SessionState
 from projects.accounts import rate_limits
+from projects.attention import messages as attention_messages
 from projects.audit.marks import heads_sign
 from projects.conf import conf
 from projects.models import CommandSession, ControllerCommand, SessionEvent
@@ -101,6 +102,7 @@ async def sweep() -> None:
     await in_database(file_questions.forget_expired)
     await in_database(monitor_log.forget_stopped)
     await in_database(rate_limits.forget_idle)
+    await in_database(attention_messages.forget_old)
 
 
 async def _expire_approvals() -> None:

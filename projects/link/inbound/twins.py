@@ -20,10 +20,11 @@ from django.db import transaction
 from controller_client.protocol.messages import Message, Ping, Pong, SessionSummary
 from controller_client.protocol.session_state import SessionState
 from projects import metrics
+from projects.attention.events import Cause, attention_raise
 from projects.audit.log import audit
 from projects.conf import conf
 from projects.errors.server import StorageUnavailable
-from projects.models import CommandSession, Controller
+from projects.models import AttentionKind, CommandSession, Controller
 from projects.sessions.state import end_lost, ending_session
 from projects.storage import clock
 from projects.storage.access import in_database
@@ -110,9 +111,20 @@ def alarm_raise(controller_id: UUID, hostname: str, reason: str) -> None:
     about = (controller.project_id, controller_id, None)
     detail = {"hostname": hostname, "reason": reason}
     audit(f"controller:{controller.name}", "controller.second_instance", about, detail)
+    if controller.alarmed_at is None:
+        attention_raise(_alarm(controller, now))
     metrics.SECOND_INSTANCES.inc()
     logger.critical(
         "ALARM: a second daemon showed itself as controller %s: %s", controller_id, reason
+    )
+
+
+def _alarm(controller: Controller, now: datetime) -> Cause:
+    return Cause(
+        kind=AttentionKind.HOST_ALARM,
+        key=f"host_alarm:{controller.id}:{now.isoformat()}",
+        project_id=controller.project_id,
+        controller_id=controller.id,
     )
 
 

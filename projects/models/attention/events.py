@@ -7,7 +7,7 @@ from django.db.models import Q
 from django.utils import timezone
 
 from projects.models.accounts import Controller, Project
-from projects.models.attention_kinds import AttentionKind
+from projects.models.attention_kinds import TITLES, AttentionKind
 from projects.models.sessions import CommandSession
 
 
@@ -54,7 +54,8 @@ class AttentionEvent(models.Model):
             models.Index(fields=("project", "-raised_at"), name="attention_of_project"),
             models.Index(fields=("raised_at",), name="attention_by_age"),
             models.Index(
-                fields=("project", "raised_at"),
+                # Its first column is the same in all of its rows, so that every lookup finds it.
+                fields=("resolved_at", "raised_at"),
                 condition=Q(resolved_at__isnull=True),
                 name="open_attention",
             ),
@@ -65,3 +66,8 @@ class AttentionEvent(models.Model):
 
     def __str__(self) -> str:
         return f"{self.kind} {self.id}"
+
+    @property
+    def title(self) -> str:
+        """The event in a few words."""
+        return TITLES[self.kind][0]

@@ -12,8 +12,9 @@ from controller_client.protocol.limits import TERMINATE_GRACE_SECONDS
 from controller_client.protocol.messages import Resize, TerminateCmd
 from controller_client.protocol.session_state import SessionState
 from projects.accounts.authentication import Caller
+from projects.attention.events import Cause, attention_raise
 from projects.audit.log import audit
-from projects.models import CommandSession, ControllerCommand, HeldKeyboard
+from projects.models import AttentionKind, CommandSession, ControllerCommand, HeldKeyboard
 from projects.output.recording import events
 from projects.output.recording.events import NewEvent
 from projects.sessions import lifetimes, outbox, selectors
@@ -210,7 +211,20 @@ def take_over(project_id: UUID, session_id: UUID, operator: str) -> Told | None:
     about = (project_id, session.controller_id, session_id)
     events.append([NewEvent(session_id, "take_over", actor=operator)])
     audit(operator, "session.take_over", about, {"stops_clock": told is not None})
+    if not session.taken_over_by:
+        attention_raise(_taken_over(session, operator))
     return told
+
+
+def _taken_over(session: CommandSession, operator: str) -> Cause:
+    return Cause(
+        kind=AttentionKind.TAKEN_OVER,
+        key=f"taken_over:{session.id}:{clock.now().isoformat()}",
+        project_id=session.project_id,
+        controller_id=session.controller_id,
+        session_id=session.id,
+        detail={"operator": operator},
+    )
 
 
 @transaction.atomic

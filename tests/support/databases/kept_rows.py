@@ -11,6 +11,9 @@ from projects.audit.log import SERVER
 from projects.audit.marks import REPEAT_ACTION
 from projects.models import (
     ActionRequest,
+    AttentionEvent,
+    AttentionMessage,
+    AttentionTarget,
     AuditEvent,
     AuditMark,
     CommandSession,
@@ -56,6 +59,27 @@ def keep_ended(controller: Controller, numbers: range) -> None:
     Monitor.objects.bulk_create(_monitors(controller, numbers, ended))
     RateMeter.objects.bulk_create(RateMeter(key=f"key {number}", free_at=9e9) for number in numbers)
     AgentRun.objects.bulk_create(_runs(controller, numbers, ended))
+    _keep_attention(controller, sessions, ended)
+
+
+def _keep_attention(
+    controller: Controller, sessions: list[CommandSession], ended: datetime
+) -> None:
+    project, times = controller.project_id, {"raised_at": ended, "resolved_at": ended}
+    AttentionEvent.objects.bulk_create(
+        AttentionEvent(
+            cause=str(uuid4()), kind="session_lost", project_id=project, session=session, **times
+        )
+        for session in sessions
+    )
+    new = {"way": "webhook", "place": "x", "sealed_address": b""}
+    target, _ = AttentionTarget.objects.get_or_create(project_id=project, name="ops", defaults=new)
+    AttentionMessage.objects.bulk_create(
+        AttentionMessage(
+            target=target, kind="test", event_count=1, body="{}", created_at=ended, sent_at=ended
+        )
+        for _ in sessions
+    )
 
 
 def _sessions(controller: Controller, numbers: range, ended: datetime) -> Iterator[CommandSession]:

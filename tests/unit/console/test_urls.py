@@ -10,7 +10,7 @@ from django.urls import reverse
 
 from agent.models import AgentRun
 from console.urls import urlpatterns
-from projects.models import CommandSession, Controller, Project
+from projects.models import AttentionEvent, CommandSession, Controller, Project
 from tests.support.rows import make_approval
 from tests.unit.console.conftest import read
 
@@ -38,11 +38,16 @@ def _addresses(session: CommandSession) -> list[str]:
     approval = make_approval(
         session.project, id=77, host="web-17", session_command="hidden-command"
     )
+    event, _ = AttentionEvent.objects.get_or_create(
+        project=session.project, cause="hidden-command", kind="secret_wanted"
+    )
     ids = {
         "session_id": session.pk,
         "host_id": session.controller_id,
         "run_id": run.pk,
         "approval_id": approval.pk,
+        "event_id": event.pk,
+        "message_id": event.pk,
     }
     found = []
     for pattern in urlpatterns:
@@ -76,7 +81,8 @@ def test_a_person_sees_nothing_of_another_project(session: CommandSession) -> No
     rights = Permission.objects.exclude(codename="view_all_projects")
     User.objects.get().user_permissions.set(rights)
     addresses = _addresses(session)
-    ids = {str(session.pk), str(session.controller_id), str(AgentRun.objects.get().pk)}
+    named = (session.pk, session.controller_id, AgentRun.objects.get().pk)
+    ids = {str(each) for each in (*named, AttentionEvent.objects.get().pk)}
     ids |= {"approvals/77"}
     for address in addresses:
         is_named = any(one in address for one in ids)

@@ -20,8 +20,10 @@ from django.utils import timezone
 from agent.runs.records import run_claim
 from projects import services
 from projects.admin.parts import careful_filters
+from projects.attention import worker as attention_worker
 from projects.audit import marks
-from projects.models import Controller
+from projects.models import Controller, Project
+from projects.models.attention_kinds import TELLABLE
 from projects.reads import searched_streams
 from projects.storage.access import in_database
 from projects.upkeep import gauges, sweeper
@@ -46,6 +48,10 @@ _WHY: Final = {
     "monitors_by_start": "the page of all monitors: newest first, one page",
     "stopped_monitors_with_bytes": "stopped monitors whose bytes are still there",
     "unsettled_commands": "commands that wait for their host",
+    "open_attention": "events that want a person now",
+    "attention_to_tell": "events of which people are to be told",
+    "messages_to_send": "messages to people that are still to be sent",
+    "dead_letters": "messages to people that no target has received",
     "agent_run_by_state": "runs that wait for a worker",
     "agent_agentrun_created_at": "the page of all runs: newest first, one page",
 }
@@ -69,6 +75,7 @@ async def _call_everything(controller: Controller) -> None:
     await _take_a_turn(controller)
     await sweeper.sweep()
     await in_database(gauges.take)
+    await in_database(attention_worker.look)
     await in_database(run_claim, 30.0)
 
 
@@ -110,6 +117,7 @@ def test_no_statement_does_more_work_beside_more_kept_rows(
     monkeypatch.setattr(careful_filters, "ROWS_FOR_CHOICES", 20)
     get_user_model().objects.create_superuser("operator")
     controller = make_controller(epoch=1, lease_expires_at=timezone.now() + timedelta(minutes=50))
+    Project.objects.update(attention_seconds=dict.fromkeys(TELLABLE, 0))
     make_controller("silent", project=controller.project, epoch=1)
     make_session(controller)
     other = make_controller("other")

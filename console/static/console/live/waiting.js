@@ -1,4 +1,5 @@
 // What waits for a person: in the header and in the title of every page.
+import { notice } from "./notices.js";
 import { Socket } from "./socket.js";
 
 const title = document.title;
@@ -7,6 +8,7 @@ export function showCounts({ counts: { person } }) {
   const place = document.querySelector("#waiting");
   const text = person ? `${person} ${person === 1 ? "needs" : "need"} a person` : "";
   if (place.textContent !== text) place.textContent = text;
+  notice(person, text);
   document.title = person ? `(${person}) ${title}` : title;
 }
 

@@ -1,0 +1,1 @@
+"""Pages of what waits for a person."""

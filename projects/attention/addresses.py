@@ -1,0 +1,107 @@
+"""Refuse to send messages to this machine or into the nets behind it, unless that is allowed.
+
+The check is made on the address that the connection is opened to, so a name that resolves to
+another address a moment later leads nowhere. ``HOLDLINE_ATTENTION_NETWORKS`` allows networks.
+"""
+
+import asyncio
+import socket
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
+from ipaddress import (
+    IPv4Address,
+    IPv4Network,
+    IPv6Address,
+    IPv6Network,
+    ip_address,
+    ip_network,
+)
+from typing import Any, Final
+
+import httpcore2
+
+from projects.conf import conf
+
+Address = IPv4Address | IPv6Address
+
+_NAT64: Final = ip_network("64:ff9b::/96")
+# A name server that hangs holds a thread of its own, and none of the server's.
+_RESOLVERS: Final = ThreadPoolExecutor(4, thread_name_prefix="resolver")
+
+
+class AddressRefused(OSError):
+    """The target is at an address to which nothing may be sent."""
+
+
+class GuardedBackend(httpcore2.AsyncNetworkBackend):
+    """Opens connections for one request, to allowed addresses only."""
+
+    def __init__(self, *, is_encrypted: bool) -> None:
+        self._is_encrypted = is_encrypted
+        self._inner = httpcore2.AnyIOBackend()
+
+    async def connect_tcp(
+        self,
+        host: str,
+        port: int,
+        timeout: float | None = None,
+        local_address: str | None = None,
+        socket_options: Iterable[Any] | None = None,
+    ) -> httpcore2.AsyncNetworkStream:
+        """Resolve the name once, and connect to the first address of it that may be reached.
+
+        Raises AddressRefused if there is none, and OSError if the name does not resolve.
+        """
+        found = await _resolved(host, port)
+        allowed = [one for one in found if is_allowed(one, is_encrypted=self._is_encrypted)]
+        if not allowed:
+            raise AddressRefused("the address is not allowed")
+        return await self._inner.connect_tcp(
+            str(allowed[0]), port, timeout, local_address, socket_options
+        )
+
+    async def connect_unix_socket(self, *_args: Any, **_options: Any) -> Any:
+        """Raises AddressRefused: a socket of this machine is never a target."""
+        raise AddressRefused("the address is not allowed")
+
+
+async def _resolved(host: str, port: int) -> list[Address]:
+    def resolve() -> list[Any]:
+        return socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+
+    found = await asyncio.get_running_loop().run_in_executor(_RESOLVERS, resolve)
+    # An address of IPv6 may carry the name of an interface.
+    return [ip_address(each[4][0].partition("%")[0]) for each in found]
+
+
+def is_allowed(address: Address, *, is_encrypted: bool) -> bool:
+    """True if a message may go to this address, ``is_encrypted`` or in the clear.
+
+    Public addresses are reached through TLS only. Addresses of the machine itself, link-local and
+    private ones are reached only in an allowed network.
+    """
+    real = _unwrapped(address)
+    if any(real in network for network in _allowed_networks()):
+        return True
+    return is_encrypted and real.is_global and not real.is_multicast
+
+
+def _unwrapped(address: Address) -> Address:
+    """The IPv4 address that an IPv6 address stands for, if it stands for one."""
+    if isinstance(address, IPv4Address):
+        return address
+    if address in _NAT64:
+        return IPv4Address(int(address) & 0xFFFF_FFFF)
+    if address.teredo is not None:
+        return address.teredo[1]
+    return address.ipv4_mapped or address.sixtofour or _compatible(address)
+
+
+def _compatible(address: IPv6Address) -> Address:
+    """Addresses such as ``::10.0.0.1``, which old systems route as IPv4."""
+    is_old = 1 < int(address) <= 0xFFFF_FFFF
+    return IPv4Address(int(address)) if is_old else address
+
+
+def _allowed_networks() -> list[IPv4Network | IPv6Network]:
+    return [ip_network(text) for text in conf.attention_networks]

@@ -1,0 +1,107 @@
+"""Messages on their way: which are due, what an attempt came to, and the dead letters."""
+
+from collections.abc import Collection
+from datetime import timedelta
+from random import SystemRandom
+from typing import Final
+from uuid import UUID
+
+from cryptography.fernet import InvalidToken
+from django.db import transaction
+
+from projects import metrics
+from projects.attention.sending import Letter, SendResult
+from projects.attention.targets import Opened, opened
+from projects.audit.log import audit
+from projects.conf import conf
+from projects.models import AttentionEvent, AttentionMessage
+from projects.storage import clock
+
+TRIED_FOR: Final = timedelta(days=1)
+"""A message that its target has not received after this is a dead letter."""
+_FIRST_PAUSE_SECONDS: Final = 5.0
+_LONGEST_PAUSE_SECONDS: Final = 3600.0
+MOST_FORGOTTEN: Final = 200
+
+
+def has_due_messages() -> bool:
+    """True if a message is to be sent now."""
+    return AttentionMessage.objects.filter(due_at__lte=clock.now()).exists()
+
+
+def due_letters(busy: Collection[UUID], most: int) -> list[Letter]:
+    """The oldest due message of each target that is not ``busy``, at most so many."""
+    due = AttentionMessage.objects.filter(due_at__lte=clock.now()).exclude(target_id__in=busy)
+    letters: dict[UUID, Letter] = {}
+    for message in due.select_related("target").order_by("due_at")[: 8 * most]:
+        if message.target_id not in letters and len(letters) < most:
+            letters[message.target_id] = letter_of(message)
+    return list(letters.values())
+
+
+def letter_of(message: AttentionMessage) -> Letter:
+    """The message with the place it goes to."""
+    try:
+        to = opened(message.target)
+    except InvalidToken:
+        # The keys of the server were replaced. Every attempt fails until the target is set anew.
+        to = Opened("", "")
+    return Letter(
+        message_id=message.id,
+        target_id=message.target_id,
+        way=message.target.way,
+        to=to,
+        body=message.body,
+        attempts=message.attempts,
+    )
+
+
+def record(letter: Letter, outcome: SendResult) -> None:
+    """Store what an attempt came to: received, to be tried again, or a dead letter."""
+    now = clock.now()
+    metrics.ATTENTION_SENDS.labels("failed" if outcome.error else "received").inc()
+    waiting = AttentionMessage.objects.filter(id=letter.message_id, due_at__isnull=False)
+    attempts = letter.attempts + 1
+    if not outcome.error:
+        waiting.update(attempts=attempts, due_at=None, sent_at=now, last_error="")
+        return
+    error = outcome.error[:200]
+    if outcome.is_final or waiting.filter(began_at__lte=now - TRIED_FOR).exists():
+        waiting.update(attempts=attempts, due_at=None, dead_at=now, last_error=error)
+        return
+    due_at = now + timedelta(seconds=pause_after(attempts))
+    waiting.update(attempts=attempts, due_at=due_at, last_error=error)
+
+
+def pause_after(attempts: int) -> float:
+    """Seconds until the next attempt: longer each time, and never the same for two messages."""
+    pause: float = min(_LONGEST_PAUSE_SECONDS, _FIRST_PAUSE_SECONDS * 2 ** min(attempts - 1, 20))
+    return pause * SystemRandom().uniform(0.8, 1.2)
+
+
+@transaction.atomic
+def send_again(message: AttentionMessage, *, actor: str) -> bool:
+    """Try a dead letter for another day. Returns False for a message that is none."""
+    now = clock.now()
+    dead = AttentionMessage.objects.filter(id=message.id, dead_at__isnull=False)
+    if not dead.update(dead_at=None, due_at=now, began_at=now):
+        return False
+    about = (message.target.project_id, None, None)
+    audit(actor, "attention_message.send_again", about, {"message": str(message.id)})
+    return True
+
+
+def forget_old() -> None:
+    """Delete events that have ended, and messages, once they were kept for long enough."""
+    seconds = conf.attention_retention_seconds
+    if not seconds or not clock.can_tell(seconds):
+        return
+    before = clock.now() - timedelta(seconds=seconds)
+    messages = AttentionMessage.objects.filter(created_at__lt=before, due_at__isnull=True)
+    events = AttentionEvent.objects.filter(
+        raised_at__lt=before, resolved_at__isnull=False, due_at__isnull=True
+    )
+    old_messages = messages.order_by("created_at").values_list("pk", flat=True)[:MOST_FORGOTTEN]
+    AttentionMessage.objects.filter(pk__in=list(old_messages)).delete()
+    old_events = events.order_by("raised_at").values_list("pk", flat=True)[:MOST_FORGOTTEN]
+    AttentionEvent.objects.filter(pk__in=list(old_events)).delete()

@@ -1,0 +1,215 @@
+"""Raise and resolve the events that nobody reports: prompts that stay, and hosts that are away.
+
+These events follow from rows alone, so no turn and no connection pays for them. The worker compares
+the open events with the rows about once a second, and only for projects that want such events. A
+prompt is named by the inputs typed before and by its offset, so a prompt that the host repeats is
+the event that is there. A shell that waits for a command is at rest: it wants nobody.
+"""
+
+from collections.abc import Iterator, Mapping
+from datetime import datetime, timedelta
+from typing import Final, NamedTuple
+from uuid import UUID
+
+from django.db import transaction
+
+from controller_client.protocol.session_state import ACTIVE_STATES, SessionState
+from projects.attention.events import Cause, attention_raise, attention_resolve
+from projects.conf import conf
+from projects.models import (
+    AttentionEvent,
+    AttentionKind,
+    CommandSession,
+    Controller,
+    Project,
+)
+from projects.storage import clock
+from projects.storage.columns import as_parameter
+from projects.storage.rows import fetch_rows
+
+Wanted = Mapping[UUID, Mapping[str, float]]
+"""What each project wants: seconds by kind."""
+
+PROMPTS: Final = (AttentionKind.SECRET_WANTED, AttentionKind.INPUT_WANTED)
+MOST_AT_ONCE: Final = 500
+_ACTIVE: Final = ", ".join(repr(state.value) for state in sorted(ACTIVE_STATES))
+
+_WAITING: Final = f"""
+SELECT s.id, s.project_id, s.controller_id, s.terminal_kind, s.terminal_offset, s.input_seq,
+    s.started_at,
+    (SELECT created_at FROM projects_outputchunk o WHERE o.session_id = s.id AND
+        o.stream = 'stdout' ORDER BY o."offset" DESC LIMIT 1),
+    (SELECT created_at FROM projects_sessionevent e WHERE e.session_id = s.id AND
+        e.kind IN ('prompt', 'input', 'hand_back') ORDER BY e.seq DESC LIMIT 1)
+FROM projects_commandsession s
+WHERE s.state IN ({_ACTIVE}) AND s.state = '{SessionState.RUNNING.value}'
+    AND s.terminal_state = 'awaiting_input' AND s.terminal_kind <> 'shell' AND s.taken_over_by = ''
+    AND s.terminal_offset >= s.stdout_next_offset AND s.terminal_input_seq >= s.input_seq
+    AND s.project_id IN ({{places}})
+ORDER BY s.created_at LIMIT {MOST_AT_ONCE}
+"""  # noqa: S608 - words of our own
+
+
+class Waiting(NamedTuple):
+    """A program that waits for input. The order is that of the statement."""
+
+    session_id: UUID
+    project_id: UUID
+    controller_id: UUID
+    terminal_kind: str
+    offset: int
+    input_seq: int
+    started_at: datetime | None
+    printed_at: datetime | None
+    asked_at: datetime | None
+
+    @property
+    def kind(self) -> AttentionKind:
+        """The kind of event that the prompt is."""
+        return PROMPTS[0] if self.terminal_kind == "secret" else PROMPTS[1]
+
+    @property
+    def cause(self) -> Cause:
+        """The prompt as a cause."""
+        return Cause(
+            kind=self.kind,
+            key=prompt_key(self.session_id, self.input_seq, self.offset),
+            project_id=self.project_id,
+            controller_id=self.controller_id,
+            session_id=self.session_id,
+            detail={"input_seq": self.input_seq, "asks_for": self.terminal_kind},
+        )
+
+    def is_over(self, seconds: float, now: datetime) -> bool:
+        """True if the program has waited for so long."""
+        times = [at for at in (self.started_at, self.printed_at, self.asked_at) if at is not None]
+        return not times or max(times) + timedelta(seconds=seconds) <= now
+
+
+def prompt_key(session_id: UUID, input_seq: int, offset: int) -> str:
+    """The key of a prompt that came after so many inputs and bytes of output."""
+    return f"prompt:{session_id}:{input_seq}:{offset}"
+
+
+def projects_that_want() -> Wanted:
+    """The projects that want events at all."""
+    rows = Project.objects.filter(attention_seconds__isnull=False)
+    return {key: wanted or {} for key, wanted in rows.values_list("id", "attention_seconds")}
+
+
+# ---- raise ---------------------------------------------------------------------------------------
+
+
+def causes_to_raise(wanted: Wanted) -> list[Cause]:
+    """The prompts that have stayed, and the hosts that are away, without an event yet."""
+    causes = [*_prompts(wanted), *_hosts_away(wanted)]
+    keys = [cause.key for cause in causes]
+    known = set(AttentionEvent.objects.filter(cause__in=keys).values_list("cause", flat=True))
+    return [cause for cause in causes if cause.key not in known]
+
+
+def _prompts(wanted: Wanted) -> Iterator[Cause]:
+    projects = [key for key, kinds in wanted.items() if not kinds.keys().isdisjoint(PROMPTS)]
+    if not projects:
+        return
+    now = clock.now()
+    statement = _WAITING.format(places=", ".join(["%s"] * len(projects)))
+    asked = _open_prompts()
+    for waiting in fetch_rows(Waiting, statement, [as_parameter(key) for key in projects]):
+        seconds = wanted[waiting.project_id].get(waiting.kind)
+        # A program that draws its prompt anew meanwhile asks the same.
+        is_known = (waiting.session_id, waiting.kind, waiting.input_seq) in asked
+        if seconds is not None and not is_known and waiting.is_over(seconds, now):
+            yield waiting.cause
+
+
+def _open_prompts() -> set[tuple[UUID | None, str, int]]:
+    rows = AttentionEvent.objects.filter(resolved_at__isnull=True, kind__in=PROMPTS).order_by()
+    return {
+        (session_id, kind, detail["input_seq"])
+        for session_id, kind, detail in rows.values_list("session_id", "kind", "detail")
+    }
+
+
+def _hosts_away(wanted: Wanted) -> Iterator[Cause]:
+    projects = [key for key, kinds in wanted.items() if AttentionKind.HOST_AWAY in kinds]
+    if not projects:
+        return
+    away = Controller.objects.filter(
+        project_id__in=projects,
+        revoked_at__isnull=True,
+        lease_expires_at__lte=clock.lease_now(conf.lease_seconds),
+    )
+    rows = away.values_list("id", "project_id", "epoch", "lease_expires_at")
+    for controller_id, project_id, epoch, since in rows[:MOST_AT_ONCE]:
+        yield Cause(
+            kind=AttentionKind.HOST_AWAY,
+            # Each connection has an epoch of its own, so this is the end of that connection.
+            key=f"host_away:{controller_id}:{epoch}",
+            project_id=project_id,
+            controller_id=controller_id,
+            detail={"since": str(since)},
+        )
+
+
+# ---- resolve -------------------------------------------------------------------------------------
+
+
+def causes_that_ended() -> list[tuple[str, str]]:
+    """The open events whose cause is over: their keys, each with the word for the end."""
+    rows = AttentionEvent.objects.filter(resolved_at__isnull=True)
+    events = rows.select_related("session", "controller").order_by("raised_at")[:MOST_AT_ONCE]
+    return [(event.cause, end) for event in events if (end := _end_of(event))]
+
+
+def _end_of(event: AttentionEvent) -> str:
+    """The word for the end of the cause; empty while the cause lasts."""
+    if event.kind == AttentionKind.APPROVAL_WANTED:
+        # Whoever answers the approval ends it.
+        return ""
+    if event.session is not None:
+        return _end_in(event.session, event)
+    return "" if event.controller is None else _end_at(event.controller, event)
+
+
+def _end_at(host: Controller, event: AttentionEvent) -> str:
+    if host.revoked_at is not None:
+        return "revoked"
+    if event.kind == AttentionKind.HOST_AWAY:
+        lease = host.lease_expires_at
+        return "back" if lease and lease > clock.lease_now(conf.lease_seconds) else ""
+    return "dismissed" if host.alarmed_at is None else ""
+
+
+def _end_in(session: CommandSession, event: AttentionEvent) -> str:
+    if SessionState(session.state).is_final:
+        return "ended"
+    if event.kind == AttentionKind.TAKEN_OVER:
+        return "" if session.taken_over_by else "handed_back"
+    if event.kind not in PROMPTS:
+        return ""
+    if session.input_seq > event.detail["input_seq"]:
+        return "answered"
+    return "" if session.terminal_state == "awaiting_input" else "went_on"
+
+
+# ---- look and write ------------------------------------------------------------------------------
+
+
+def has_news(wanted: Wanted) -> bool:
+    """True if an event is to be raised or has ended, by the rows of now."""
+    return bool(_ended() or (wanted and causes_to_raise(wanted)))
+
+
+def _ended() -> list[tuple[str, str]]:
+    is_any_open = AttentionEvent.objects.filter(resolved_at__isnull=True).exists()
+    return causes_that_ended() if is_any_open else []
+
+
+@transaction.atomic
+def note_news(wanted: Wanted) -> None:
+    """Raise and end the events, by the rows as this transaction sees them."""
+    for key, resolution in _ended():
+        attention_resolve(key, resolution)
+    for cause in causes_to_raise(wanted) if wanted else ():
+        attention_raise(cause)

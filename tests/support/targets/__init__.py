@@ -1,0 +1,1 @@
+"""Places to which a server sends messages, as tests run them."""
