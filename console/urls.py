@@ -11,7 +11,7 @@ from console.pages.event_export import export
 from console.pages.host import host, measure, revoke, stop_all
 from console.pages.hosts import enrol, hosts
 from console.pages.now import now
-from console.pages.replay import download, index, part, replay, screen, screens
+from console.pages.replay import download, erase, index, part, replay, screen, screens
 from console.pages.run import run, run_live, run_resume, run_stop
 from console.pages.runs import run_new, runs
 from console.pages.search import search
@@ -29,6 +29,7 @@ urlpatterns = [
     path("sessions/<uuid:session_id>/replay/part/", part, name="replay_part"),
     path("sessions/<uuid:session_id>/replay/screens/", screens, name="replay_screens"),
     path("sessions/<uuid:session_id>/replay/screen/", screen, name="replay_screen"),
+    path("sessions/<uuid:session_id>/replay/erase/", erase, name="replay_erase"),
     path("sessions/<uuid:session_id>/replay/download/", download, name="replay_download"),
     path("hosts/", hosts, name="hosts"),
     path("hosts/enrol/", enrol, name="enrol"),

@@ -41,8 +41,9 @@ from projects.sessions.interactive import (
     session_take_over,
     sessions_terminate,
 )
-from projects.sessions.jobs import job_clear, job_status, job_submit, output_clear
+from projects.sessions.jobs import job_clear, job_status, job_submit
 from projects.sessions.one_shot import command_execute
+from projects.sessions.transactions.erasure import output_black_out, output_clear
 
 __all__ = [
     "EXPORT_FORMATS",
@@ -68,6 +69,7 @@ __all__ = [
     "monitor_read",
     "monitor_start",
     "monitor_stop",
+    "output_black_out",
     "output_clear",
     "output_search",
     "recording_export",

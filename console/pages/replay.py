@@ -1,25 +1,30 @@
 """The replay of a session: the page, what its player reads, and the download."""
 
+from math import isfinite
 from typing import Final
 from uuid import UUID
 
 from asgiref.sync import async_to_sync
+from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBadRequest
 from django.http.response import HttpResponseBase
-from django.shortcuts import render
+from django.shortcuts import redirect, render
 from django.views.decorators.http import require_POST
 
-from console.parts.access import SEE_SCREENS, page, session_or_404
+from console.parts.access import ERASE, SEE_SCREENS, page, session_or_404
 from console.parts.browser_files import has_terminal
 from console.parts.screens import ensure_made
+from projects import services
 from projects.admin.parts.access import actor_of
 from projects.audit.log import audit
+from projects.errors.base import ControllerActionError
 from projects.models import CommandSession
 from projects.output.recording.index import replay_index
 from projects.output.recording.replay import replay_part
 from projects.output.recording.screens import ScreenPlace, places, state_at
 from projects.output.result import Result
 from projects.reads.recordings import EXPORT_FORMATS, attachment, recording_export
+from projects.sessions.selectors import ACTIVE
 from projects.storage.access import at_length
 
 _MOST: Final = 2**62
@@ -43,7 +48,12 @@ def replay(request: HttpRequest, session_id: UUID) -> HttpResponse:
         (found.project_id, found.controller_id, found.pk),
         {"view": "replay"},
     )
-    shown = {"session": found, "has_terminal": has_terminal(), "formats": EXPORT_FORMATS}
+    shown = {
+        "session": found,
+        "has_terminal": has_terminal(),
+        "formats": EXPORT_FORMATS,
+        "may_erase": request.user.has_perm(ERASE) and found.state not in ACTIVE,
+    }
     return render(request, "console/replay.html", shown)
 
 
@@ -103,6 +113,37 @@ def download(request: HttpRequest, session_id: UUID) -> HttpResponseBase:
         found.project_id, found.pk, export_format=wanted, actor=actor_of(request)
     )
     return attachment(pieces, found.pk, wanted)
+
+
+@page(SEE_SCREENS, ERASE)
+@require_POST
+def erase(request: HttpRequest, session_id: UUID) -> HttpResponse:
+    """Deletes what was printed between two moments, or all of it without moments."""
+    found = session_or_404(request, session_id)
+    about, actor = (found.project_id, found.pk), actor_of(request)
+    try:
+        if request.POST.get("whole"):
+            async_to_sync(services.output_clear)(*about, actor=actor)
+            messages.success(request, "Deleted: all that the session printed.")
+        else:
+            since, until = (_seconds(request, name) for name in ("from", "to"))
+            size = async_to_sync(services.output_black_out)(
+                *about, from_seconds=since, to_seconds=until, actor=actor
+            )
+            messages.success(request, f"Blacked out: {size} bytes.")
+    except ValueError:
+        messages.error(request, "Nothing is deleted: from and to are seconds.")
+    except ControllerActionError as refusal:
+        messages.error(request, f"Nothing is deleted: {refusal}.")
+    return redirect("console:replay", session_id)
+
+
+def _seconds(request: HttpRequest, name: str) -> float:
+    """Returns a number of the form. Raises ValueError."""
+    seconds = float(request.POST.get(name, ""))
+    if not isfinite(seconds):
+        raise ValueError(name)
+    return seconds
 
 
 def _offset(request: HttpRequest, name: str) -> int | None:

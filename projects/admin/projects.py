@@ -64,6 +64,7 @@ class ProjectAdmin(CarefulFilters, AuditHistory, TypedAdmin[Project]):
         "allowed_directories",
         "session_limits",
         "strict_seconds",
+        "keeps_output",
         "output_retention_seconds",
         "session_retention_seconds",
         "attention_seconds",

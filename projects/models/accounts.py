@@ -117,6 +117,14 @@ class Project(models.Model):
             " Empty: the program waits instead, and its output is kept for it."
         ),
     )
+    keeps_output = models.BooleanField(
+        "keeps what was printed after the end",
+        default=True,
+        help_text=(
+            "Off: a minute after the end of a session, all that it printed is deleted, with the "
+            "prompts. Who started it, who typed, and how it ended stay."
+        ),
+    )
     output_retention_seconds = models.PositiveIntegerField(
         null=True,
         blank=True,

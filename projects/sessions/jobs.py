@@ -8,27 +8,24 @@ from collections.abc import Mapping
 from typing import Final, Literal
 from uuid import UUID
 
-from django.utils import timezone
 from pydantic import Field
 
 from controller_client.protocol.limits import MAX_RING_BYTES
 from controller_client.protocol.messages import Stream
 from projects.accounts.authentication import Caller
-from projects.audit.log import audit
 from projects.conf import conf
-from projects.errors.sessions import SessionActive, SessionNotFound
+from projects.errors.sessions import SessionNotFound
 from projects.models import CommandSession, OutputGap
-from projects.output import log as output_log
 from projects.output.result import Result
 from projects.output.stream_text import StreamText, StreamView, read_text
 from projects.policy.launch import Launch
 from projects.sessions.answers.hints import abnormal_end
 from projects.sessions.answers.results import Survivors, return_code_of
-from projects.sessions.selectors import ACTIVE
 from projects.sessions.snapshot import Snapshot, session_snapshot
 from projects.sessions.transactions.acting import actor_of
+from projects.sessions.transactions.erasure import output_clear
 from projects.sessions.transactions.start import launch_session
-from projects.storage.access import at_length, in_database
+from projects.storage.access import at_length
 from projects.wakeups import doorbells
 
 JobState = Literal["pending", "running", "completed", "not_found"]
@@ -161,25 +158,6 @@ async def job_clear(project_id: UUID, session_id: UUID, *, caller: Caller | None
     Raises SessionNotFound or SessionActive.
     """
     await output_clear(project_id, session_id, actor=actor_of(caller))
-
-
-async def output_clear(project_id: UUID, session_id: UUID, *, actor: str) -> None:
-    """Delete the output of a session that is over. Raises SessionNotFound or SessionActive."""
-    await in_database(_mark_cleared, project_id, session_id, actor)
-    while await in_database(output_log.clear, session_id):
-        pass
-
-
-def _mark_cleared(project_id: UUID, session_id: UUID, actor: str) -> None:
-    session = CommandSession.objects.filter(project_id=project_id, id=session_id).first()
-    if session is None:
-        raise SessionNotFound(session_id)
-    if session.state in ACTIVE:
-        raise SessionActive(session_id)
-    if CommandSession.objects.filter(id=session_id, cleared_at__isnull=True).update(
-        cleared_at=timezone.now()
-    ):
-        audit(actor, "session.clear", (project_id, session.controller_id, session_id), {})
 
 
 def _status(

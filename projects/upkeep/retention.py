@@ -32,6 +32,7 @@ from projects.models import (
     SessionEvent,
 )
 from projects.output import log as output_log
+from projects.output.recording import erasure
 from projects.storage import clock
 from projects.storage.access import at_length, in_database
 
@@ -39,6 +40,8 @@ ACTOR: Final = "sweeper"
 ROUND_BATCHES: Final = 200
 ROWS_AT_ONCE: Final = 200
 _SESSIONS_AT_ONCE: Final = 100
+LAST_LOOK_SECONDS: Final = 60
+"""Nothing is kept after the end, but the caller is still told how it ended."""
 # The rows that a session has, and how many of them are removed at once.
 _PARTS: Final = (
     (OutputChunk.objects, output_log.TRIM_CHUNKS_PER_TRANSACTION),
@@ -95,6 +98,7 @@ def _clear(session_id: UUID) -> bool:
         if CommandSession.objects.filter(id=session_id, cleared_at__isnull=True).update(
             cleared_at=timezone.now()
         ):
+            erasure.forget_text(session_id)
             audit(ACTOR, "session.clear", _about(session_id))
     return False
 
@@ -175,6 +179,9 @@ def _policies(field: str) -> Iterator[tuple[Q, int | None]]:
     Few projects have a number of their own, so one query for each of them is cheap.
     """
     own = dict(Project.objects.filter(**{f"{field}__isnull": False}).values_list("id", field))
+    if field == "output_retention_seconds":
+        without = Project.objects.filter(keeps_output=False).values_list("id", flat=True)
+        own |= dict.fromkeys(without, LAST_LOOK_SECONDS)
     yield ~Q(project_id__in=list(own)) if own else Q(), None
     for project_id, seconds in own.items():
         yield Q(project_id=project_id), seconds

@@ -92,3 +92,34 @@ def test_an_offset_is_a_number(person_with: PersonWith, ours: Tenant, offset: st
     assert client.get(address).status_code == 400
     far = client.get(f"/sessions/{ours.session.pk}/replay/part/?stdout={'9' * 40}").json()
     assert far["stdout"] is None
+
+
+def test_who_may_clear_output_blacks_out_a_part_or_deletes_all(
+    person_with: PersonWith, ours: Tenant, theirs: Tenant
+) -> None:
+    _print(ours.session, b"hunter2")
+    ended = CommandSession.objects.filter(pk=ours.session.pk)
+    address = f"/sessions/{ours.session.pk}/replay/erase/"
+    between = {"from": "0", "to": "1.5"}
+    client = person_with(*RIGHTS, "clear_output")
+    assert client.post(f"/sessions/{theirs.session.pk}/replay/erase/").status_code == 404
+    said = [client.post(address, between, follow=True).text]
+    ended.update(state="EXITED")
+    wrong = ({"from": "x"}, {"from": "0", "to": "inf"}, {"from": "5", "to": "9"})
+    said += [client.post(address, fields, follow=True).text for fields in wrong]
+    assert all("Nothing is deleted" in text for text in said)
+    assert not AuditEvent.objects.filter(action__startswith="session.").exists()
+    assert "Blacked out: 7 bytes." in client.post(address, between, follow=True).text
+    assert "Deleted: all" in client.post(address, {"whole": "1"}, follow=True).text
+    done = AuditEvent.objects.filter(action__startswith="session.").order_by("seq")
+    assert list(done.values_list("action", flat=True)) == ["session.black_out", "session.clear"]
+
+
+def test_who_may_see_a_recording_may_not_delete_of_it(
+    person_with: PersonWith, ours: Tenant
+) -> None:
+    CommandSession.objects.filter(pk=ours.session.pk).update(state="EXITED")
+    client = person_with(*RIGHTS)
+    start = f"/sessions/{ours.session.pk}/replay/"
+    assert "Delete what was printed" not in client.get(start).text
+    assert client.post(f"{start}erase/", {"whole": "1"}).status_code == 403

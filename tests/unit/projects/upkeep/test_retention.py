@@ -71,6 +71,20 @@ def _left() -> dict[UUID, int]:
     }
 
 
+async def test_a_project_may_keep_nothing_after_the_end() -> None:
+    controller = await _db(make_controller)
+    await _db(Project.objects.filter(id=controller.project_id).update, keeps_output=False)
+    told = await _db(_ended, controller, 5 / HOUR)
+    over = await _db(_ended, controller, 2 / 60, kind="one_shot", terminal_prompt="abc")
+    others = await _db(_ended, await _db(make_controller, name="other"), 2 / 60)
+    await retention.expire()
+    assert await _db(_left) == {told.id: 3, over.id: 0, others.id: 3}
+    await _db(over.refresh_from_db)
+    assert over.terminal_prompt == ""
+    rows = AuditEvent.objects.filter(action="session.clear")
+    assert await _db(list, rows.values_list("session_id", flat=True)) == [over.id]
+
+
 async def test_output_goes_by_kind_and_leaves_a_gap_and_a_word_in_the_audit_log() -> None:
     controller = await _db(make_controller)
     job, young = await _db(_ended, controller, 1.5, kind="job"), await _db(_ended, controller, 1.5)

@@ -1,0 +1,91 @@
+"""Deletes what an ended session printed: all of it, or what was printed between two moments."""
+
+from collections.abc import Mapping
+from uuid import UUID
+
+from django.utils import timezone
+
+from controller_client.protocol.messages import Stream
+from projects.audit.log import audit
+from projects.errors.calls import InvalidArgument
+from projects.errors.sessions import SessionActive, SessionNotFound
+from projects.models import CommandSession
+from projects.output import log as output_log
+from projects.output.recording import erasure
+from projects.output.recording.erasure import Range
+from projects.sessions.selectors import ACTIVE
+from projects.storage.access import at_length, in_database
+
+
+async def output_clear(project_id: UUID, session_id: UUID, *, actor: str) -> None:
+    """Delete the output of a session that is over. Raises SessionNotFound or SessionActive."""
+    await in_database(_mark_cleared, project_id, session_id, actor)
+    while await in_database(output_log.clear, session_id):
+        pass
+
+
+def _mark_cleared(project_id: UUID, session_id: UUID, actor: str) -> None:
+    session = _ended(project_id, session_id)
+    if CommandSession.objects.filter(id=session_id, cleared_at__isnull=True).update(
+        cleared_at=timezone.now()
+    ):
+        erasure.forget_text(session_id)
+        audit(actor, "session.clear", (project_id, session.controller_id, session_id), {})
+
+
+async def output_black_out(
+    project_id: UUID, session_id: UUID, *, from_seconds: float, to_seconds: float, actor: str
+) -> int:
+    """Delete what was printed between two moments, in seconds since the recording began.
+
+    Returns the number of bytes. Raises SessionNotFound, SessionActive, or InvalidArgument if
+    nothing was printed then, or too much to delete at once.
+    """
+    about = (project_id, session_id)
+    ranges = await at_length(_ranges, *about, from_seconds, to_seconds)
+    detail = {"from_seconds": from_seconds, "to_seconds": to_seconds}
+    await in_database(_black_out, *about, ranges, actor, detail)
+    return sum(found.size for found in ranges.values())
+
+
+def _ranges(
+    project_id: UUID, session_id: UUID, from_seconds: float, to_seconds: float
+) -> dict[Stream, Range]:
+    """Raises SessionNotFound, SessionActive or InvalidArgument."""
+    ranges = erasure.ranges_between(_ended(project_id, session_id), from_seconds, to_seconds)
+    if not ranges:
+        raise InvalidArgument(["from, to: nothing was printed between them"])
+    if (
+        sum(found.pieces for found in ranges.values()) > erasure.MAX_CHUNKS
+        or sum(found.size for found in ranges.values()) > erasure.MAX_BYTES
+    ):
+        raise InvalidArgument(
+            ["from, to: too much was printed between them"],
+            "Black out shorter parts, or delete the whole recording.",
+        )
+    return ranges
+
+
+def _black_out(
+    project_id: UUID,
+    session_id: UUID,
+    ranges: Mapping[Stream, Range],
+    actor: str,
+    moments: Mapping[str, float],
+) -> None:
+    session = _ended(project_id, session_id)
+    erasure.black_out(session_id, ranges)
+    detail: dict[str, object] = dict(moments)
+    for stream, found in ranges.items():
+        detail[stream] = [found.start, found.end]
+    audit(actor, "session.black_out", (project_id, session.controller_id, session_id), detail)
+
+
+def _ended(project_id: UUID, session_id: UUID) -> CommandSession:
+    """Return the session. Raises SessionNotFound or SessionActive."""
+    session = CommandSession.objects.filter(project_id=project_id, id=session_id).first()
+    if session is None:
+        raise SessionNotFound(session_id)
+    if session.state in ACTIVE:
+        raise SessionActive(session_id)
+    return session
