@@ -31,9 +31,12 @@ COPY console/browser console/browser
 RUN python -m quickstart.browser_files
 
 FROM base AS server
+# For manage.py backup and restore. Of the version of the database in docker-compose.yml.
+RUN apt-get update && apt-get install -y --no-install-recommends postgresql-client && rm -rf /var/lib/apt/lists/*
 ENV HOLDLINE_DATA_DIR=/data DJANGO_SETTINGS_MODULE=config.settings.production
 COPY manage.py ./
 COPY agent agent
+COPY backup backup
 COPY config config
 COPY console console
 COPY mcp_adapter mcp_adapter

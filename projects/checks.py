@@ -7,6 +7,7 @@ from django.core import checks
 
 from projects.conf import conf
 from projects.storage import encoding as database_encoding
+from projects.storage import room, unfinished
 
 REVOCATION_LOOK_SECONDS = 2.0
 OURS: Final = "holdline"
@@ -91,3 +92,19 @@ def check_database_encoding(**_kwargs: Any) -> list[checks.CheckMessage]:
     """Refuse a database that cannot store every character, as program output may be any text."""
     wrong = database_encoding.problem_at_start()
     return [checks.Error(wrong, hint=database_encoding.HINT, id="holdline.E003")] if wrong else []
+
+
+@checks.register(OURS)
+def check_restore(**_kwargs: Any) -> list[checks.CheckMessage]:
+    """Refuse a database whose restore was cut short: nothing in it is suspended yet."""
+    wrong = unfinished.problem()
+    hint = "Run manage.py restore once more; it starts anew."
+    return [checks.Error(wrong, hint=hint, id="holdline.E004")] if wrong else []
+
+
+@checks.register(OURS)
+def check_room(**_kwargs: Any) -> list[checks.CheckMessage]:
+    """Warn of a disk that is about to be full: a call that cannot be stored is refused."""
+    wrong = room.problem()
+    hint = "Make room, or shorten the times of retention (docs/howto/operate.md)."
+    return [checks.Warning(wrong, hint=hint, id="holdline.W003")] if wrong else []

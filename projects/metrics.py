@@ -84,6 +84,9 @@ SESSIONS: Final = Gauge(
 )
 OUTBOX_COMMANDS: Final = Gauge("holdline_outbox_commands", "Commands no host has acknowledged yet")
 OUTBOX_AGE: Final = Gauge("holdline_outbox_oldest_seconds", "Age of the oldest of them")
+DISK_FREE: Final = Gauge(
+    "holdline_database_disk_free_bytes", "Free bytes on the disk of SQLite's file"
+)
 CONTROLLERS_ONLINE: Final = Gauge(
     "holdline_controllers_online", "Controllers whose lease runs, in the whole installation"
 )

@@ -33,6 +33,7 @@ from agent.runs import history, judgement, records
 from agent.runs.asking import policy_of, question_of
 from agent.runs.prompt import instructions
 from agent.runs.toolbox import FINISH, Toolbox
+from projects.accounts.ages import made_since
 from projects.accounts.permits import Permit
 from projects.errors.base import Conflict, Forbidden, NotFound
 from projects.errors.server import StorageUnavailable
@@ -240,7 +241,10 @@ class AgentRunner:
                 raise ended
             is_hidden = history.is_hidden(call, steps)
             began = asyncio.get_running_loop().time()
-            outcome = await self._outcome(run, steps, index, toolbox)
+            # A run is stopped by a restore of the database. Of calls from before that nobody knows
+            # whether they were made; those of later steps are new.
+            with made_since(step.created_at):
+                outcome = await self._outcome(run, steps, index, toolbox)
             await self._note(
                 step, outcome, asyncio.get_running_loop().time() - began, is_hidden=is_hidden
             )

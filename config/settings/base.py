@@ -101,6 +101,7 @@ INSTALLED_APPS = [
     # Before the static files, whose runserver would be found instead of ours.
     "projects",
     "agent",
+    "backup",
     "console",
     "django.contrib.staticfiles",
 ]

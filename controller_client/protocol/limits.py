@@ -7,6 +7,8 @@ from typing import Final
 
 PROTOCOL_VERSION: Final = 1
 SUPPORTED_VERSIONS: Final = (1,)
+# The oldest release of the daemon that this server is tested with. Older ones are still let in.
+MIN_CLIENT_VERSION: Final = "0.1.0"
 
 # Frames. A chunk of raw bytes grows by a third as base64, so it fits its frame with room for the
 # envelope.

@@ -30,6 +30,7 @@ class Welcome(Message, frozen=True, tag="WELCOME"):
     session_window_bytes: int
     connection_window_bytes: int
     sessions: list[SessionDirective]
+    min_client_version: str = ""
 
 
 class Ack(Message, frozen=True, tag="ACK"):

@@ -10,6 +10,7 @@ import platform
 import signal
 import socket
 
+from controller_client import __version__
 from controller_client.config.daemon import DaemonConfig
 from controller_client.config.places import read_credential
 from controller_client.errors import ConfigurationError, ServerRefused, ServerUnreachable
@@ -27,7 +28,7 @@ from controller_client.server_link.connection import Connection, open_connection
 from controller_client.server_link.holders.fork_server import Spawner
 from controller_client.server_link.host_identity import instance_id, lock_state_dir
 from controller_client.server_link.router import SessionRouter
-from controller_client.server_link.version import build_version
+from controller_client.server_link.version import build_version, is_older
 from controller_client.session_files.daemon_status import StatusFile
 from controller_client.system import prctl
 from controller_client.system.boot import boot_id
@@ -189,6 +190,7 @@ class Daemon:
             logger.info(
                 "connected under epoch %d with %d session(s)", welcome.epoch, len(summaries)
             )
+            _warn_if_outdated(welcome.min_client_version)
             self._router.connect(connection, welcome)
             self._status.tell("connected")
             await self._serve(connection, welcome.heartbeat_seconds)
@@ -233,6 +235,15 @@ class Daemon:
             last_cmd_seq=self._router.last_command_seq,
             sessions=summaries,
             log_roots=self._log_roots,
+        )
+
+
+def _warn_if_outdated(oldest: str) -> None:
+    if is_older(__version__, oldest):
+        logger.warning(
+            "this daemon is of release %s, the server is tested with %s and newer: upgrade it",
+            __version__,
+            oldest[:32],
         )
 
 

@@ -170,11 +170,13 @@ t.owner_id IS NULL OR EXISTS (
             SELECT 1 FROM projects_project_members m
             WHERE m.project_id = t.project_id AND m.user_id = u.id)))
 """
+# A token that a restore suspended is refused as a revoked one is.
+_REVOKED_AT: Final = "COALESCE(t.revoked_at, t.suspended_at)"
 _SELECT_VALIDITY: Final = f"""
-SELECT t.expires_at, t.revoked_at, {_IS_OWNER_ACTIVE} FROM projects_apitoken t WHERE t.id = %s
+SELECT t.expires_at, {_REVOKED_AT}, {_IS_OWNER_ACTIVE} FROM projects_apitoken t WHERE t.id = %s
 """  # noqa: S608 - constants only
 _SELECT_TOKEN: Final = f"""
-SELECT t.id, t.digest, t.expires_at, t.revoked_at, t.last_used_at, {_IS_OWNER_ACTIVE},
+SELECT t.id, t.digest, t.expires_at, {_REVOKED_AT}, t.last_used_at, {_IS_OWNER_ACTIVE},
        t.project_id, t.name, t.scopes, t.toolsets, t.starts_per_minute, t.input_bytes_per_minute,
        t.approvals, p.approvals
 FROM projects_apitoken t JOIN projects_project p ON p.id = t.project_id WHERE t.key_id = %s

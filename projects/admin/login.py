@@ -22,8 +22,13 @@ from projects.accounts.errors import RateLimited
 from projects.accounts.rate_limits import rate_give_back, rate_take
 from projects.audit.log import audit
 from projects.conf import conf
+from projects.models import Restore
 
 _FAILURES = "failed logins"
+_UNCONFIRMED = (
+    "The database was restored. Nobody can log in before an administrator has run "
+    "manage.py confirm_restore."
+)
 # Once a name is guessed at from many addresses, each address has only this part of the rate. That
 # slows guessing down and locks nobody out.
 _SLOWED_PART = 10
@@ -111,6 +116,8 @@ class LoginForm(AdminAuthenticationForm):
         if not name or not self.cleaned_data.get("password"):
             # The fields say what is missing; no password is looked at.
             return dict(self.cleaned_data)
+        if Restore.objects.filter(confirmed_at__isnull=True).exists():
+            raise ValidationError(_UNCONFIRMED, code="restored")
         try:
             with _counted("login", name, peer, too_many="Too many failed logins."):
                 cleaned: dict[str, Any] = super().clean()

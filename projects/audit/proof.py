@@ -13,6 +13,7 @@ from uuid import UUID
 from django.db import transaction
 
 from projects.audit.log import GENESIS, Entry, audit, hash_of
+from projects.audit.lost import heads_lost
 from projects.audit.marks import Heads, chains_of, heads_repeated, is_ours, mark, strangers
 from projects.models import ApiToken, AuditEvent, AuditMark, CommandSession
 
@@ -28,7 +29,8 @@ class Verdict:
     """The result of verifying one project's chain.
 
     ``problems`` is empty if the chain is unbroken. ``expired`` counts rows that were removed in
-    good order, ``acknowledged`` foreign marks that an operator knows of.
+    good order, ``acknowledged`` foreign marks that an operator knows of, ``lost`` known heads that
+    were lost with a database that was restored.
     """
 
     project_id: UUID
@@ -37,6 +39,7 @@ class Verdict:
     signed: int
     problems: tuple[str, ...]
     acknowledged: int = 0
+    lost: int = 0
 
 
 # ---- expiry --------------------------------------------------------------------------------------
@@ -102,9 +105,9 @@ def audit_verify(project_id: UUID, known: Heads | None = None) -> Verdict:
         (one for one in ours if one.kind == _Kind.EXPIRY), key=lambda one: one.seq, default=None
     )
     seq, previous = (0, GENESIS) if expired is None else (expired.seq, expired.hash)
-    signed = _signed_rows(
-        ours, (heads_repeated() if known is None else known).get(project_id, ()), after=seq
-    )
+    heads_known = (heads_repeated() if known is None else known).get(project_id, set())
+    lost = heads_known & heads_lost(project_id)
+    signed = _signed_rows(ours, heads_known - lost, after=seq)
     first = seq
     for row in _rows(project_id):
         if row.seq != seq + 1:
@@ -123,7 +126,9 @@ def audit_verify(project_id: UUID, known: Heads | None = None) -> Verdict:
     if seq == 0 and not problems and _has_acted(project_id):
         problems.append("there are no rows, though the project has tokens or sessions")
     heads = {one.seq for one in ours if one.kind == _Kind.HEAD}
-    return Verdict(project_id, seq - first, first, len(heads), tuple(problems), known_foreign)
+    return Verdict(
+        project_id, seq - first, first, len(heads), tuple(problems), known_foreign, len(lost)
+    )
 
 
 def marks_acknowledge(project_id: UUID, *, actor: str, reason: str) -> list[AuditMark]:

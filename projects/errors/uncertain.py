@@ -5,6 +5,7 @@ may do the work twice, and only the program's own output or effects show what ha
 """
 
 from typing import Final
+from uuid import UUID
 
 from projects.errors.base import Conflict, Unavailable
 from projects.errors.inputs import InputRefused
@@ -44,6 +45,27 @@ class StartLost(Unavailable):
 
     def __init__(self) -> None:
         super().__init__(START_LOST_TEXT)
+
+
+class RequestNotKnown(Conflict):
+    """The database was restored, and may have forgotten a call with this ``request_id``.
+
+    Whether the call was made before is not known, so it is not made again. ``fresh`` is an id that
+    was surely not used before.
+    """
+
+    code = "REQUEST_NOT_KNOWN"
+
+    def __init__(self, fresh: UUID) -> None:
+        self.hint = (
+            "If you may have made this call before, look first at what it would have done. If you "
+            f"surely have not, make it with request_id {fresh}; other new ids should be UUIDs of "
+            "version 7, which say when they were made."
+        )
+        super().__init__(
+            "the server's database was restored lately: it is not known whether a call with this "
+            "request_id was made before"
+        )
 
 
 class InputUnconfirmed(Conflict):

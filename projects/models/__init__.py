@@ -25,7 +25,7 @@ from projects.models.commands import (
     FileRequest,
     ReadCursor,
 )
-from projects.models.duties import Duty
+from projects.models.duties import Duty, Restore
 from projects.models.monitoring import Monitor, MonitorChunk
 from projects.models.secrets import Secret
 from projects.models.sessions import (
@@ -68,6 +68,7 @@ __all__ = [
     "RateMeter",
     "ReadCursor",
     "RecordingScreen",
+    "Restore",
     "Secret",
     "SessionEvent",
     "StreamName",

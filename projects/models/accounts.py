@@ -238,6 +238,9 @@ class ApiToken(Credential):
         default=ApprovalPolicy.AUTO,
         help_text="The stricter of this and the project's policy holds.",
     )
+    # When a restore brought the token back: it may have been revoked since the backup. Null: it is
+    # not suspended.
+    suspended_at = models.DateTimeField(null=True, editable=False)
 
     class Meta:
         verbose_name = "API token"

@@ -1,6 +1,7 @@
-"""Leader leases: work that one process does for all of them."""
+"""Rows about all server processes: leader leases, and restores of the database."""
 
 from django.db import models
+from django.utils import timezone
 
 
 class Duty(models.Model):
@@ -18,3 +19,21 @@ class Duty(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+
+class Restore(models.Model):
+    """A database that was put back from a backup.
+
+    Until ``confirmed_at``, tokens of the backup are refused and nobody logs in.
+    """
+
+    id = models.BigAutoField(primary_key=True)
+    at = models.DateTimeField(default=timezone.now)
+    backup_made_at = models.DateTimeField()
+    backup_release = models.CharField(max_length=32)
+    actor = models.CharField(max_length=128)
+    confirmed_at = models.DateTimeField(null=True)
+    confirmed_by = models.CharField(max_length=128, blank=True)
+
+    def __str__(self) -> str:
+        return f"{self.backup_made_at:%Y-%m-%dT%H:%M:%SZ}"

@@ -1,7 +1,8 @@
 """``request_id``: a retry of a call finds the outcome of the first try, and does nothing again.
 
 A call that had no effect is not a first try. A call that was refused before its transaction ended
-leaves no row. A start that surely began nothing is forgotten when it is repeated.
+leaves no row. A start that surely began nothing is forgotten when it is repeated. After a restore
+of the database, an id without a row may belong to a call that was made before it: see ``ages``.
 """
 
 import json
@@ -14,6 +15,7 @@ from django.db.models import QuerySet
 from django.utils.crypto import salted_hmac
 
 from controller_client.protocol.session_state import SessionState
+from projects.accounts import ages
 from projects.errors.calls import RequestIdReused
 from projects.models import ActionRequest
 from projects.output.result import Result
@@ -45,7 +47,8 @@ class Request:
     def earlier(self) -> Done | None:
         """The outcome of an earlier call with this id; None for a first call.
 
-        Runs inside the transaction of the action. Raises RequestIdReused for another body.
+        Runs inside the transaction of the action. Raises RequestIdReused for another body, and
+        RequestNotKnown after a restore.
         """
         row = self._earlier_row()
         if row is None:
@@ -108,6 +111,8 @@ class Request:
         row = self._rows().first()
         if row is not None and (row.action, row.body_digest) != (self.action, self.digest):
             raise RequestIdReused
+        if row is None:
+            ages.require_known(self.request_id)
         return row
 
 

@@ -13,6 +13,7 @@ from typing import Final, Literal
 from uuid import UUID
 
 from projects import metrics
+from projects.accounts.ages import made_since
 from projects.accounts.authentication import Caller
 from projects.conf import conf
 from projects.errors.base import ControllerActionError
@@ -357,10 +358,10 @@ async def session_keyboard_type(
     ``controller_send_input``.
     """
     body = {"session_id": session_id, "input_text": text, "keys": [], "eof": False}
-    request = request_for(project_id, request_id, "session.input", body)
-    acted = await in_database(
-        keyboard.keyboard_type, project_id, session_id, caller, typing_of(text), request
-    )
+    acting = caller, typing_of(text), request_for(project_id, request_id, "session.input", body)
+    # A restore hands every keyboard back, so no repeat from before it gets this far.
+    with made_since(clock.now()):
+        acted = await in_database(keyboard.keyboard_type, project_id, session_id, *acting)
     if acted.to_ring is not None:
         await doorbells.ring_controller(acted.to_ring)
 

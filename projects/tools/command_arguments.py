@@ -19,6 +19,7 @@ from projects.errors.hosts import (
     ControllerOffline,
     NoControllerEnrolled,
 )
+from projects.errors.uncertain import RequestNotKnown
 
 Command = Annotated[
     str, Field(description="The command line, such as 'git status' or 'make -j2 2>&1 | tail -50'.")
@@ -56,5 +57,6 @@ START_ERRORS: Final[tuple[type[ControllerActionError], ...]] = (
     ControllerAmbiguous,
     ControllerOffline,
     RequestIdReused,
+    RequestNotKnown,
     StartFailed,
 )

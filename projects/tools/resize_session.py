@@ -8,6 +8,7 @@ from projects.errors.calls import RequestIdReused
 from projects.errors.hosts import ControllerOffline
 from projects.errors.inputs import ResizeRefused
 from projects.errors.sessions import SessionEnded, SessionNotFound
+from projects.errors.uncertain import RequestNotKnown
 from projects.output.result import Result
 from projects.sessions.answers.results import TerminalState
 from projects.tools.base import Tool, ToolInput
@@ -60,6 +61,13 @@ RESIZE_SESSION = Tool(
     output_model=ResizeOutput,
     handler=_handle,
     scopes=("session:input",),
-    errors=(SessionNotFound, SessionEnded, ResizeRefused, ControllerOffline, RequestIdReused),
+    errors=(
+        SessionNotFound,
+        SessionEnded,
+        ResizeRefused,
+        ControllerOffline,
+        RequestIdReused,
+        RequestNotKnown,
+    ),
     is_idempotent=True,
 )

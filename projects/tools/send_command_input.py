@@ -12,7 +12,7 @@ from projects.errors.hosts import ControllerOffline
 from projects.errors.inputs import InputRefused, InputTooLarge, UnknownKey
 from projects.errors.secrets import SecretNotFound
 from projects.errors.sessions import SessionEnded, SessionNotFound, SessionTakenOver
-from projects.errors.uncertain import InputUnconfirmed
+from projects.errors.uncertain import InputUnconfirmed, RequestNotKnown
 from projects.sessions.answers.results import InteractiveOutputResult
 from projects.sessions.turns import DEFAULT_OUTPUT_BYTES, DEFAULT_WAIT_SECONDS
 from projects.tools import guidance
@@ -130,6 +130,7 @@ SEND_COMMAND_INPUT = Tool(
         InvalidPattern,
         ControllerOffline,
         RequestIdReused,
+        RequestNotKnown,
     ),
     is_destructive=True,
 )

@@ -21,7 +21,7 @@ from projects.errors.hosts import (
     NoControllerEnrolled,
 )
 from projects.errors.limits import LifetimeTooLong, SessionLimitReached
-from projects.errors.uncertain import StartLost
+from projects.errors.uncertain import RequestNotKnown, StartLost
 from projects.policy.arguments import START_SCOPES, start_scopes
 from projects.sessions.answers.results import InteractiveCommandResult, TurnResult
 from projects.sessions.turns import DEFAULT_OUTPUT_BYTES, DEFAULT_WAIT_SECONDS
@@ -114,6 +114,7 @@ START_INTERACTIVE_COMMAND = Tool(
         SessionLimitReached,
         LifetimeTooLong,
         RequestIdReused,
+        RequestNotKnown,
         StartFailed,
         StartLost,
     ),

@@ -17,6 +17,7 @@ from projects.errors.hosts import (
     ControllerRevoked,
     NoControllerEnrolled,
 )
+from projects.errors.uncertain import RequestNotKnown
 from projects.monitors import errors as monitor_errors
 from projects.monitors.start import MonitorStatus
 from projects.tools.base import Tool, ToolInput
@@ -101,6 +102,7 @@ START_SESSION_MONITOR = Tool(
         monitor_errors.InvalidSessionId,
         monitor_errors.FileReadError,
         RequestIdReused,
+        RequestNotKnown,
         *HOST_ERRORS,
         ControllerNotFound,
         ControllerAmbiguous,

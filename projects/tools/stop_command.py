@@ -9,6 +9,7 @@ from projects.accounts.authentication import Caller
 from projects.errors.calls import RequestIdReused
 from projects.errors.inputs import UnknownSignal
 from projects.errors.sessions import SessionNotFound
+from projects.errors.uncertain import RequestNotKnown
 from projects.sessions import background
 from projects.tools.background_arguments import BackgroundId, CamelInput, RequestUuid
 from projects.tools.base import Tool
@@ -55,7 +56,7 @@ STOP_COMMAND = Tool(
     output_model=background.Stopping,
     handler=_handle,
     scopes=("session:kill",),
-    errors=(SessionNotFound, UnknownSignal, RequestIdReused),
+    errors=(SessionNotFound, UnknownSignal, RequestIdReused, RequestNotKnown),
     is_destructive=True,
     is_idempotent=True,
 )

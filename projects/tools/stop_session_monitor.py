@@ -10,6 +10,7 @@ from pydantic import Field
 from projects import services
 from projects.accounts.authentication import Caller
 from projects.errors.calls import RequestIdReused
+from projects.errors.uncertain import RequestNotKnown
 from projects.monitors import errors as monitor_errors
 from projects.monitors.stop import MonitorEnd
 from projects.tools.base import Tool, ToolInput
@@ -49,6 +50,6 @@ STOP_SESSION_MONITOR = Tool(
     output_model=MonitorEnd,
     handler=_handle,
     scopes=("monitor:read",),
-    errors=(monitor_errors.MonitorNotFound, RequestIdReused),
+    errors=(monitor_errors.MonitorNotFound, RequestIdReused, RequestNotKnown),
     is_destructive=True,
 )

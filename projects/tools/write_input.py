@@ -11,7 +11,7 @@ from projects.errors.commands import CommandNotAllowed
 from projects.errors.hosts import ControllerOffline
 from projects.errors.inputs import InputRefused, InputTooLarge
 from projects.errors.sessions import SessionEnded, SessionNotFound, SessionTakenOver
-from projects.errors.uncertain import InputUnconfirmed
+from projects.errors.uncertain import InputUnconfirmed, RequestNotKnown
 from projects.sessions import background
 from projects.tools.background_arguments import BackgroundId, CamelInput, RequestUuid
 from projects.tools.base import Tool
@@ -69,6 +69,7 @@ WRITE_INPUT = Tool(
         InputUnconfirmed,
         ControllerOffline,
         RequestIdReused,
+        RequestNotKnown,
     ),
     is_destructive=True,
 )

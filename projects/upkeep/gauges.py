@@ -18,7 +18,7 @@ from projects.models import (
     ControllerCommand,
 )
 from projects.sessions.selectors import IS_ACTIVE
-from projects.storage import clock
+from projects.storage import clock, room
 
 
 def take() -> None:
@@ -43,6 +43,8 @@ def take() -> None:
     metrics.OUTBOX_AGE.set(
         (clock.now() - outbox["oldest"]).total_seconds() if outbox["oldest"] else 0.0
     )
+    free = room.free_bytes()
+    metrics.DISK_FREE.set(math.nan if free is None else free)
     metrics.CONTROLLERS_ONLINE.set(
         Controller.objects.filter(lease_expires_at__gt=clock.lease_now(conf.lease_seconds)).count()
     )

@@ -35,7 +35,7 @@ from projects.sessions.selectors import IS_ACTIVE
 from projects.sessions.state import end_lost, end_session
 from projects.sessions.transactions.control import terminate_session
 from projects.sessions.transactions.keyboard import abandoned_keyboards, keyboard_expire
-from projects.storage import clock
+from projects.storage import clock, room
 from projects.storage.access import at_length, in_database
 from projects.upkeep import retention
 from projects.upkeep.retention import ACTOR
@@ -51,6 +51,7 @@ DUTY: Final = "sweeper"
 DUTY_SWEEPS: Final = 3
 SHORTEST_DUTY_SECONDS: Final = 2.0
 RECENTLY: Final = timedelta(hours=1)
+_DISK: Final = room.Watch()
 _STREAMS: Final[tuple[Stream, ...]] = ("stdout", "stderr")
 
 
@@ -76,6 +77,7 @@ async def _sweep_on_duty() -> None:
 
 async def sweep() -> None:
     """Runs one round of all upkeep. Raises StorageUnavailable."""
+    await in_database(_DISK.look)
     for session_id in await at_length(overdue_sessions):
         if await in_database(end_overdue, session_id):
             await doorbells.ring_session(session_id)

@@ -29,7 +29,7 @@ DOCUMENTS = sorted(
 )
 _LINK = re.compile(r"\[[^\]]*\]\((?!https?:|mailto:)([^)#\s]*)(#[^)\s]*)?\)")
 _FILE = re.compile(
-    r"`((?:bin|config|console|projects|agent|mcp_adapter|mcp_bridge|controller_client|quickstart|tests|benchmarks|docs|\.ci)/[\w./-]*)`"
+    r"`((?:bin|config|console|projects|agent|backup|mcp_adapter|mcp_bridge|controller_client|quickstart|tests|benchmarks|docs|\.ci)/[\w./-]*)`"
 )
 
 
@@ -157,7 +157,7 @@ def test_every_command_of_manage_py_is_named_somewhere() -> None:
     pages = "\n".join(page.read_text() for page in DOCUMENTS if page.name != "CHANGELOG.md")
     commands = [
         path.stem
-        for app in ("projects", "agent")
+        for app in ("projects", "agent", "backup")
         for path in (ROOT / app / "management/commands").glob("[a-z]*.py")
     ]
     assert [name for name in sorted(commands) if not re.search(rf"\b{name}\b", pages)] == []

@@ -14,6 +14,7 @@ MOST_FILES = 12
 LISTS = {"migrations", "commands", "tools"}
 FOLDERS = (
     "agent",
+    "backup",
     "chaos",
     "config",
     "console",

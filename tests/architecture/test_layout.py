@@ -12,6 +12,7 @@ SOURCES = (
     "console",
     "projects",
     "agent",
+    "backup",
     "mcp_adapter",
     "mcp_bridge",
     "controller_client",

@@ -11,6 +11,7 @@ from tests.architecture.test_layout import ROOT
 LONGEST_TEST_NAME = 70
 APPS = (
     "agent",
+    "backup",
     "config",
     "console",
     "controller_client",

@@ -146,7 +146,9 @@ REASONS = {
         (True, NOTHING_DONE),
     ),
     **dict.fromkeys(("FILE_READ_ERROR", "HOST_SILENT"), (True, NOTHING_READ)),
-    **dict.fromkeys(("START_LOST", "INPUT_UNCONFIRMED"), (False, MAY_HAVE_RUN)),
+    **dict.fromkeys(
+        ("START_LOST", "INPUT_UNCONFIRMED", "REQUEST_NOT_KNOWN"), (False, MAY_HAVE_RUN)
+    ),
     "APPROVAL_LIMIT_REACHED": (True, NOTHING_DONE),
     "APPROVAL_PENDING": (True, WAITS_ON),
     "STORAGE_UNAVAILABLE": (True, WAITS_ON),

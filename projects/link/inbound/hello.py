@@ -14,6 +14,7 @@ from controller_client.protocol.limits import (
     CONNECTION_WINDOW_BYTES,
     MAX_LOG_ROOT_CHARS,
     MAX_LOG_ROOTS,
+    MIN_CLIENT_VERSION,
     SESSION_WINDOW_BYTES,
     SUPPORTED_VERSIONS,
 )
@@ -129,6 +130,7 @@ def hello(
             session_window_bytes=SESSION_WINDOW_BYTES,
             connection_window_bytes=CONNECTION_WINDOW_BYTES,
             sessions=directives,
+            min_client_version=MIN_CLIENT_VERSION,
         ),
         lost,
     )

@@ -2,8 +2,7 @@
 
 The host remembers more than the server then. Of every number that both sides keep, the higher one
 counts, so that nothing new is taken for a repeat. The fate of a command that was lost with the
-database is reported as not known. Each disagreement is an audit row. (docs/howto/operate.md, "After
-a restore")
+database is reported as not known. Each disagreement is an audit row. (docs/howto/backup.md)
 """
 
 from collections import defaultdict

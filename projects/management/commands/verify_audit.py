@@ -1,24 +1,18 @@
 """``manage.py verify_audit``: verify the audit log; exits with 1 if a row was changed."""
 
-import re
 from argparse import ArgumentParser
-from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, Final
-from uuid import UUID
+from typing import Any
 
 from django.core.management.base import CommandError
 
 from projects.audit.log import SERVER
-from projects.audit.marks import Heads, heads_repeated, joined
+from projects.audit.marks import heads_repeated, joined
 from projects.audit.proof import audit_verify, chains
 from projects.management.naming import unknown
 from projects.management.refusals import RefusingCommand
+from projects.management.signed_heads import heads_of_log
 from projects.models import Project
-
-_SIGNED: Final = re.compile(
-    r"audit log of project ([0-9a-f-]{36}) signed at row (\d{1,18}): ([0-9a-f]{64})"
-)
 
 
 class Command(RefusingCommand):
@@ -42,7 +36,7 @@ class Command(RefusingCommand):
         )
 
     def handle(self, *, project: str | None, logs: list[Path], **_options: Any) -> None:
-        known = joined(heads_repeated(), *map(_heads_of_log, logs))
+        known = joined(heads_repeated(), *map(heads_of_log, logs))
         names = {SERVER: "(server)", **dict(Project.objects.values_list("id", "name"))}
         wanted = [each for each in chains(known) if project is None or names.get(each) == project]
         if project is not None and not wanted:
@@ -62,6 +56,7 @@ class Command(RefusingCommand):
                 f"{name}: {state}, {verdict.rows} rows, {verdict.expired} expired, "
                 f"{verdict.signed} signed heads"
                 + (f", {n} foreign marks acknowledged" if (n := verdict.acknowledged) else "")
+                + (f", {n} signed heads lost by a restore" if (n := verdict.lost) else "")
             )
             for problem in verdict.problems:
                 self.stdout.write(f"  {problem}")
@@ -70,19 +65,3 @@ class Command(RefusingCommand):
             raise CommandError(
                 f"the audit log of {broken} of {len(verdicts)} projects is not what was written"
             )
-
-
-def _heads_of_log(file: Path) -> Heads:
-    try:
-        with file.open(errors="replace") as lines:
-            return _heads_of(lines)
-    except OSError as error:
-        raise CommandError(f"{file} cannot be read: {error.strerror}") from None
-
-
-def _heads_of(lines: Iterable[str]) -> Heads:
-    heads: Heads = {}
-    for line in lines:
-        if (found := _SIGNED.search(line)) is not None:
-            heads.setdefault(UUID(found[1]), set()).add((int(found[2]), found[3]))
-    return heads

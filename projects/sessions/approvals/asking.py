@@ -9,11 +9,12 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from datetime import timedelta
 from typing import Any, Final
-from uuid import UUID, uuid4
+from uuid import UUID
 
 from django.db.models import QuerySet
 from django.utils.crypto import salted_hmac
 
+from projects.accounts import ages
 from projects.accounts.authentication import Caller
 from projects.accounts.permits import Permit
 from projects.audit.log import audit
@@ -203,7 +204,7 @@ def _created(question: HeldCall, found: Found, judgement: Judgement) -> Approval
     caller, now = question.caller, clock.now()
     row = Approval.objects.create(
         project_id=caller.project_id,
-        request_id=question.request_id or uuid4(),
+        request_id=question.request_id or ages.new_id(),
         asked_by=caller.label[:128],
         token_id=caller.token_id,
         owner=question.owner or _owner_of(caller),

@@ -421,6 +421,16 @@ GROWN: tuple[Message, ...] = (
     Pong(
         id=FRAME_ID, epoch=7, reply_to=FRAME_ID, echoed=True, policy="9f86d081884c", is_stopped=True
     ),
+    Welcome(
+        id=FRAME_ID,
+        epoch=7,
+        heartbeat_seconds=10.0,
+        lease_seconds=30.0,
+        session_window_bytes=262144,
+        connection_window_bytes=524288,
+        sessions=[],
+        min_client_version="0.1.0",
+    ),
 )
 """Messages that were given new fields after their golden frames were written, with those fields
 set.

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import mcp_bridge
 from controller_client import __version__
-from controller_client.server_link.version import build_version
+from controller_client.server_link.version import build_version, is_older
 
 ROOT = Path(__file__).resolve().parents[4]
 
@@ -41,3 +41,11 @@ def test_all_parts_have_one_version_and_the_changelog_names_it() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     assert {__version__, mcp_bridge.__version__, project["version"]} == {__version__}
     assert f"`{__version__}`" in (ROOT / "CHANGELOG.md").read_text().split("## Unreleased")[1][:600]
+
+
+def test_an_older_release_is_known_by_its_numbers() -> None:
+    assert is_older("0.1.0", "0.2.0.dev0")
+    assert is_older("0.9.0+1f3a90c2", "0.10")
+    assert not is_older("0.2.0.dev0+1f3a90c2", "0.2.0")
+    assert not is_older("0.1.0", "")
+    assert not is_older("unknown", "0.2.0")

@@ -1,0 +1,80 @@
+"""The directory of backups: a backup appears there whole or not at all, and goes whole."""
+
+import fcntl
+import os
+import re
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+from backup import manifest
+from backup.errors import BackupError
+
+_UNFINISHED: Final = ".unfinished-"
+_NAME: Final = re.compile(r"holdline-\d{8}T\d{6}Z")
+
+
+@contextmanager
+def locked(directory: Path) -> Iterator[None]:
+    """Inside, no other backup is made in the directory. Raises BackupError."""
+    try:
+        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    except OSError as error:
+        raise BackupError(f"{directory} cannot be used: {error.strerror}") from None
+    try:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise BackupError(f"another backup is being made in {directory}") from None
+        yield
+    finally:
+        os.close(descriptor)
+
+
+@contextmanager
+def draft(directory: Path, name: str) -> Iterator[Path]:
+    """A directory to fill, which becomes the backup ``name`` once all of it is on the disk.
+
+    If the block fails, nothing of it stays. What a killed process left is removed first.
+    """
+    for left in directory.glob(f"{_UNFINISHED}*"):
+        shutil.rmtree(left, ignore_errors=True)
+    unfinished, final = directory / f"{_UNFINISHED}{name}", directory / name
+    if final.exists():
+        raise BackupError(f"{final} exists already; wait for a second")
+    try:
+        unfinished.mkdir(mode=0o700)
+        yield unfinished
+        for path in (*unfinished.iterdir(), unfinished):
+            _flush(path)
+        unfinished.rename(final)
+        _flush(directory)
+    finally:
+        shutil.rmtree(unfinished, ignore_errors=True)
+
+
+def remove_old(directory: Path, keep: int) -> list[str]:
+    """Remove all whole backups but the newest ``keep``. Returns the names of those removed."""
+    whole = sorted(
+        path
+        for path in directory.iterdir()
+        if _NAME.fullmatch(path.name) and (path / manifest.FILE).is_file()
+    )
+    old = whole[: max(0, len(whole) - keep)]
+    for path in old:
+        # First it stops being a backup: a removal that is cut short leaves none that looks whole.
+        gone = path.with_name(f"{_UNFINISHED}{path.name}")
+        path.rename(gone)
+        shutil.rmtree(gone, ignore_errors=True)
+    return [path.name for path in old]
+
+
+def _flush(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

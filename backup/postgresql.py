@@ -1,0 +1,143 @@
+"""PostgreSQL: copied by pg_dump in an exported snapshot, put back in one transaction of psql."""
+
+import os
+import subprocess
+import tempfile
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import IO, Any, Final, cast
+
+from django.db import connection, transaction
+
+from backup.errors import BackupError
+from projects.storage.unfinished import TABLE
+
+# The names of libpq for what Django's connection was told.
+_VARIABLES: Final = {
+    "dbname": "PGDATABASE",
+    "user": "PGUSER",
+    "password": "PGPASSWORD",
+    "host": "PGHOST",
+    "port": "PGPORT",
+    "sslmode": "PGSSLMODE",
+    "sslrootcert": "PGSSLROOTCERT",
+    "sslcert": "PGSSLCERT",
+    "sslkey": "PGSSLKEY",
+    "channel_binding": "PGCHANNELBINDING",
+    "gssencmode": "PGGSSENCMODE",
+    "connect_timeout": "PGCONNECT_TIMEOUT",
+}
+_USERS: Final = """
+SELECT COUNT(*) FROM pg_stat_activity
+WHERE datname = current_database() AND pid <> pg_backend_pid() AND backend_type = 'client backend'
+"""
+_TABLES: Final = "SELECT tablename FROM pg_tables WHERE schemaname = current_schema() ORDER BY 1"
+# Tables of a release that is newer than the backup go, too.
+_EMPTY: Final = """
+DO $empty$ DECLARE it record; BEGIN
+    FOR it IN SELECT tablename FROM pg_tables WHERE schemaname = current_schema() LOOP
+        EXECUTE format('DROP TABLE IF EXISTS %I CASCADE', it.tablename);
+    END LOOP;
+    FOR it IN SELECT p.oid::regprocedure AS name FROM pg_proc p
+        WHERE p.pronamespace = current_schema()::regnamespace AND p.proowner = current_user::regrole
+    LOOP
+        EXECUTE format('DROP FUNCTION IF EXISTS %s CASCADE', it.name);
+    END LOOP;
+END $empty$;
+"""
+_BARE: Final = ("--no-owner", "--no-privileges")
+_BEGIN: Final = f"BEGIN;\n{_EMPTY}\nCREATE TABLE {TABLE} (since timestamptz DEFAULT now());\n"
+
+
+class PostgresqlStorage:
+    """The database that DATABASE_URL names. Its programs have to be installed beside the server."""
+
+    FILE = "database.dump"
+
+    def copy_out(self, file: Path) -> dict[str, int]:
+        """Dump what one snapshot sees, and count the rows in the same snapshot."""
+        with transaction.atomic(), connection.cursor() as cursor:
+            cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
+            # This transaction waits for the dump, however long that takes.
+            cursor.execute("SET LOCAL idle_in_transaction_session_timeout = 0")
+            cursor.execute("SET LOCAL statement_timeout = 0")
+            cursor.execute("SELECT pg_export_snapshot()")
+            (snapshot,) = cursor.fetchone()
+            _run("pg_dump", "--format=custom", f"--snapshot={snapshot}", f"--file={file}")
+            cursor.execute(_TABLES)
+            tables = [name for (name,) in cursor.fetchall()]
+            rows = {name: _count(cursor, name) for name in tables}
+        # Reads all of it: a dump that was cut off, or damaged, cannot be written out.
+        _run("pg_restore", f"--file={os.devnull}", str(file))
+        return rows
+
+    def copy_in(self, file: Path, finish: Callable[[], None]) -> None:
+        """Replace everything in one transaction, and forbid servers to start until ``finish``."""
+        connection.close()
+        _load(file)
+        finish()
+        with connection.cursor() as cursor:
+            cursor.execute(f"DROP TABLE {TABLE}")
+
+    def users(self) -> int:
+        """The number of other clients that are connected to the database."""
+        with connection.cursor() as cursor:
+            cursor.execute(_USERS)
+            return int(cursor.fetchone()[0])
+
+
+def _load(file: Path) -> None:
+    """Run the dump as one transaction. It is committed only if all of it was written."""
+    with tempfile.TemporaryFile() as said:
+        psql = _start("psql", "--no-psqlrc", "--quiet", "--set=ON_ERROR_STOP=1", said=said)
+        try:
+            # psql has met an error if it reads no more, and tells it below.
+            with suppress(BrokenPipeError), cast("IO[bytes]", psql.stdin) as script:
+                script.write(_BEGIN.encode())
+                script.flush()
+                _run("pg_restore", *_BARE, "--file=-", str(file), out=script)
+                script.write(b"COMMIT;\n")
+        finally:
+            psql.wait()
+        if psql.returncode:
+            raise BackupError(f"the database cannot be put back: {_reason(said)}")
+
+
+def _run(program: str, *arguments: str, out: IO[bytes] | int = subprocess.DEVNULL) -> None:
+    with tempfile.TemporaryFile() as said:
+        if _start(program, *arguments, out=out, said=said).wait():
+            raise BackupError(f"{program} failed: {_reason(said)}")
+
+
+def _start(
+    program: str, *arguments: str, said: IO[bytes], out: IO[bytes] | int | None = None
+) -> "subprocess.Popen[bytes]":
+    """Start a program of PostgreSQL on this server's database. Without ``out`` it has a stdin."""
+    known = connection.get_connection_params()
+    told = {variable: str(known[name]) for name, variable in _VARIABLES.items() if known.get(name)}
+    try:
+        return subprocess.Popen(
+            [program, *arguments],
+            stdin=subprocess.PIPE if out is None else subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL if out is None else out,
+            stderr=said,
+            env={**os.environ, **told},
+        )
+    except FileNotFoundError:
+        raise BackupError(
+            f"{program} is not installed. Install the client programs of the database's own "
+            "version: apt-get install postgresql-client"
+        ) from None
+
+
+def _count(cursor: Any, table: str) -> int:
+    cursor.execute(f"SELECT COUNT(*) FROM {connection.ops.quote_name(table)}")  # noqa: S608 # nosec B608
+    return int(cursor.fetchone()[0])
+
+
+def _reason(said: IO[bytes]) -> str:
+    said.seek(0)
+    lines = [line for line in said.read().decode(errors="replace").splitlines() if line.strip()]
+    errors = [line for line in lines if "error" in line.lower()]
+    return (errors or lines or ["it said nothing"])[0].strip()

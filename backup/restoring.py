@@ -1,0 +1,107 @@
+"""Puts a backup back: checked before anything is replaced, suspended before anybody can use it."""
+
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+from django.conf import settings
+from django.contrib.auth import get_user_model
+from django.core.management import call_command
+from django.db import connection
+from django.db.migrations.loader import MigrationLoader
+
+from backup import keys
+from backup.errors import BackupError
+from backup.making import digest_of
+from backup.manifest import Manifest, StoredFile
+from backup.sealed_file import unsealed
+from backup.storage import Storage, storage
+from backup.suspension import suspend
+from controller_client import __version__
+from projects.models import Project
+
+_SERVED: Final = (
+    "a server or another program still uses the database. Stop every server process first"
+)
+_FILLED: Final = (
+    "the database is in use: it has projects or users. What was done since the backup will be "
+    "gone; --replace replaces it"
+)
+
+
+def restore(
+    directory: Path, *, actor: str, key_file: Path | None = None, is_replacing: bool = False
+) -> list[str]:
+    """Replace the database of this server by the backup in ``directory``, and suspend callers.
+
+    Returns sentences for the administrator. Raises BackupError, mostly before anything is changed.
+    """
+    manifest, stored = Manifest.read(directory), storage()
+    _require_fitting(manifest)
+    _require_free(stored, is_replacing=is_replacing)
+    with _opened(directory, manifest, key_file) as file:
+        kept = keys.read(file(manifest.keys))
+        keys.use(kept)
+
+        def finish() -> None:
+            # To the tables of this release, so that a backup of an older one serves at once.
+            call_command("migrate", interactive=False, verbosity=0)
+            suspend(made_at=manifest.made_at, release=manifest.release, actor=actor)
+
+        stored.copy_in(file(manifest.database), finish)
+        return keys.put_back(kept)
+
+
+def _require_fitting(manifest: Manifest) -> None:
+    if manifest.storage != connection.vendor:
+        raise BackupError(
+            f"the backup is of {manifest.storage}, and this server's database is "
+            f"{connection.vendor}: set DATABASE_URL"
+        )
+    known = MigrationLoader(None).disk_migrations
+    newer = [name for name in manifest.migrations if tuple(name.split(".", 1)) not in known]
+    if newer:
+        raise BackupError(
+            f"the backup was made by release {manifest.release}, which is newer than this one "
+            f"({__version__}): it has {newer[-1]}. Restore it with that release"
+        )
+
+
+def _require_free(stored: Storage, *, is_replacing: bool) -> None:
+    tables = connection.introspection.table_names()
+    is_filled = Project._meta.db_table in tables and (
+        Project.objects.exists() or get_user_model().objects.exists()
+    )
+    if is_filled and not is_replacing:
+        raise BackupError(_FILLED)
+    if stored.users():
+        raise BackupError(_SERVED)
+
+
+@contextmanager
+def _opened(
+    directory: Path, manifest: Manifest, key_file: Path | None
+) -> Iterator[Callable[[StoredFile], Path]]:
+    """Inside, each file of the backup can be had as a plain file that was checked."""
+    if manifest.sealed_with is not None and key_file is None:
+        raise BackupError(
+            f"the backup is encrypted ({manifest.sealed_with}); name the passphrase file or the "
+            "private key with --decrypt-with"
+        )
+    with tempfile.TemporaryDirectory(prefix=".restore-", dir=settings.DATA_DIR) as beside:
+
+        def plain(stored: StoredFile) -> Path:
+            file = directory / stored.name
+            if not file.is_file() or digest_of(file) != stored.sha256:
+                raise BackupError(f"{file} is missing, or is not what the manifest says")
+            if manifest.sealed_with is None or key_file is None:
+                return file
+            opened = Path(beside) / stored.name.removesuffix(".sealed")
+            with opened.open("xb") as target:
+                for block in unsealed(file, key_file):
+                    target.write(block)
+            return opened
+
+        yield plain

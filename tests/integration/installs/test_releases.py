@@ -1,0 +1,73 @@
+"""The oldest supported release and this one work together, and sessions live through upgrades."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.support.installs.releases import TwoReleases
+from tests.support.management import manage_well
+from tests.support.mcp.client import Terminal
+from tests.support.stack import PROJECT_ROOT
+
+UPGRADES: dict[str, Callable[[TwoReleases], None]] = {
+    "daemon": TwoReleases.upgrade_daemon,
+    "server": TwoReleases.upgrade_server,
+}
+
+
+@pytest.fixture
+def stack() -> Iterator[TwoReleases]:
+    """Server and daemon of the oldest supported release."""
+    started = TwoReleases()
+    try:
+        yield started
+    finally:
+        started.stop()
+
+
+def _echo(log: Path) -> str:
+    return f"sh -c 'while read a; do echo $a >>{log}; echo got-$a; done'"
+
+
+async def _say(stack: TwoReleases, session_id: str, text: str) -> None:
+    async with stack.caller() as caller:
+        answer = await caller.call(
+            "send_command_input",
+            session_id=session_id,
+            input_text=f"{text}\n",
+            wait_for=f"got-{text}",
+            wait_seconds=20,
+        )
+        assert f"got-{text}" in answer["output"]
+
+
+async def _start(stack: TwoReleases, log: Path) -> str:
+    async with stack.caller() as caller:
+        session: Terminal = await caller.start(_echo(log))
+        return session.session_id
+
+
+async def test_sessions_live_through_the_upgrade_of_daemon_and_server(
+    stack: TwoReleases, tmp_path: Path
+) -> None:
+    """After the first upgrade, one side is of the oldest release and the other is of this one."""
+    first, second = UPGRADES
+    stack.start()
+    sessions = [await _start(stack, tmp_path / "0")]
+    await _say(stack, sessions[0], "before")
+    for number, side in enumerate((first, second), start=1):
+        UPGRADES[side](stack)
+        sessions.append(await _start(stack, tmp_path / str(number)))
+        for session_id in sessions:
+            await _say(stack, session_id, f"with-new-{side}")
+    for session_id in sessions:
+        async with stack.caller() as caller:
+            ended = await caller.call("send_command_input", session_id=session_id, terminate=True)
+        assert ended["state"] == "exited"
+        await stack.database.await_verified(session_id)
+    lines = [(tmp_path / str(number)).read_text().split() for number in range(3)]
+    said = ["before", f"with-new-{first}", f"with-new-{second}"]
+    assert lines == [said, said[1:], said[2:]]
+    assert stack.server_release == stack.daemon_release == PROJECT_ROOT
+    assert "whole" in manage_well(stack, "verify_audit")

@@ -1,0 +1,55 @@
+"""A backup is there whole or not at all, and only whole backups are counted and removed."""
+
+import errno
+from pathlib import Path
+
+import pytest
+
+from backup import directory as backups
+from backup import manifest
+from backup.errors import BackupError
+
+
+def _make(directory: Path, name: str) -> None:
+    with backups.draft(directory, name) as draft:
+        (draft / manifest.FILE).write_text("{}")
+
+
+def _names(directory: Path) -> list[str]:
+    return sorted(path.name for path in directory.iterdir())
+
+
+def test_a_disk_that_fills_leaves_no_half_backup(tmp_path: Path) -> None:
+    def fail() -> None:
+        with backups.draft(tmp_path, "holdline-20260101T000000Z") as draft:
+            (draft / "database").write_text("half")
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+    with pytest.raises(OSError, match="No space"):
+        fail()
+    assert _names(tmp_path) == []
+
+
+def test_what_a_killed_process_left_goes_with_the_next_backup(tmp_path: Path) -> None:
+    (tmp_path / ".unfinished-holdline-20260101T000000Z").mkdir()
+    _make(tmp_path, "holdline-20260102T000000Z")
+    assert _names(tmp_path) == ["holdline-20260102T000000Z"]
+
+
+def test_the_newest_backups_are_kept_and_nothing_else_is_touched(tmp_path: Path) -> None:
+    days = [f"holdline-2026010{day}T000000Z" for day in range(1, 6)]
+    for name in days:
+        _make(tmp_path, name)
+    (tmp_path / "holdline-20250101T000000Z").mkdir()
+    (tmp_path / "mine").mkdir()
+    assert backups.remove_old(tmp_path, 2) == days[:3]
+    assert _names(tmp_path) == ["holdline-20250101T000000Z", *days[3:], "mine"]
+
+
+def test_two_backups_at_once_are_refused(tmp_path: Path) -> None:
+    with (
+        backups.locked(tmp_path),
+        pytest.raises(BackupError, match="another backup is being made"),
+        backups.locked(tmp_path),
+    ):
+        pass
