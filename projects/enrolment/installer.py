@@ -48,7 +48,9 @@ def bundle(request: HttpRequest, name: str) -> HttpResponse:  # noqa: ARG001 (Dj
     path = Path(conf.bundle_dir) / name
     if not _BUNDLE.fullmatch(name) or not path.is_file():
         raise Http404
-    return HttpResponse(path.read_bytes(), content_type="application/gzip")
+    status = path.stat()
+    content = _content(path, status.st_mtime_ns, status.st_size)
+    return HttpResponse(content, content_type="application/gzip")
 
 
 def has_bundles() -> bool:
@@ -69,3 +71,9 @@ def _bundles() -> dict[str, str]:
 @lru_cache(maxsize=16)
 def _digest(path: Path, _changed: int, _size: int) -> str:
     return sha256(path.read_bytes()).hexdigest()
+
+
+@lru_cache(maxsize=2)
+def _content(path: Path, _changed: int, _size: int) -> bytes:
+    """One copy of a bundle, however many hosts fetch it at the same moment."""
+    return path.read_bytes()
