@@ -12,7 +12,7 @@ from tests.support.mcp.node_packages import NodePackages
 from tests.support.stack import Stack, running_stack
 from tests.support.waiting import wait_until
 
-PAGES = ("hosts", "runs", "search", "timeline")
+PAGES = ("approvals", "hosts", "runs", "search", "timeline")
 LOOKS: tuple[dict[str, Any], ...] = tuple(
     {"width": width, "scheme": scheme} for width in (1280, 390) for scheme in ("dark", "light")
 )
