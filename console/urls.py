@@ -19,11 +19,13 @@ from console.pages.session import session
 from console.pages.share import share
 from console.pages.timeline import timeline, verify
 from console.pages.waiting.attention import attention, attention_event, send_letter_again, snooze
+from console.pages.waiting.secret import secret
 
 app_name: Final = "console"
 urlpatterns = [
     path("", now, name="now"),
     path("sessions/<uuid:session_id>/", session, name="session"),
+    path("sessions/<uuid:session_id>/secret/", secret, name="secret"),
     path("sessions/<uuid:session_id>/replay/", replay, name="replay"),
     path("sessions/<uuid:session_id>/replay/index/", index, name="replay_index"),
     path("sessions/<uuid:session_id>/replay/part/", part, name="replay_part"),

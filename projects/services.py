@@ -43,6 +43,7 @@ from projects.sessions.interactive import (
 )
 from projects.sessions.jobs import job_clear, job_status, job_submit
 from projects.sessions.one_shot import command_execute
+from projects.sessions.people.secret import session_ask_person, session_person_type
 from projects.sessions.transactions.erasure import output_black_out, output_clear
 
 __all__ = [
@@ -73,6 +74,7 @@ __all__ = [
     "output_clear",
     "output_search",
     "recording_export",
+    "session_ask_person",
     "session_chunks",
     "session_digest",
     "session_events",
@@ -84,6 +86,7 @@ __all__ = [
     "session_keyboard_take",
     "session_keyboard_type",
     "session_list",
+    "session_person_type",
     "session_read_output",
     "session_resize",
     "session_take_over",

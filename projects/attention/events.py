@@ -39,7 +39,8 @@ class Cause:
     """The occurrence that an event is about.
 
     ``key`` is unique among all causes. ``path`` is the page about it; by default that of its
-    session or host. ``detail`` holds facts only: never typed text, output or a prompt.
+    session or host. ``detail`` holds facts only: never typed text, output or a prompt. With
+    ``is_asked`` a caller asks for it, and it is written whatever the project wants.
     """
 
     kind: AttentionKind
@@ -50,6 +51,7 @@ class Cause:
     path: str = ""
     wanted: str = ""
     detail: Mapping[str, object] = field(default_factory=dict)
+    is_asked: bool = False
 
 
 def attention_raise(cause: Cause) -> UUID | None:
@@ -58,7 +60,7 @@ def attention_raise(cause: Cause) -> UUID | None:
     Returns the id of the event; None if the project does not want this kind.
     """
     seconds = _seconds_of(cause.project_id).get(cause.kind)
-    if seconds is None and cause.kind not in ALWAYS_WRITTEN:
+    if seconds is None and not cause.is_asked and cause.kind not in ALWAYS_WRITTEN:
         return None
     return _write(cause, seconds)
 

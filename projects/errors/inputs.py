@@ -116,3 +116,27 @@ class ResizeRefused(InputRefused):
     HINTS: ClassVar[dict[str, str]] = {
         code: InputRefused.HINTS[code] for code in ("NOT_A_TERMINAL", "REVOKED", "SESSION_ENDED")
     }
+
+
+class PersonPending(Conflict):
+    """A person is asked for the secret, and has not typed it yet. Nothing was typed."""
+
+    code = "PERSON_PENDING"
+    retryable = True
+    hint = (
+        "Repeat the same call to go on waiting. Do not guess the secret, and do not ask for it in "
+        "a conversation."
+    )
+
+    def __init__(self, event_id: str, link: str) -> None:
+        super().__init__(f"a person is asked (event {event_id}) and types it at {link}")
+
+
+class PromptGone(Conflict):
+    """Something was typed since the person saw the prompt. Nothing of the secret was typed."""
+
+    code = "PROMPT_GONE"
+    hint = "Look at the session again: the program may ask for something else now."
+
+    def __init__(self) -> None:
+        super().__init__("the prompt was answered meanwhile, so nothing was typed")

@@ -202,6 +202,8 @@ def _of_input(tool: str, given: Mapping[str, Any], standing: Standing) -> Judgem
     if not acting and tool == "send_command_input":
         # It only waits on.
         return _READS
+    if set(acting) == {"ask_person"} and tool == "send_command_input":
+        return Judgement("changing", "asks a person to type a secret")
     if set(acting) == {"terminate"}:
         return _ending(standing)
     if set(acting) == {"secret"}:

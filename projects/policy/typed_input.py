@@ -8,12 +8,14 @@ class Typing:
     """``data`` exactly as given, then the named ``keys``, then the end of the input if ``eof``.
 
     ``secret``: the name of a stored secret, which is typed alone and with Enter behind it.
+    ``by_person``: a secret that a person has typed for this prompt, which is typed in the same way.
     """
 
     data: bytes = field(default=b"", repr=False)
     keys: tuple[str, ...] = ()
     eof: bool = False
     secret: str | None = None
+    by_person: bytes | None = field(default=None, repr=False)
 
     @property
     def has_text(self) -> bool:
@@ -23,4 +25,4 @@ class Typing:
     @property
     def is_empty(self) -> bool:
         """True if there is nothing to type at all: such a call only waits."""
-        return not self.has_text and self.secret is None
+        return not self.has_text and self.secret is None and self.by_person is None

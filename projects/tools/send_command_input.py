@@ -6,10 +6,10 @@ from pydantic import Field
 
 from projects import services
 from projects.accounts.authentication import Caller
-from projects.errors.calls import InvalidPattern, RequestIdReused
+from projects.errors.calls import InvalidArgument, InvalidPattern, RequestIdReused
 from projects.errors.commands import CommandNotAllowed
 from projects.errors.hosts import ControllerOffline
-from projects.errors.inputs import InputRefused, InputTooLarge, UnknownKey
+from projects.errors.inputs import InputRefused, InputTooLarge, PersonPending, UnknownKey
 from projects.errors.secrets import SecretNotFound
 from projects.errors.sessions import SessionEnded, SessionNotFound, SessionTakenOver
 from projects.errors.uncertain import InputUnconfirmed, RequestNotKnown
@@ -58,6 +58,16 @@ class SendInput(ToolInput):
             )
         ),
     ] = None
+    ask_person: Annotated[
+        str | None,
+        Field(
+            description=(
+                "Ask a person to type the secret that the program asks for, such as 'the sudo "
+                "password of web-17'. You do not see it. Give it alone; PERSON_PENDING means that "
+                "nobody has typed it yet: repeat the call."
+            )
+        ),
+    ] = None
     terminate: Annotated[
         bool,
         Field(
@@ -81,11 +91,29 @@ def _scopes_for(arguments: SendInput) -> tuple[str, ...]:
         return ("session:kill",)
     if arguments.secret is not None:
         return ("session:input", "secret:use")
+    if arguments.ask_person is not None:
+        return ("session:input",)
     # Waiting on types nothing.
     return ("session:input",) if arguments.input_text or arguments.keys else ("session:read",)
 
 
+async def _ask(arguments: SendInput, wanted: str, caller: Caller) -> InteractiveOutputResult:
+    others = (arguments.input_text, arguments.keys, arguments.secret, arguments.terminate)
+    if any(others) or arguments.wait_for or arguments.view != "text":
+        raise InvalidArgument(["ask_person: give it alone, with wait_seconds at most"])
+    return await services.session_ask_person(
+        caller.project_id,
+        arguments.session_id,
+        wanted,
+        caller=caller,
+        wait_seconds=arguments.wait_seconds,
+        max_output_bytes=arguments.max_output_bytes,
+    )
+
+
 async def _handle(arguments: SendInput, caller: Caller) -> InteractiveOutputResult:
+    if arguments.ask_person is not None:
+        return await _ask(arguments, arguments.ask_person, caller)
     return await services.controller_send_input(
         caller.project_id,
         arguments.session_id,
@@ -127,6 +155,7 @@ SEND_COMMAND_INPUT = Tool(
         InputUnconfirmed,
         UnknownKey,
         SecretNotFound,
+        PersonPending,
         InvalidPattern,
         ControllerOffline,
         RequestIdReused,

@@ -12,7 +12,7 @@ from tests.support.mcp.node_packages import NodePackages
 from tests.support.stack import Stack, running_stack
 from tests.support.waiting import wait_until
 
-PAGES = ("approvals", "hosts", "runs", "search", "timeline")
+PAGES = ("approvals", "attention", "hosts", "runs", "search", "timeline")
 LOOKS: tuple[dict[str, Any], ...] = tuple(
     {"width": width, "scheme": scheme} for width in (1280, 390) for scheme in ("dark", "light")
 )
@@ -80,6 +80,30 @@ async def test_every_page_is_usable_and_no_policy_is_broken(
         page.fill("input[name=name]", "new-host")
         page.click("form[action$='/enrol/'] button")
         _assert_usable(page, axe, "enrol")
+    assert page.errors == []
+
+
+async def test_a_person_types_a_secret_on_a_phone(
+    own_stack: Stack, page: Page, node_packages: NodePackages
+) -> None:
+    axe = node_packages.path("axe-core/axe.min.js").read_text()
+    async with (
+        connect(own_stack.url, own_stack.provisioned.token) as caller,
+        caller.terminal("bash -c 'read -r -s -p Password: s; echo; echo went on'") as terminal,
+    ):
+        asks = {"session_id": terminal.session_id, "ask_person": "the password of web-17"}
+        refused = await caller.refusal("send_command_input", **asks, wait_seconds=0)
+        assert refused["code"] == "PERSON_PENDING"
+        page.look_like(width=390, scheme="dark")
+        page.open(f"http://127.0.0.1:{own_stack.port}{refused['error'].split()[-1]}")
+        page.await_text("the password of web-17", "main")
+        _assert_usable(page, axe, "secret")
+        page.fill("input[name=typed]", "zarniwoop")
+        page.click("form.secret button")
+        page.await_text("It is typed", "body")
+        answer = await caller.call("send_command_input", session_id=terminal.session_id)
+        assert "went on" in answer["output"]
+        assert "zarniwoop" not in answer["output"]
     assert page.errors == []
 
 

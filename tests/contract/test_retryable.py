@@ -103,6 +103,7 @@ REASONS = {
             "SESSION_ENDED",
             "SESSION_TAKEN_OVER",
             "KEYBOARD_NOT_HELD",
+            "PROMPT_GONE",
             "SESSION_ACTIVE",
             "CREDENTIAL_LIMIT_REACHED",
             "MONITOR_LIMIT_REACHED",
@@ -140,6 +141,7 @@ REASONS = {
         (False, START_REFUSED),
     ),
     "CONTROLLER_REVOKED": (False, NOT_THERE),
+    "PERSON_PENDING": (True, "nothing was typed; a person may type it while the next call waits"),
     **dict.fromkeys(("RESOURCE_EXHAUSTED", "EXPIRED"), (True, NEVER_BEGAN)),
     **dict.fromkeys(
         ["RATE_LIMITED", "CONTROLLER_OFFLINE", "SERVER_STOPPING", "UNAVAILABLE"],

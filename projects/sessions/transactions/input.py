@@ -87,14 +87,8 @@ def send_input(
     if session.operator and session.operator != actor_of(caller):
         raise SessionTakenOver(session_id, session.operator)
     permits.check_prompt(caller, session_id, session.input_seq)
-    secret = None
-    if typing.secret is not None:
-        secret = secret_open(
-            project_id,
-            typing.secret,
-            controller_id=controller_id,
-            command=session.command,
-        )
+    secret = _typable(project_id, controller_id, session, typing)
+    if secret is not None:
         _check_host_proves_readers(controller_id)
         secret_masks.secret_remember(session_id, secret.value)
     _check_lines(project_id, session, typing)
@@ -106,7 +100,7 @@ def send_input(
         token_id=None if caller is None else caller.token_id,
         event={
             "actor": actor_of(caller),
-            "hidden": session.is_hidden or typing.secret is not None,
+            "hidden": session.is_hidden or secret is not None,
         },
     )
     about = (project_id, controller_id, session_id)
@@ -127,6 +121,19 @@ def send_input(
         from_offset=session.shown_offset,
         input_seq=session.input_seq,
         command_seq=seq,
+    )
+
+
+def _typable(
+    project_id: UUID, controller_id: UUID, session: _NumberedInput, typing: Typing
+) -> Typable | None:
+    """The secret that is to be typed, stored or just typed by a person; None for other input."""
+    if typing.by_person is not None:
+        return Typable(typing.by_person)
+    if typing.secret is None:
+        return None
+    return secret_open(
+        project_id, typing.secret, controller_id=controller_id, command=session.command
     )
 
 
@@ -225,6 +232,8 @@ def _audited(typing: Typing, session: _NumberedInput) -> dict[str, object]:
     """The detail of an input's audit row: never its text, nor its exact length."""
     if typing.secret is not None:
         return {"input_seq": session.input_seq, "secret": typing.secret}
+    if typing.by_person is not None:
+        return {"input_seq": session.input_seq, "typed": "(a secret, typed by a person)"}
     at_most = next(size for size in _SIZES if len(typing.data) <= size)
     if session.is_hidden:
         typed = f"(hidden input, at most {max(16, at_most)} keys)"

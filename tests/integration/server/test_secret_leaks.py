@@ -6,8 +6,8 @@ Each search is also made for a word that was typed openly, and must find that wo
 import asyncio
 import json
 import re
-from collections.abc import Iterator
-from contextlib import ExitStack, suppress
+from collections.abc import AsyncIterator, Iterator
+from contextlib import ExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -143,6 +143,36 @@ async def _leaky_turn(caller: Caller) -> Terminal:
     return session
 
 
+async def _asked_turn(caller: Caller, browser: httpx2.Client, password: str) -> Terminal:
+    """A program whose password a person has typed on the page that the caller's answer names."""
+    session = await caller.start(LEAKY)
+    await session.send(f"{CANARY}\n")
+    name = {"session_id": session.session_id, "ask_person": f"the password, {CANARY}"}
+    refusals = [
+        await caller.refusal("send_command_input", **name, wait_seconds=0) for _ in range(2)
+    ]
+    assert refusals[0] == refusals[1], "one prompt is one event"
+    assert [refused["code"] for refused in refusals] == ["PERSON_PENDING"] * 2
+    link = refusals[0]["error"].split()[-1]
+    waiting = asyncio.create_task(caller.call("send_command_input", **name, wait_seconds=30))
+    page = await asyncio.to_thread(browser.get, link)
+    assert CANARY in page.text
+    fields = {
+        "typed": password,
+        "input_seq": page.text.split('name="input_seq" value="')[1].split('"')[0],
+        "csrfmiddlewaretoken": browser.cookies["csrftoken"],
+    }
+    typed = await asyncio.to_thread(browser.post, str(page.url.path), data=fields)
+    assert "It is typed." in typed.text
+    # Nobody types a second time at a prompt that is answered.
+    again = await asyncio.to_thread(browser.post, str(page.url.path), data=fields)
+    assert "PROMPT_GONE" in again.text
+    answer = await waiting
+    assert "<******>" in answer["output"]
+    session.turns.append(answer)
+    return session
+
+
 async def _sudo_turn(caller: Caller) -> Terminal:
     session = await caller.start("sudo -k id")
     assert (session.result["state"], session.kind) == ("awaiting_input", "secret")
@@ -208,12 +238,12 @@ async def _everything_tools_say(caller: Caller, *sessions: Terminal) -> str:
     return json.dumps(answers, ensure_ascii=False)
 
 
-def _every_page(stack: Stack, limit: int = 80) -> dict[str, str]:
-    """The pages of the admin, link by link, as its superuser sees them."""
+@asynccontextmanager
+async def _signed_in(stack: Stack) -> AsyncIterator[httpx2.Client]:
+    """A browser in which the superuser is signed in."""
     password = json.loads(
         manage_well(stack, "bootstrap", "--url", f"http://127.0.0.1:{stack.port}").splitlines()[0]
     )["admin_password"]
-    pages: dict[str, str] = {}
     with httpx2.Client(
         base_url=f"http://127.0.0.1:{stack.port}", follow_redirects=True, timeout=30
     ) as browser:
@@ -224,24 +254,30 @@ def _every_page(stack: Stack, limit: int = 80) -> dict[str, str]:
             "csrfmiddlewaretoken": browser.cookies["csrftoken"],
             "next": "/admin/",
         }
-        todo = ["/admin/"]
         assert "Log in" in form.text
         assert browser.post("/admin/login/", data=fields).status_code == 200
-        while todo and len(pages) < limit:
-            url = todo.pop(0)
-            page = browser.get(url)
-            pages[url] = page.text
-            links = re.findall(r'href="((?:/admin/|\?|\.\./|[\w-]+/)[^"#]*)"', page.text)
-            found = [
-                str(page.url.join(link).raw_path, "ascii")
-                for link in links
-                if "logout" not in link and "/jsi18n" not in link
-            ]
-            todo += [
-                link
-                for link in dict.fromkeys(found)
-                if link not in pages and link not in todo and "?" not in link
-            ]
+        yield browser
+
+
+def _every_page(browser: httpx2.Client, limit: int = 120) -> dict[str, str]:
+    """The pages of the admin, link by link, and some of the console, as its superuser sees them."""
+    pages: dict[str, str] = {}
+    todo = ["/attention/", "/timeline/", "/admin/"]
+    while todo and len(pages) < limit:
+        url = todo.pop(0)
+        page = browser.get(url)
+        pages[url] = page.text
+        links = re.findall(r'href="((?:/admin/|\?|\.\./|[\w-]+/)[^"#]*)"', page.text)
+        found = [
+            str(page.url.join(link).raw_path, "ascii")
+            for link in links
+            if "logout" not in link and "/jsi18n" not in link
+        ]
+        todo += [
+            link
+            for link in dict.fromkeys(found)
+            if link not in pages and link not in todo and "?" not in link
+        ]
     return pages
 
 
@@ -253,10 +289,11 @@ async def test_a_password_given_by_name_is_kept_and_shown_nowhere(
     said = manage_well(
         stack, "set_secret", "first", "sudo", "--controller", "host", stdin=password + "\n"
     )
-    async with stack.caller() as caller:
+    async with stack.caller() as caller, _signed_in(stack) as browser:
+        asked = await _asked_turn(caller, browser, password)
         leaky = await _leaky_turn(caller)
         sudo = await _sudo_turn(caller)
-        answers = await _everything_tools_say(caller, leaky, sudo)
+        answers = await _everything_tools_say(caller, asked, leaky, sudo)
         run = await asyncio.to_thread(_agent_turn, ground)
         kernel = _told_of_processes(ground.processes(leaky))
         holder_limits = _told_of_processes(
@@ -264,7 +301,7 @@ async def test_a_password_given_by_name_is_kept_and_shown_nowhere(
         )
         # One session still runs here, so its ring and its directory exist.
         found, control = _files_with(ground.folders, password), _files_with(ground.folders, CANARY)
-        pages = _every_page(stack)
+        pages = await asyncio.to_thread(_every_page, browser)
         await leaky.send("\n")
     ground.redis.ask(f"PUBLISH control {CANARY}")
     assert found == set()

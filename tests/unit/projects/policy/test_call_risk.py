@@ -183,6 +183,7 @@ def test_every_argument_is_known_to_be_quiet_or_is_asked_about(tool: str) -> Non
         "keys",
         "secret",
         "terminate",
+        "ask_person",
         "eof",
     }
     unknown = set(tool_named(tool).argument_names) - QUIET_ARGUMENTS - acting

@@ -36,6 +36,7 @@ _CALLS: list[tuple[str, dict[str, Any], set[str]]] = [
         {"session_id": _SESSION, "secret": "sudo"},
         {"session:input", "secret:use"},
     ),
+    ("send_command_input", {"session_id": _SESSION, "ask_person": "PIN"}, {"session:input"}),
     ("send_command_input", {"session_id": _SESSION, "terminate": True}, {"session:kill"}),
     ("send_command_input", {"session_id": _SESSION}, {"session:read"}),
     ("read_session_output", {"session_id": _SESSION}, {"session:read"}),

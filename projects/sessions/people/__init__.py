@@ -1,0 +1,1 @@
+"""Things that a caller asks a person to do in a session."""
