@@ -40,6 +40,7 @@ from projects.errors.server import StorageUnavailable
 from projects.policy.call_risk import AUTO
 from projects.storage.access import in_database
 from projects.tools.base import ToolOutcome
+from projects.tools.holding import with_files
 
 logger = logging.getLogger(__name__)
 
@@ -293,6 +294,7 @@ class AgentRunner:
         question = question_of(run, steps, index, toolbox, approved)
         if question is None:
             return None
+        question = await with_files(question)
         asked = await in_database(records.approval_of, self.run_id, self.lease, question)
         if asked is None:
             return None

@@ -19,7 +19,7 @@ from projects.audit.log import audit
 from projects.errors.base import ControllerActionError
 from projects.models import Approval
 from projects.output.view import view_screen
-from projects.policy.call_risk import TYPERS
+from projects.policy.call_risk import STARTERS, TYPERS
 from projects.sessions.approvals.answering import approval_answer
 from projects.sessions.approvals.asking import arguments_of, asked_of
 from projects.wakeups.doorbells import ring_approval
@@ -51,6 +51,8 @@ def approval(request: HttpRequest, approval_id: int) -> HttpResponse:
     now = asked_of(row)
     context = {
         "approval": row,
+        "is_start": row.tool in STARTERS,
+        "files": [(visible(path), digest) for path, digest in row.files or ()],
         "answer": now.answer,
         "is_open": now.is_pending,
         "arguments": [(name, list(exact(value))) for name, value in _arguments(row)],

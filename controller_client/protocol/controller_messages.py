@@ -11,6 +11,7 @@ from controller_client.protocol.values import (
     IoMode,
     LifetimeReport,
     Message,
+    NamedFile,
     Pid,
     ResetReason,
     SessionSummary,
@@ -180,4 +181,12 @@ class FileDeleted(Message, frozen=True, tag="FILE_DELETED"):
     """Answer to DELETE_FILE: the file is gone, or it stays for the reason in ``failure``."""
 
     reply_to: str
+    failure: Failure | None = None
+
+
+class FilesNamed(Message, frozen=True, tag="FILES_NAMED"):
+    """Answer to NAME_FILES: each program and script of the command line that is a plain file."""
+
+    reply_to: str
+    files: list[NamedFile] = []
     failure: Failure | None = None

@@ -20,6 +20,7 @@ from controller_client.protocol.controller_messages import (
     CommandResult,
     FileChunk,
     FileDeleted,
+    FilesNamed,
     Gap,
     Hello,
     InputAck,
@@ -32,6 +33,7 @@ from controller_client.protocol.server_messages import (
     Ack,
     DeleteFile,
     DoneAck,
+    NameFiles,
     PauseLifetime,
     ReadFile,
     Resize,
@@ -58,6 +60,7 @@ from controller_client.protocol.values import (
     LifetimeReport,
     LiveState,
     Message,
+    NamedFile,
     OverflowPolicy,
     Pid,
     ProjectRules,
@@ -96,6 +99,7 @@ __all__ = (
     "FileDeleted",
     "FileGapReason",
     "FilePlace",
+    "FilesNamed",
     "FromController",
     "FromHolder",
     "FromServer",
@@ -113,6 +117,8 @@ __all__ = (
     "LifetimeReport",
     "LiveState",
     "Message",
+    "NameFiles",
+    "NamedFile",
     "OverflowPolicy",
     "PauseLifetime",
     "Pid",
@@ -219,6 +225,7 @@ FromController = (
     | CommandResult
     | FileChunk
     | FileDeleted
+    | FilesNamed
     | Ping
     | Pong
     | Draining
@@ -236,6 +243,7 @@ FromServer = (
     | PauseLifetime
     | ReadFile
     | DeleteFile
+    | NameFiles
     | Ping
     | Pong
     | Draining

@@ -7,6 +7,7 @@ from controller_client.protocol.values import (
     FilePlace,
     IoMode,
     Message,
+    NamedFile,
     OverflowPolicy,
     ProjectRules,
     ResourceLimits,
@@ -77,6 +78,7 @@ class StartInteractiveCmd(SessionCommand, frozen=True, tag="START_INTERACTIVE_CM
     pipe_fallback: bool = False
     rules: ProjectRules = ProjectRules()
     admission: Admission | None = None
+    approved_files: list[NamedFile] | None = None
 
 
 class RunCommand(SessionCommand, frozen=True, tag="RUN_COMMAND"):
@@ -98,6 +100,7 @@ class RunCommand(SessionCommand, frozen=True, tag="RUN_COMMAND"):
     limits: ResourceLimits = ResourceLimits()
     rules: ProjectRules = ProjectRules()
     admission: Admission | None = None
+    approved_files: list[NamedFile] | None = None
 
 
 class SendInput(SessionCommand, frozen=True, tag="SEND_INPUT"):
@@ -197,3 +200,14 @@ class DeleteFile(Message, frozen=True, tag="DELETE_FILE"):
 
     path: str
     identity: str
+
+
+class NameFiles(Message, frozen=True, tag="NAME_FILES"):
+    """Name the files that a command line would run. Nothing is run.
+
+    Sent only to hosts whose capabilities name ``named_files``, before a person is asked for an
+    approval.
+    """
+
+    command: str
+    cwd: str | None = None

@@ -16,6 +16,9 @@ PROVES_READERS: Final = "secret_readers"
 TELLS_FOUND: Final = "session_found"
 """Capability of a daemon: it sends SESSION_FOUND once a holder answers that was silent at HELLO."""
 
+NAMES_FILES: Final = "named_files"
+"""Capability of a daemon: it answers NAME_FILES, and compares ``approved_files`` at a start."""
+
 IoMode = Literal["pty", "pipe"]
 OverflowPolicy = Literal["truncate", "block"]
 PromptKind = Literal["line", "secret", "key", "screen", "shell"]
@@ -227,3 +230,13 @@ class Admission(msgspec.Struct, kw_only=True, frozen=True, omit_defaults=True):
     roots: list[list[str]] = []
     takes_lines: bool = False
     keeps_user: bool = False
+
+
+class NamedFile(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A file that a command line names, and the SHA-256 of its content in hexadecimal digits.
+
+    The digest is empty if the file is too large, or cannot be read.
+    """
+
+    path: str
+    sha256: str = ""

@@ -22,7 +22,7 @@ from controller_client.policy.kill_switch import KillSwitch, kept_stop, warn_of_
 from controller_client.protocol.limits import SUPPORTED_VERSIONS, CloseCode
 from controller_client.protocol.messages import Draining, FromServer, Hello, Ping, SessionSummary
 from controller_client.protocol.sentences import sentences
-from controller_client.protocol.values import PROVES_READERS, TELLS_FOUND
+from controller_client.protocol.values import NAMES_FILES, PROVES_READERS, TELLS_FOUND
 from controller_client.server_link.backoff import Backoff
 from controller_client.server_link.connection import Connection, open_connection
 from controller_client.server_link.holders.fork_server import Spawner
@@ -47,6 +47,7 @@ CAPABILITIES = [
     "lifetime_pause",
     PROVES_READERS,
     TELLS_FOUND,
+    NAMES_FILES,
 ]
 
 

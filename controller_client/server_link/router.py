@@ -10,6 +10,7 @@ started, known, or new. Only a new session is spawned.
 
 import asyncio
 import logging
+import shlex
 import time
 from collections import OrderedDict, defaultdict
 
@@ -19,11 +20,14 @@ from controller_client.config.daemon import DaemonConfig
 from controller_client.logs.service import FileQuestion, FileService
 from controller_client.policy.host_policy import HostPolicy
 from controller_client.policy.input_guard import InputGuard
+from controller_client.policy.named_files import named_files, why_changed
 from controller_client.protocol.messages import (
     Ack,
     DoneAck,
     Failure,
+    FilesNamed,
     FromServer,
+    NameFiles,
     Ping,
     Pong,
     SessionDirective,
@@ -78,6 +82,7 @@ class SessionRouter:
         self._starts: dict[str, asyncio.Task[None]] = {}
         self._ended: OrderedDict[str, None] = OrderedDict()
         self._echo: asyncio.Task[None] | None = None
+        self._namings: set[asyncio.Task[None]] = set()
         self.last_command_seq = 0
 
     # ---- between connections
@@ -179,6 +184,8 @@ class SessionRouter:
             self._on_start(message)
         elif isinstance(message, DoneAck):
             self._on_done_ack(message)
+        elif isinstance(message, NameFiles) and self._connection is not None:
+            self._name_files(message, self._connection)
         elif isinstance(message, FileQuestion) and self._connection is not None:
             self._files.ask(message, self._connection.send)
         elif isinstance(message, Ping):
@@ -205,6 +212,17 @@ class SessionRouter:
                     is_stopped=self._policy.stopped is not None,
                 )
             )
+
+    def _name_files(self, question: NameFiles, connection: Connection) -> None:
+        """Answer from a thread: files are read, and a disk may be slow."""
+
+        async def answer() -> None:
+            files = await asyncio.to_thread(named_files, question.command, question.cwd)
+            connection.send(FilesNamed(reply_to=question.id, files=files))
+
+        task = asyncio.create_task(answer(), name=f"files of {question.id}")
+        self._namings.add(task)
+        task.add_done_callback(self._namings.discard)
 
     def _on_ack(self, message: Ack) -> None:
         if self._connection is None:
@@ -301,6 +319,11 @@ class SessionRouter:
         # 1. May the program run?
         if time.monotonic() >= deadline:
             return Failure(code="EXPIRED", message="the host took the command too late to start it")
+        if start.approved_files is not None:
+            line = start.command or shlex.join(start.argv or [])
+            changed = await asyncio.to_thread(why_changed, line, start.cwd, start.approved_files)
+            if changed is not None:
+                return changed
         try:
             start = self._policy.admit(
                 msgspec.structs.replace(start, limits=lowest(start.limits, self._config.limits))

@@ -10,10 +10,12 @@ class Permit:
 
     ``controller_id``: the host; None if the call named none that was known.
     ``input_seq`` and ``prompt``: the newest input of the session, and the prompt that it waited
-    at; None and empty for calls that type nothing.
+    at; None and empty for calls that type nothing. ``files``: path and SHA-256 of the files that a
+    start runs, as its host named them; None if it could not.
     """
 
     approval_id: int
     controller_id: UUID | None = None
     input_seq: int | None = None
+    files: tuple[tuple[str, str], ...] | None = None
     prompt: str = ""

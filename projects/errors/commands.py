@@ -81,6 +81,9 @@ class StartFailed(ControllerActionError):
             "fault; otherwise ask the host's operator."
         ),
         "HOST_STOPPED": "The operator of the host has stopped it; ask them, or use another host.",
+        "CHANGED_SINCE_APPROVAL": (
+            "Look at it again. To ask again, make the call under a new request id."
+        ),
         "REVOKED": "It was not started: the host's credential or the API token was revoked before.",
         "EXPIRED": (
             "The host did not take the command in time and will not start it. Send the same "

@@ -45,6 +45,7 @@ from controller_client.protocol.messages import (
     Error,
     FileChunk,
     FileDeleted,
+    FilesNamed,
     FromController,
     Hello,
     InteractiveOutput,
@@ -242,7 +243,7 @@ class ControllerConsumer(AsyncWebsocketConsumer):  # type: ignore[misc] # channe
         self._has_greeted = True
         if isinstance(message, InteractiveOutput):
             self._window.received(message.session_id, len(message.data))
-        if isinstance(message, FileChunk | FileDeleted):
+        if isinstance(message, FileChunk | FileDeleted | FilesNamed):
             self._files.check(message)
         if not isinstance(message, (Ping, Pong)):
             self._writer.frames.put(message)

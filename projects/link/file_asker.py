@@ -4,7 +4,7 @@ import logging
 from collections.abc import Awaitable, Callable
 from uuid import UUID
 
-from controller_client.protocol.messages import FileChunk, FileDeleted, Message
+from controller_client.protocol.messages import FileChunk, FileDeleted, FilesNamed, Message
 from projects.errors.server import StorageUnavailable
 from projects.link.inbound.refusals import UnaskedAnswer
 from projects.monitors import questions as file_questions
@@ -26,13 +26,13 @@ class FileAsker:
         self._send = send
         self._asked: set[str] = set()
 
-    def check(self, answer: FileChunk | FileDeleted) -> None:
+    def check(self, answer: FileChunk | FileDeleted | FilesNamed) -> None:
         """Raises UnaskedAnswer if the question was not asked here, or was answered already."""
         if answer.reply_to not in self._asked:
             raise UnaskedAnswer
         self._asked.discard(answer.reply_to)
 
-    async def hand_over(self, answer: FileChunk | FileDeleted) -> None:
+    async def hand_over(self, answer: FileChunk | FileDeleted | FilesNamed) -> None:
         """Store an answer and wake the caller that waits for it.
 
         An answer that cannot be stored is lost with its question; the caller then asks again.

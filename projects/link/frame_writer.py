@@ -24,6 +24,7 @@ from controller_client.protocol.messages import (
     Error,
     FileChunk,
     FileDeleted,
+    FilesNamed,
     FromController,
     Gap,
     InputAck,
@@ -212,7 +213,7 @@ class FrameWriter:
             await self._acknowledge(frame.session_id, frame.stream, frame.to_offset)
         elif isinstance(frame, InteractiveCmdDone):
             await self._send(DoneAck(session_ids=[frame.session_id]))
-        elif isinstance(frame, FileChunk | FileDeleted):
+        elif isinstance(frame, FileChunk | FileDeleted | FilesNamed):
             await self._files.hand_over(frame)
 
     async def _acknowledge(self, session_id: str, stream: Stream, offset: int) -> None:

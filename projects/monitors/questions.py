@@ -16,7 +16,17 @@ from django.db import connection
 
 from controller_client.protocol import codec
 from controller_client.protocol.limits import MAX_FILE_CHUNK_BYTES
-from controller_client.protocol.messages import DeleteFile, FileChunk, FileDeleted, ReadFile
+from controller_client.protocol.messages import (
+    DeleteFile,
+    FileChunk,
+    FileDeleted,
+    FilesNamed,
+    NamedFile,
+    NameFiles,
+    ReadFile,
+)
+from controller_client.protocol.values import NAMES_FILES
+from projects.errors.base import Unavailable
 from projects.errors.hosts import ControllerOffline, ControllerRevoked
 from projects.models import Controller, FileRequest
 from projects.monitors.errors import HostSilent, HostTooOld
@@ -32,8 +42,11 @@ CAPABILITY: Final = "files"
 ANSWER_SECONDS: Final = 10.0
 """How long a host may take to answer, beside the time that the question asks it to wait."""
 PER_TAKE: Final = 64
+MAX_FILES: Final = 16
+"""No command line names more files than these."""
 
-Answer = TypeVar("Answer", FileChunk, FileDeleted)
+Answer = TypeVar("Answer", FileChunk, FileDeleted, FilesNamed)
+Question = ReadFile | DeleteFile | NameFiles
 
 _INSERT: Final = """
 INSERT INTO projects_filerequest (id, controller_id, body, sent_epoch, expires_at)
@@ -76,8 +89,17 @@ async def delete_file(controller_id: UUID, ask: DeleteFile) -> FileDeleted:
     return await _ask(controller_id, ask, FileDeleted, 0.0)
 
 
+async def files_named(controller_id: UUID, ask: NameFiles) -> list[NamedFile] | None:
+    """Asks a host which files a command line would run; None if the host cannot say it."""
+    try:
+        answer = await _ask(controller_id, ask, FilesNamed, 0.0)
+    except (ControllerRevoked, Unavailable, HostTooOld):
+        return None
+    return None if answer.failure is not None else answer.files[:MAX_FILES]
+
+
 async def _ask(
-    controller_id: UUID, question: ReadFile | DeleteFile, kind: type[Answer], wait_seconds: float
+    controller_id: UUID, question: Question, kind: type[Answer], wait_seconds: float
 ) -> Answer:
     seconds = wait_seconds + ANSWER_SECONDS
     async with Doorbell(doorbells.question_group(question.id)) as bell:
@@ -95,7 +117,7 @@ async def _ask(
     return message
 
 
-def _insert(controller_id: UUID, question: ReadFile | DeleteFile, seconds: float) -> None:
+def _insert(controller_id: UUID, question: Question, seconds: float) -> None:
     host = Controller.objects.only("name", "revoked_at", "lease_expires_at", "capabilities").get(
         id=controller_id
     )
@@ -103,7 +125,8 @@ def _insert(controller_id: UUID, question: ReadFile | DeleteFile, seconds: float
         raise ControllerRevoked(host.name)
     if not selectors.is_online(host.lease_expires_at):
         raise ControllerOffline(host.name)
-    if CAPABILITY not in host.capabilities:
+    needed = NAMES_FILES if isinstance(question, NameFiles) else CAPABILITY
+    if needed not in host.capabilities:
         raise HostTooOld(host.name)
     expires_at = time_as_parameter(clock.now() + timedelta(seconds=seconds))
     with connection.cursor() as cursor:
@@ -136,7 +159,7 @@ def _forget(question_id: str) -> None:
 # ---- the connection's side -----------------------------------------------------------------------
 
 
-def take(controller_id: UUID, epoch: int) -> list[ReadFile | DeleteFile]:
+def take(controller_id: UUID, epoch: int) -> list[Question]:
     """Takes the questions to send now and marks them as sent under ``epoch``.
 
     PER_TAKE questions mean that there may be more.
@@ -149,11 +172,11 @@ def take(controller_id: UUID, epoch: int) -> list[ReadFile | DeleteFile]:
     return [
         msgspec.structs.replace(question, epoch=epoch)
         for question in questions
-        if isinstance(question, ReadFile | DeleteFile)
+        if isinstance(question, Question)
     ]
 
 
-def answer(controller_id: UUID, message: FileChunk | FileDeleted) -> None:
+def answer(controller_id: UUID, message: FileChunk | FileDeleted | FilesNamed) -> None:
     """Stores an answer for the call that waits for it.
 
     A host can answer only the questions that were sent to it.

@@ -4,15 +4,25 @@ A call that no policy holds does not get here.
 """
 
 import asyncio
+from dataclasses import replace
 from typing import Any, Final, TypeVar
 from uuid import UUID
 
 from pydantic import BaseModel
 
+from controller_client.protocol.messages import NameFiles
 from projects.accounts.authentication import Caller
+from projects.monitors.questions import files_named
 from projects.policy.call_risk import is_asked, judged
-from projects.sessions.approvals.asking import Asked, HeldCall, approval_awaited, asked_about
+from projects.sessions.approvals.asking import (
+    Asked,
+    HeldCall,
+    approval_ask,
+    approval_awaited,
+    place_to_look,
+)
 from projects.sessions.waiting import clamped
+from projects.storage.access import in_database
 
 ModelT = TypeVar("ModelT", bound=BaseModel)
 
@@ -31,7 +41,7 @@ async def held(tool: str, model: ModelT, caller: Caller) -> tuple[ModelT, Caller
         return model, caller.cleared()
     request_id: UUID | None = getattr(model, "request_id", None)
     question = HeldCall(caller=caller, tool=tool, arguments=given, request_id=request_id)
-    asked = await asked_about(question)
+    asked = await in_database(approval_ask, await with_files(question))
     if asked is None:
         return model, caller.cleared()
     name, wait_seconds = _wait_of(model)
@@ -41,6 +51,19 @@ async def held(tool: str, model: ModelT, caller: Caller) -> tuple[ModelT, Caller
     permit = asked.require_approved()
     waited = asyncio.get_running_loop().time() - began
     return _carried_on(model, asked, name, wait_seconds - waited), caller.cleared(permit)
+
+
+async def with_files(question: HeldCall) -> HeldCall:
+    """The question with the files that its host names, unless somebody was asked already."""
+    host = await in_database(place_to_look, question)
+    if host is None:
+        return question
+    given = question.arguments
+    line, cwd = str(given.get("command", "")), given.get("cwd") or given.get("working_directory")
+    named = await files_named(host, NameFiles(command=line, cwd=cwd))
+    if named is None:
+        return question
+    return replace(question, files=tuple((file.path, file.sha256) for file in named))
 
 
 def _wait_of(model: BaseModel) -> tuple[str, float]:

@@ -30,7 +30,11 @@ from projects.output.recording import events
 from projects.process import leader_lease as duty
 from projects.process.task import Rounds
 from projects.sessions import lifetimes, outbox
-from projects.sessions.approvals.answering import approval_expire, approvals_overdue
+from projects.sessions.approvals.answering import (
+    approval_expire,
+    approvals_forget,
+    approvals_overdue,
+)
 from projects.sessions.selectors import IS_ACTIVE
 from projects.sessions.state import end_lost, end_session
 from projects.sessions.transactions.control import terminate_session
@@ -111,6 +115,7 @@ async def _expire_approvals() -> None:
     for approval_id in await at_length(approvals_overdue):
         if await in_database(approval_expire, approval_id):
             await doorbells.ring_approval(approval_id)
+    await in_database(approvals_forget)
 
 
 def overdue_sessions() -> list[UUID]:

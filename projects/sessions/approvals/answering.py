@@ -23,6 +23,7 @@ from projects.storage import clock
 
 _ANSWER = Approval.Answer
 _MOST_REASON_CHARS: Final = 1000
+_FORGOTTEN_AT_ONCE: Final = 200
 AFTER_END: Final[list[Callable[[Approval], None]]] = []
 """Called with each question that ended, in the transaction of its end."""
 
@@ -46,6 +47,16 @@ def approvals_overdue() -> list[int]:
     """The open questions whose time is over."""
     rows = Approval.objects.filter(answer=_ANSWER.PENDING, expires_at__lte=clock.now())
     return list(rows.order_by("id").values_list("id", flat=True)[:500])
+
+
+def approvals_forget() -> int:
+    """Remove some questions that ended as long ago as sessions are kept. Returns their number."""
+    seconds = conf.session_retention_seconds
+    if not seconds or not clock.can_tell(seconds):
+        return 0
+    over = Approval.objects.filter(answered_at__lt=clock.now() - timedelta(seconds=seconds))
+    ids = list(over.order_by("answered_at").values_list("id", flat=True)[:_FORGOTTEN_AT_ONCE])
+    return Approval.objects.filter(id__in=ids).delete()[0]
 
 
 @transaction.atomic

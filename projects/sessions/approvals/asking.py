@@ -28,7 +28,7 @@ from projects.errors.access import (
 )
 from projects.errors.calls import RequestIdReused
 from projects.models import ActionRequest, ApiToken, Approval, Project
-from projects.policy.call_risk import WAITING_ARGUMENTS, Judgement, is_asked, judged
+from projects.policy.call_risk import STARTERS, WAITING_ARGUMENTS, Judgement, is_asked, judged
 from projects.sessions import lifetimes
 from projects.sessions.approvals import attention
 from projects.sessions.approvals.targets import Found, found_target
@@ -36,7 +36,6 @@ from projects.sessions.idempotency import NEVER_BEGAN
 from projects.sessions.transactions.acting import in_one_transaction
 from projects.sessions.waiting import watch
 from projects.storage import clock
-from projects.storage.access import in_database
 from projects.storage.sealing import open_sealed, seal
 from projects.wakeups.doorbells import Doorbell, approval_group
 
@@ -62,6 +61,7 @@ class HeldCall:
     origin: Mapping[str, Any] = field(default_factory=dict)
     named_host: str = ""
     is_hidden: bool = False
+    files: tuple[tuple[str, str], ...] | None = None
 
     @property
     def digest(self) -> str:
@@ -107,6 +107,21 @@ def link_to(approval_id: int) -> str:
     return f"{conf.public_url}/approvals/{approval_id}/"
 
 
+def place_to_look(question: HeldCall) -> UUID | None:
+    """The host whose files a question is about; None if somebody was asked, or no files matter."""
+    if question.tool not in STARTERS or _known(question) is not None:
+        return None
+    _require_room(question.caller.project_id)
+    found = found_target(
+        question.caller.project_id,
+        question.caller.label,
+        question.tool,
+        question.arguments,
+        question.named_host,
+    )
+    return found.target.controller_id
+
+
 @in_one_transaction
 def approval_ask(question: HeldCall) -> Asked | None:
     """Ask a person about the call, unless somebody was asked already; None if no one has to be.
@@ -141,11 +156,6 @@ async def approval_awaited(asked: Asked, wait_seconds: float) -> Asked:
         return await watch(bell, look, wait_seconds, look_first=True, is_offered=False)
 
 
-async def asked_about(question: HeldCall) -> Asked | None:
-    """Ask as ``approval_ask`` does, from the event loop."""
-    return await in_database(approval_ask, question)
-
-
 def asked_now(approval_id: int) -> Asked:
     """The question as it is now. Raises ApprovalNotFound."""
     row = Approval.objects.filter(id=approval_id).first()
@@ -161,7 +171,8 @@ def asked_of(row: Approval) -> Asked:
     is_open = answer == _ANSWER.PENDING or (answer == _ANSWER.APPROVED and not _has_begun(row))
     if is_over and is_open:
         answer = _ANSWER.EXPIRED
-    permit = Permit(row.id, row.controller_id, row.input_seq, row.prompt)
+    files = None if row.files is None else tuple((path, digest) for path, digest in row.files)
+    permit = Permit(row.id, row.controller_id, row.input_seq, files, row.prompt)
     return Asked(row.id, row.request_id, answer, row.reason, permit)
 
 
@@ -212,6 +223,7 @@ def _created(question: HeldCall, found: Found, judgement: Judgement) -> Approval
         tool=question.tool,
         sealed_arguments=seal(json.dumps(_shown(question, found)).encode()),
         digest=question.digest,
+        files=None if question.files is None else list(question.files),
         risk=judgement.risk,
         risk_reason=judgement.reason,
         created_at=now,

@@ -2,6 +2,7 @@
 
 from uuid import UUID
 
+from controller_client.protocol.messages import NamedFile
 from projects.accounts.authentication import Caller
 from projects.accounts.permits import Permit
 from projects.errors.access import ChangedSinceApproval
@@ -13,6 +14,14 @@ def check_host(caller: Caller | None, controller_id: UUID) -> None:
     permit = _permit_of(caller)
     if permit is not None and permit.controller_id not in {None, controller_id}:
         raise ChangedSinceApproval("its host became another one")
+
+
+def approved_files(caller: Caller | None) -> list[NamedFile] | None:
+    """The files that the host has to find unchanged; None if nobody saw any."""
+    permit = _permit_of(caller)
+    if permit is None or permit.files is None:
+        return None
+    return [NamedFile(path=path, sha256=sha256) for path, sha256 in permit.files]
 
 
 def check_prompt(caller: Caller | None, session_id: UUID, input_seq: int) -> None:

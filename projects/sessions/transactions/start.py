@@ -8,7 +8,7 @@ from datetime import timedelta
 from uuid import UUID, uuid4
 
 from controller_client.protocol.limits import RING_BYTES, START_TTL_SECONDS
-from controller_client.protocol.messages import RunCommand, StartInteractiveCmd
+from controller_client.protocol.messages import NamedFile, RunCommand, StartInteractiveCmd
 from projects.accounts.authentication import Caller
 from projects.accounts.rate_limits import rate_take_ahead
 from projects.audit.log import audit
@@ -110,7 +110,7 @@ def start_session(
     to_ring = outbox.enqueue(
         controller_id=host.id,
         session_id=session.id,
-        message=_start_message(launch, allowed, session, seq),
+        message=_start_message(launch, allowed, session, seq, permits.approved_files(caller)),
         expires_at=session.created_at + timedelta(seconds=START_TTL_SECONDS),
         token_id=None if caller is None else caller.token_id,
     )
@@ -127,6 +127,7 @@ def _start_message(
     allowed: AllowedStart,
     session: CommandSession,
     seq: int,
+    approved_files: list[NamedFile] | None,
 ) -> StartInteractiveCmd | RunCommand:
     """The START for the host. A one-shot has a message of its own, which has a result."""
     if launch.kind == _KIND.ONE_SHOT:
@@ -162,6 +163,7 @@ def _start_message(
         stdin_data=launch.stdin_data,
         limits=allowed.limits,
         rules=allowed.rules,
+        approved_files=approved_files,
     )
 
 

@@ -13,6 +13,7 @@ from controller_client.protocol.messages import (
     FileChunk,
     FileDeleted,
     FilePlace,
+    FilesNamed,
     Gap,
     Hello,
     HolderAttach,
@@ -24,6 +25,8 @@ from controller_client.protocol.messages import (
     InteractiveOutput,
     LifetimeReport,
     Message,
+    NamedFile,
+    NameFiles,
     PauseLifetime,
     Ping,
     Pong,
@@ -62,6 +65,7 @@ _SUMMARY = SessionSummary(
     pid=4242,
 )
 _LIFETIME = LifetimeReport(left_seconds=240.5, is_paused=True, pause_left_seconds=1799.5)
+_FILE = NamedFile(path="/srv/deploy.sh", sha256=DIGEST)
 _AT = HostTime(wall=1763850000.25, clock=8123.5)
 _REPORT = TerminalReport(
     state="awaiting_input",
@@ -176,6 +180,7 @@ EXAMPLES: tuple[Message, ...] = (
         failure=_FAILURE,
     ),
     FileDeleted(id=FRAME_ID, epoch=7, reply_to=FRAME_ID, failure=_FAILURE),
+    FilesNamed(id=FRAME_ID, epoch=7, reply_to=FRAME_ID, files=[_FILE], failure=_FAILURE),
     Pong(id=FRAME_ID, epoch=7, reply_to=FRAME_ID, sessions=2, backlog_bytes=65536),
     Welcome(
         id=FRAME_ID,
@@ -256,6 +261,7 @@ EXAMPLES: tuple[Message, ...] = (
         wait_seconds=12.5,
     ),
     DeleteFile(id=FRAME_ID, epoch=7, path="/tmp/ssk-sessions/a.log", identity="2049:131077"),
+    NameFiles(id=FRAME_ID, epoch=7, command="sh deploy.sh", cwd="/srv"),
     Ping(id=FRAME_ID, epoch=7),
     Draining(id=FRAME_ID, epoch=7, reason="restart"),
     Error(
@@ -430,6 +436,22 @@ GROWN: tuple[Message, ...] = (
         connection_window_bytes=524288,
         sessions=[],
         min_client_version="0.1.0",
+    ),
+    StartInteractiveCmd(
+        id=FRAME_ID,
+        epoch=7,
+        seq=12,
+        session_id=SESSION,
+        command="sh deploy.sh",
+        approved_files=[_FILE],
+    ),
+    RunCommand(
+        id=FRAME_ID,
+        epoch=7,
+        seq=16,
+        session_id=SESSION,
+        command="sh deploy.sh",
+        approved_files=[_FILE],
     ),
 )
 """Messages that were given new fields after their golden frames were written, with those fields

@@ -102,6 +102,24 @@ async def test_an_input_is_typed_only_at_the_prompt_that_was_approved(
         assert "first-second" in terminal.seen
 
 
+async def test_a_script_that_was_exchanged_since_it_was_approved_is_not_run(
+    stack: Stack, held: Caller, tmp_path: Path
+) -> None:
+    script, done = tmp_path / "deploy.sh", tmp_path / "done"
+    script.write_text("echo harmless\n")
+    call = {"command": "sh deploy.sh", "cwd": str(tmp_path)}
+    pending = await held.refusal("start_interactive_command", **call, wait_seconds=0)
+    await _answer(stack, pending["approval_id"], "--approve")
+    script.write_text(f"touch {done}\n")
+    call["request_id"] = pending["request_id"]
+    refused = await held.refusal("start_interactive_command", **call)
+    assert refused["code"] == "CHANGED_SINCE_APPROVAL"
+    assert "deploy.sh" in refused["error"]
+    assert not done.exists()
+    script.write_text("echo harmless\n")
+    assert "harmless" in (await held.call("start_interactive_command", **call))["output"]
+
+
 async def test_reading_waiting_and_resizing_are_not_held(held: Caller, caller: Caller) -> None:
     async with caller.terminal("cat") as terminal:
         ids = {"session_id": terminal.session_id}

@@ -29,6 +29,7 @@ from projects.sessions import lifetimes
 from projects.sessions.approvals.answering import (
     approval_answer,
     approval_expire,
+    approvals_forget,
     approvals_overdue,
     approvals_withdraw,
     of_token,
@@ -164,6 +165,17 @@ def test_an_approved_call_has_to_begin_in_time(
         project_id=caller.project_id, request_id=asked.request_id, action="start"
     )
     assert asked_now(asked.id).require_approved().approval_id == asked.id
+
+
+def test_a_question_is_kept_as_long_as_sessions_are(caller: Caller, settings: Any) -> None:
+    settings.SESSION_RETENTION_SECONDS = 60
+    asked = [_asked(_question(caller, f"rm {number}")) for number in range(3)]
+    for one in asked[:2]:
+        approval_answer(approval_id=one.id, is_approved=False, actor="admin:ada")
+    long_ago = timezone.now() - timedelta(seconds=61)
+    Approval.objects.filter(id=asked[0].id).update(answered_at=long_ago)
+    assert approvals_forget() == 1
+    assert [row.id for row in Approval.objects.all()] == [one.id for one in asked[1:]]
 
 
 def test_a_withdrawn_question_cannot_be_answered(caller: Caller) -> None:

@@ -1,0 +1,78 @@
+"""The files that a command line would run, and whether they are those that were approved."""
+
+import shutil
+from hashlib import sha256
+from pathlib import Path
+
+import pytest
+
+from controller_client.policy.named_files import named_files, why_changed
+
+
+@pytest.fixture
+def script(tmp_path: Path) -> Path:
+    file = tmp_path / "deploy.sh"
+    file.write_text("echo harmless\n")
+    file.chmod(0o755)
+    return file
+
+
+def _paths(command: str, cwd: Path) -> list[str]:
+    return [file.path for file in named_files(command, str(cwd))]
+
+
+def _real(program: str) -> str:
+    found = shutil.which(program, path="/usr/local/bin:/usr/bin:/bin")
+    assert found is not None
+    return str(Path(found).resolve())
+
+
+def test_a_program_and_its_script_are_named_with_their_digests(script: Path) -> None:
+    shell, named = named_files("sh -eu deploy.sh now", str(script.parent))
+    assert shell.path == _real("sh")
+    assert (named.path, named.sha256) == (str(script), sha256(b"echo harmless\n").hexdigest())
+
+
+@pytest.mark.parametrize(
+    "command", ["./deploy.sh", "sh ./deploy.sh", ". ./deploy.sh", "env A=1 ./deploy.sh"]
+)
+def test_a_script_is_named_however_it_is_run(script: Path, command: str) -> None:
+    assert str(script) in _paths(command, script.parent)
+
+
+def test_every_command_of_a_line_is_named_and_data_is_not(script: Path) -> None:
+    (script.parent / "data").write_text("x")
+    line = "cat data && { ls | sh deploy.sh; } && echo $(./deploy.sh)"
+    paths = _paths(line, script.parent)
+    assert {_real("cat"), _real("ls"), _real("sh"), str(script)} <= set(paths)
+    assert str(script.parent / "data") not in paths
+
+
+@pytest.mark.parametrize("command", ["", "nothing-there", "'", "sh \0", "sh missing.sh", "echo"])
+def test_what_names_no_file_is_no_error(tmp_path: Path, command: str) -> None:
+    assert str(tmp_path) not in "".join(_paths(command, tmp_path))
+
+
+def test_a_change_of_what_would_run_is_told(script: Path) -> None:
+    command, cwd = "sh deploy.sh", str(script.parent)
+    approved = named_files(command, cwd)
+    assert why_changed(command, cwd, approved) is None
+    script.write_text("rm -rf /srv\n")
+    changed = why_changed(command, cwd, approved)
+    assert changed is not None
+    assert changed.code == "CHANGED_SINCE_APPROVAL"
+    assert str(script) in changed.message
+    script.write_text("echo harmless\n")
+    assert why_changed(command, cwd, approved) is None
+    script.unlink()
+    assert why_changed(command, cwd, approved) is not None
+
+
+def test_a_link_that_leads_elsewhere_now_is_a_change(script: Path, tmp_path: Path) -> None:
+    link, other = tmp_path / "current", tmp_path / "other.sh"
+    link.symlink_to(script)
+    approved = named_files("sh current", str(tmp_path))
+    other.write_text("echo harmless\n")
+    link.unlink()
+    link.symlink_to(other)
+    assert why_changed("sh current", str(tmp_path), approved) is not None
