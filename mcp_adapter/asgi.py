@@ -118,8 +118,11 @@ async def _serve_caller(
     toolsets = _toolsets(scope)
     if make_server is None:
         # The body of a stranger is not read.
-        await check.presumed()
+        presumed = await check.presumed()
         call, again = await read_plain(scope, receive)
+        if call is not None and presumed.is_held and call.shows_pages:
+            # The SDK reads what the client can show, and sends what is to be shown.
+            call = None
         if call is not None and await _is_answered(call, check, toolsets, receive, send):
             return
         receive = again

@@ -15,6 +15,7 @@ import pydantic_core
 from mcp.server.streamable_http import check_accept_headers
 from mcp.shared.inbound import InboundModernRoute, classify_inbound_request
 from mcp_types import (
+    CLIENT_CAPABILITIES_META_KEY,
     DEFAULT_NEGOTIATED_VERSION,
     PROTOCOL_VERSION_META_KEY,
     CallToolRequestParams,
@@ -45,11 +46,18 @@ class PlainCall:
     name: str
     arguments: dict[str, Any] | None
     version: str
+    meta: Mapping[str, Any]
 
     @property
     def is_modern(self) -> bool:
         """True if the request is complete in itself, without a handshake before it."""
         return self.version in MODERN_PROTOCOL_VERSIONS
+
+    @property
+    def shows_pages(self) -> bool:
+        """True if the client says that it can open an address for its user."""
+        elicitation = (self.meta.get(CLIENT_CAPABILITIES_META_KEY) or {}).get("elicitation") or {}
+        return self.is_modern and "url" in elicitation
 
 
 async def read_plain(scope: Scope, receive: Receive) -> tuple[PlainCall | None, Receive]:
@@ -138,7 +146,8 @@ def _understood(body: bytes, version: str, headers: Mapping[bytes, bytes]) -> Pl
         typed = CallToolRequestParams.model_validate(params, by_name=False)
     except ValidationError:
         return None
-    return PlainCall(decoded["id"], typed.name, typed.arguments, version)
+    meta = params.get("_meta", {})
+    return PlainCall(decoded["id"], typed.name, typed.arguments, version, meta)
 
 
 def _has_form(decoded: Any) -> bool:

@@ -1,16 +1,26 @@
-"""Progress notifications while a call waits.
+"""News of a call that waits: its progress, and the page where a person approves it.
 
-Once a second they tell how long the call has waited, and how far the session is.
+Once a second a notification tells how long the call has waited, and how far the session is.
+
+A client of the newer era that declares elicitation in URL mode shows its user the page of a held
+call. The call is answered at once with the address. The client makes it again with what its user
+said, and only that second round waits for the answer.
 """
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Final
 
 from mcp.server.context import ServerRequestContext
+from mcp_types import CallToolRequestParams
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from controller_client.protocol.session_state import SessionState
+from mcp_adapter.callers import Context
+from projects.errors.access import ApprovalPending
 from projects.sessions.waiting import REPORT, Progress
+from projects.tools.base import ToolOutcome
+from projects.tools.holding import without_waiting
 
 
 @contextmanager
@@ -44,3 +54,44 @@ def _words(progress: Progress) -> str:
         else progress.state.lower()
     )
     return f"{state}, {progress.output_bytes} bytes of output so far"
+
+
+KEY: Final = "approval"
+"""The name of the request to the client in the answer."""
+
+
+def shows_pages(context: Context, params: CallToolRequestParams) -> bool:
+    """True for the first round of a call whose client can open an address."""
+    declared = context.session.client_capabilities
+    elicitation = None if declared is None else declared.elicitation
+    return (
+        params.input_responses is None
+        and context.protocol_version in MODERN_PROTOCOL_VERSIONS
+        and elicitation is not None
+        and elicitation.url is not None
+    )
+
+
+@contextmanager
+def showing_at_once(*, is_shown: bool) -> Iterator[None]:
+    """In the block a held call returns at once if its page can be shown."""
+    if not is_shown:
+        yield
+        return
+    with without_waiting():
+        yield
+
+
+def page_of(outcome: ToolOutcome) -> dict[str, Any] | None:
+    """The answer that has the client show the page of a pending approval, else None."""
+    if not outcome.is_error or outcome.body["code"] != ApprovalPending.code:
+        return None
+    link = str(outcome.body["approval_url"])
+    if not link.startswith("http"):
+        # A path leads nowhere outside this server: HOLDLINE_PUBLIC_URL is not set.
+        return None
+    asked = {"mode": "url", "message": str(outcome.body["error"]), "url": link}
+    return {
+        "resultType": "input_required",
+        "inputRequests": {KEY: {"method": "elicitation/create", "params": asked}},
+    }

@@ -20,7 +20,7 @@ from mcp_types import Tool as ToolDescription
 
 from controller_client import __version__
 from mcp_adapter.callers import Context, as_protocol_error, caller_of, toolsets_of
-from mcp_adapter.progress import reporting
+from mcp_adapter.progress import page_of, reporting, showing_at_once, shows_pages
 from mcp_adapter.prompts import prompt_made_for, prompts_listed_for
 from mcp_adapter.resources import list_resource_templates, list_resources, read_resource
 from projects.errors.calls import UnknownTool
@@ -61,8 +61,10 @@ def build_server(names: frozenset[str] = TOOL_NAMES) -> Server[Any]:
             tool = tool_for(params.name, caller, toolsets_of(context))
         except UnknownTool as error:
             raise as_protocol_error(error) from None
-        with reporting(context):
-            return as_result(await tool.call(params.arguments, caller))
+        is_shown = caller.is_held and shows_pages(context, params)
+        with reporting(context), showing_at_once(is_shown=is_shown):
+            outcome = await tool.call(params.arguments, caller)
+        return (page_of(outcome) if is_shown else None) or as_result(outcome)
 
     server: Server[Any] = Server(
         "holdline",

@@ -4,6 +4,9 @@ A call that no policy holds does not get here.
 """
 
 import asyncio
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import replace
 from typing import Any, Final, TypeVar
 from uuid import UUID
@@ -30,6 +33,19 @@ WAIT_SECONDS: Final = 10.0
 """The wait of a call whose tool has no argument for it."""
 
 
+_IS_HURRIED: ContextVar[bool] = ContextVar("_IS_HURRIED", default=False)
+
+
+@contextmanager
+def without_waiting() -> Iterator[None]:
+    """In the block a held call does not wait for the answer of a person."""
+    token = _IS_HURRIED.set(True)
+    try:
+        yield
+    finally:
+        _IS_HURRIED.reset(token)
+
+
 async def held(tool: str, model: ModelT, caller: Caller) -> tuple[ModelT, Caller]:
     """The call as it may be carried out: its arguments, and its caller with the permit.
 
@@ -46,7 +62,7 @@ async def held(tool: str, model: ModelT, caller: Caller) -> tuple[ModelT, Caller
         return model, caller.cleared()
     name, wait_seconds = _wait_of(model)
     began = asyncio.get_running_loop().time()
-    if asked.is_pending:
+    if asked.is_pending and not _IS_HURRIED.get():
         asked = await approval_awaited(asked, clamped(wait_seconds))
     permit = asked.require_approved()
     waited = asyncio.get_running_loop().time() - began

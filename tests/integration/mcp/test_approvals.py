@@ -2,16 +2,20 @@
 
 import asyncio
 import re
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
 import pytest
+from mcp import Client
+from mcp.client.streamable_http import streamable_http_client
+from mcp.shared._httpx_utils import create_mcp_http_client
+from mcp_types import ElicitResult
 
 from tests.support.management import manage_well
 from tests.support.mcp.client import Caller, detached
-from tests.support.stack import Stack
+from tests.support.stack import Stack, running_stack
 
 
 @pytest.fixture(scope="session")
@@ -19,6 +23,14 @@ def held_token(stack: Stack) -> str:
     """A token all of whose calls that act wait for a person."""
     options = ("--name", "held", "--approvals", "ask-all")
     return manage_well(stack, "create_api_token", "first", *options).strip().splitlines()[-1]
+
+
+@pytest.fixture
+def own_public() -> Iterator[Stack]:
+    """A stack that knows by which origin people reach it."""
+    environment = {"HOLDLINE_PUBLIC_URL": "https://holdline.example.com"}
+    with running_stack(server_environment=environment) as stack:
+        yield stack
 
 
 @pytest.fixture
@@ -127,3 +139,29 @@ async def test_reading_waiting_and_resizing_are_not_held(held: Caller, caller: C
         assert (await held.call("resize_session", **ids, rows=30, cols=90))["rows"] == 30
         assert (await held.call("read_session_output", **ids))["session_id"] == ids["session_id"]
         await held.call("list_sessions")
+
+
+async def test_a_client_that_opens_addresses_is_shown_the_page(own_public: Stack) -> None:
+    options = ("--name", "held", "--approvals", "ask-all")
+    said = manage_well(own_public, "create_api_token", "first", *options)
+    token, shown = said.strip().splitlines()[-1], list[str]()
+
+    async def show(_context: Any, params: Any) -> ElicitResult:
+        shown.append(params.url)
+        number = int(params.url.rstrip("/").rpartition("/")[2])
+        await _answer(own_public, number, "--approve")
+        return ElicitResult(action="accept")
+
+    headers = {"Authorization": f"Bearer {token}"}
+    async with (
+        create_mcp_http_client(headers=headers) as http,
+        Client(
+            streamable_http_client(own_public.url, http_client=http), elicitation_callback=show
+        ) as client,
+    ):
+        result = await client.call_tool(
+            "start_interactive_command", {"command": "echo shown", "wait_seconds": 20}
+        )
+        assert not result.is_error
+        assert "shown" in (result.structured_content or {})["output"]
+    assert [link.partition("/approvals/")[0] for link in shown] == ["https://holdline.example.com"]
