@@ -2,6 +2,9 @@
 
 ``python -m chaos run --seed 1 --seconds 120``
 ``python -m chaos replay DIRECTORY/recipe.json``
+``python -m chaos shorten DIRECTORY/recipe.json``
+``python -m chaos mutate``
+``python -m chaos report DIRECTORY``
 """
 
 import argparse
@@ -10,9 +13,15 @@ import sys
 from pathlib import Path
 
 from chaos.faults.kinds import PROFILES
+from chaos.faults.means import MissingMeansError
+from chaos.faults.schedule import Fault
+from chaos.judge.verdict import judged
+from chaos.mutate import caught
+from chaos.mutations import MUTATIONS
 from chaos.recipe import FILE, Recipe
-from chaos.report import summary
+from chaos.report import summary, write_page
 from chaos.run import Result, remove, run
+from chaos.shorten import shortened
 
 
 def _arguments() -> argparse.Namespace:
@@ -26,8 +35,15 @@ def _arguments() -> argparse.Namespace:
     running.add_argument("--callers", type=int, default=8)
     running.add_argument("--every", type=float, default=4.0, help="seconds from fault to fault")
     running.add_argument("--beyond", type=float, default=1.0, help="seconds past a call's wait")
+    running.add_argument("--older", default="HEAD~20", help="commit to change to and back from")
     again = commands.add_parser("replay", help="a recipe again")
     again.add_argument("recipe", type=Path)
+    shorter = commands.add_parser("shorten", help="the fewest faults that still fail")
+    shorter.add_argument("recipe", type=Path)
+    page = commands.add_parser("report", help="write docs/reliability.md from kept runs")
+    page.add_argument("directories", type=Path, nargs="+")
+    wrong = commands.add_parser("mutate", help="mistakes in the product, each to be found")
+    wrong.add_argument("name", nargs="*", help="words of the mistakes to make; default: all")
     for command in (running, again):
         command.add_argument("--keep", action="store_true", help="keep the directory of the run")
     return parser.parse_args()
@@ -44,7 +60,43 @@ def _recipe(options: argparse.Namespace) -> Recipe:
         every=options.every,
         storage=options.storage,
         beyond=options.beyond,
+        older=options.older,
     )
+
+
+async def _shorten(path: Path) -> int:
+    """Run a recipe with fewer and fewer faults; print the shortest that breaks the same promise."""
+    recipe = Recipe.read(path)
+    whole = await run(recipe)
+    if not whole.violations:
+        print("the recipe breaks no promise this time")
+        return 0
+    rule = whole.violations[0].rule
+
+    async def fails(faults: list[Fault]) -> bool:
+        result = await run(recipe.with_faults(faults))
+        is_so = rule in {violation.rule for violation in result.violations}
+        print(f"{len(faults)} faults: {'fails' if is_so else 'holds'}", flush=True)
+        remove(result)
+        return is_so
+
+    left = recipe.with_faults(await shortened(recipe.faults, fails))
+    print(f"{rule}: {len(left.faults)} faults are left: python -m chaos replay {left.write(path)}")
+    return 1
+
+
+async def _mutate(words: list[str]) -> int:
+    """Make mistakes in copies of the product; 1 if the judge does not find one of them."""
+    missed = 0
+    for mutation in MUTATIONS:
+        if not all(word in mutation.name for word in words):
+            continue
+        rules = await caught(mutation)
+        is_caught = mutation.rule in rules
+        missed += not is_caught
+        told = "caught" if is_caught else "MISSED"
+        print(f"{told}: {mutation.name} ({', '.join(sorted(rules))})", flush=True)
+    return 1 if missed else 0
 
 
 def _told(result: Result, *, is_kept: bool) -> int:
@@ -59,9 +111,23 @@ def _told(result: Result, *, is_kept: bool) -> int:
 
 
 def main() -> int:
-    """Do what the command line asks for; 1 if a promise did not hold."""
+    """Do what the command line asks for.
+
+    1: a promise did not hold. 2: a means is missing.
+    """
     options = _arguments()
-    return _told(asyncio.run(run(_recipe(options))), is_kept=options.keep)
+    if options.command == "report":
+        write_page([judged(directory)[0] for directory in options.directories])
+        return 0
+    try:
+        if options.command == "mutate":
+            return asyncio.run(_mutate(options.name))
+        if options.command == "shorten":
+            return asyncio.run(_shorten(options.recipe))
+        return _told(asyncio.run(run(_recipe(options))), is_kept=options.keep)
+    except MissingMeansError as error:
+        print(f"MISSING {error}")
+        return 2
 
 
 if __name__ == "__main__":

@@ -17,7 +17,8 @@ FILE: Final = "recipe.json"
 class Recipe:
     """The plan of a run: its load for so many seconds, and its faults.
 
-    ``beyond``: how much longer than its wait a call may take while no fault is near.
+    ``beyond``: how much longer than its wait a call may take while no fault is near. ``older``:
+    the commit that a fault changes to and back from.
     """
 
     seed: int
@@ -25,7 +26,13 @@ class Recipe:
     callers: int
     storage: Storage
     beyond: float
+    older: str
     faults: list[Fault] = field(default_factory=list)
+
+    @property
+    def is_scaled_out(self) -> bool:
+        """True for two servers on PostgreSQL and Redis."""
+        return self.storage == "postgresql"
 
     @classmethod
     def made(
@@ -38,12 +45,13 @@ class Recipe:
         every: float,
         storage: Storage = "sqlite",
         beyond: float = 1.0,
+        older: str = "HEAD~20",
     ) -> Self:
         """The recipe that a seed stands for."""
         kinds = [KINDS[name] for name in PROFILES[profile]]
         usable = [kind for kind in kinds if kind.storage in {None, storage}]
         faults = schedule(seed, seconds, usable, every=every)
-        return cls(seed, seconds, callers, storage, beyond, faults)
+        return cls(seed, seconds, callers, storage, beyond, older, faults)
 
     @classmethod
     def read(cls, path: Path) -> Self:
@@ -52,8 +60,8 @@ class Recipe:
         return cls(**{**stored, "faults": [Fault(**fault) for fault in stored["faults"]]})
 
     def write(self, directory: Path) -> Path:
-        """Write the recipe into a directory; return its path."""
-        path = directory / FILE
+        """Write the recipe into a directory, or beside another; return its path."""
+        path = directory / FILE if directory.is_dir() else directory.with_suffix(".shortest.json")
         path.write_text(json.dumps(asdict(self), indent=1) + "\n")
         return path
 

@@ -4,12 +4,16 @@ import itertools
 import math
 from collections import Counter, defaultdict
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Final
 
 from chaos.judge.record import Record, Span
 from chaos.judge.waiting import recovered_at
 
 _AFTER_SECONDS: Final = 20.0
+_PAGE: Final = Path(__file__).resolve().parents[1] / "docs/reliability.md"
+_BEGIN: Final = "<!-- figures: python -m chaos report -->\n"
+_END: Final = "<!-- end of figures -->"
 
 
 def percentile(values: Sequence[float], share: float) -> float:
@@ -55,7 +59,8 @@ def totals(record: Record) -> dict[str, str]:
     turns = sum(1 for call in record.calls if call.arguments.get("input_text"))
     backs, starts = recoveries(record), [took for span in record.spans for took in span.starts]
     return {
-        "calls": f"{len(record.calls)} ({dict(outcomes)})",
+        "calls": f"{len(record.calls)}: "
+        + ", ".join(f"{count} {outcome}" for outcome, count in sorted(outcomes.items())),
         "conversations": str(len(record.by_session)),
         "turns": str(turns),
         "faults": str(len(record.spans)),
@@ -73,3 +78,17 @@ def summary(record: Record) -> str:
     """The figures and the table of a run, as text."""
     figures = [f"{what}: {told}" for what, told in totals(record).items()]
     return "\n".join([*figures, *fault_rows(record)])
+
+
+def write_page(records: Sequence[Record]) -> None:
+    """Put the figures and tables of these runs into the page about reliability."""
+    before, _, rest = _PAGE.read_text().partition(_BEGIN)
+    _old, _, after = rest.partition(_END)
+    tables = "\n".join(_section(number, record) for number, record in enumerate(records, 1))
+    _PAGE.write_text(f"{before}{_BEGIN}\n{tables}\n{_END}{after}")
+
+
+def _section(number: int, record: Record) -> str:
+    figures = [f"| {what} | {told} |" for what, told in totals(record).items()]
+    rows = ["| Of the run | |", "|---|---|", *figures, "", *fault_rows(record)]
+    return "\n".join([f"### Run {number}: {record.storage}", "", *rows, ""])

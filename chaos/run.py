@@ -13,12 +13,14 @@ from typing import Final
 
 from chaos.clients.conversation import Place
 from chaos.clients.load import load
-from chaos.faults.acts import Harm, carry_out
+from chaos.faults.acts import carry_out
+from chaos.faults.harm import Harm
+from chaos.faults.means import FAKETIME, needed, require
 from chaos.history import History
 from chaos.judge.record import Record, Violation
 from chaos.judge.verdict import judged
 from chaos.plant import processes
-from chaos.plant.product import NotReadyError, Product, until
+from chaos.plant.product import ROOT, NotReadyError, Product, until
 from chaos.recipe import Recipe
 from chaos.wire import Json
 
@@ -36,17 +38,18 @@ class Result:
     violations: list[Violation]
 
 
-async def run(recipe: Recipe) -> Result:
-    """Carry a recipe out, and judge what happened."""
+async def run(recipe: Recipe, tree: Path = ROOT) -> Result:
+    """Carry a recipe out against the product of ``tree``, and judge what happened."""
     directory = Path(tempfile.mkdtemp(prefix="holdline-chaos-"))
     directory.chmod(0o711)
     recipe.write(directory)
     history = History(directory)
+    history.note("run", storage=recipe.storage, seed=recipe.seed, seconds=recipe.seconds)
     try:
-        async with _running(directory, history) as product:
+        async with _running(directory, history, recipe, tree) as product:
             await _loaded(product, history, recipe)
             await _left_behind(product, history)
-        await _verified(product, history)
+            await _verified(product, history)
     finally:
         history.close()
     record, found = judged(directory, beyond=recipe.beyond)
@@ -59,11 +62,14 @@ def remove(result: Result) -> None:
 
 
 @asynccontextmanager
-async def _running(directory: Path, history: History) -> AsyncIterator[Product]:
-    product = Product(directory)
-    product.make_directories()
-    await product.provision()
+async def _running(
+    directory: Path, history: History, recipe: Recipe, tree: Path
+) -> AsyncIterator[Product]:
+    needs = needed(recipe.faults)
+    require(needs | ({"postgresql", "redis"} if recipe.is_scaled_out else set()))
+    product = Product(directory, is_scaled_out=recipe.is_scaled_out, tree=tree)
     try:
+        await _prepared(product, recipe, needs)
         for name, seconds in (await product.start()).items():
             history.note("started", process=name, seconds=round(seconds, 2))
         yield product
@@ -71,6 +77,20 @@ async def _running(directory: Path, history: History) -> AsyncIterator[Product]:
         for name, seconds in (await product.stop()).items():
             history.note("stopped", process=name, seconds=round(seconds, 2))
         await _ended(product)
+        product.unmount_disks()
+
+
+async def _prepared(product: Product, recipe: Recipe, needs: set[str]) -> None:
+    """Give the product everything that it has to have before it is started."""
+    product.make_directories()
+    if "tmpfs" in needs:
+        product.mount_disks()
+    if "git" in needs:
+        await product.check_out(recipe.older)
+    await product.start_backends()
+    await product.provision()
+    if "libfaketime" in needs:
+        product.set_clocks(FAKETIME)
 
 
 async def _ended(product: Product) -> None:

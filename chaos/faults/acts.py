@@ -1,216 +1,55 @@
-"""The faults as they are done: each begins, lasts, and is undone, by signals and by proxies."""
+"""Every fault as it is done, and the doing of a whole schedule."""
 
 import asyncio
-import signal
 import time
 from collections import defaultdict
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack
+from signal import SIGINT, SIGKILL, SIGTERM
 from typing import Final
 
+from chaos.faults import networks, shortages, signals, strangers
+from chaos.faults.harm import Act, Harm
 from chaos.faults.kinds import KINDS
 from chaos.faults.schedule import Fault
-from chaos.history import History
-from chaos.plant import processes
-from chaos.plant.link import Link
-from chaos.plant.processes import Process
-from chaos.plant.product import Product
-
-_SLOW_BYTES_PER_SECOND: Final = 50_000.0
-_LOST_SHARE: Final = 0.4
-
-
-class Harm:
-    """The things that a fault may touch, and the place where it is written down."""
-
-    def __init__(self, product: Product, history: History) -> None:
-        self.product = product
-        self.history = history
-
-    def server(self, fault: Fault) -> Process:
-        """The server process that the fault is about."""
-        return self.product.servers[fault.choice % len(self.product.servers)]
-
-    def note(self, fault: Fault, state: str, **what: object) -> None:
-        """Write down what became of a fault."""
-        self.history.note(
-            "fault", number=fault.number, fault=fault.kind, state=state, lasts=fault.seconds, **what
-        )
-
-    @asynccontextmanager
-    async def lasting(self, fault: Fault, **what: object) -> AsyncIterator[None]:
-        """The time of a fault: it was done before, and is undone after the block."""
-        self.note(fault, "begin", **what)
-        try:
-            yield
-        finally:
-            self.note(fault, "end")
-
-    async def start(self, fault: Fault, process: Process) -> None:
-        """Start a process again, and write down how long it took until it was ready."""
-        if process is self.product.daemon:
-            ready = await self.product.start_daemon()
-        else:
-            ready = await self.product.start_server(process)
-        self.note(fault, "ready", process=process.name, seconds=round(ready, 2))
-
-
-Act = Callable[[Harm, Fault], Awaitable[None]]
-
-
-async def _ended(harm: Harm, fault: Fault, process: Process, number: signal.Signals) -> None:
-    async with harm.lasting(fault, process=process.name):
-        await process.end(number)
-        await asyncio.sleep(fault.seconds)
-        process.start()
-    await harm.start(fault, process)
-
-
-async def _server_kill(harm: Harm, fault: Fault) -> None:
-    await _ended(harm, fault, harm.server(fault), signal.SIGKILL)
-
-
-async def _server_term(harm: Harm, fault: Fault) -> None:
-    await _ended(harm, fault, harm.server(fault), signal.SIGTERM)
-
-
-async def _daemon_kill(harm: Harm, fault: Fault) -> None:
-    await _ended(harm, fault, harm.product.daemon, signal.SIGKILL)
-
-
-async def _daemon_term(harm: Harm, fault: Fault) -> None:
-    await _ended(harm, fault, harm.product.daemon, signal.SIGTERM)
-
-
-async def _stopped(harm: Harm, fault: Fault, pids: list[int]) -> None:
-    async with harm.lasting(fault, pids=pids):
-        processes.signal_all(pids, signal.SIGSTOP)
-        try:
-            await asyncio.sleep(fault.seconds)
-        finally:
-            processes.signal_all(pids, signal.SIGCONT)
-
-
-async def _server_stop(harm: Harm, fault: Fault) -> None:
-    pid = harm.server(fault).pid
-    await _stopped(harm, fault, [] if pid is None else [pid])
-
-
-async def _daemon_stop(harm: Harm, fault: Fault) -> None:
-    pid = harm.product.daemon.pid
-    await _stopped(harm, fault, [] if pid is None else [pid])
-
-
-def _holder(harm: Harm, fault: Fault) -> list[int]:
-    """A holder with a session, chosen by the fault; none if there is none."""
-    holders = [pid for pid in sorted(harm.product.holders()) if harm.product.sessions_of(pid)]
-    return [holders[fault.choice % len(holders)]] if holders else []
-
-
-async def _holder_stop(harm: Harm, fault: Fault) -> None:
-    await _stopped(harm, fault, await asyncio.to_thread(_holder, harm, fault))
-
-
-async def _holder_kill(harm: Harm, fault: Fault) -> None:
-    holders = await asyncio.to_thread(_holder, harm, fault)
-    victims = [session for pid in holders for session in harm.product.sessions_of(pid)]
-    async with harm.lasting(fault, pids=holders, victims=victims):
-        processes.signal_all(holders, signal.SIGKILL)
-
-
-async def _fork_server_kill(harm: Harm, fault: Fault) -> None:
-    pids = await asyncio.to_thread(harm.product.fork_servers)
-    async with harm.lasting(fault, pids=pids):
-        processes.signal_all(pids, signal.SIGKILL)
-
-
-async def _cut(harm: Harm, fault: Fault, link: Link) -> None:
-    async with harm.lasting(fault):
-        link.cut()
-
-
-async def _stall(harm: Harm, fault: Fault, link: Link) -> None:
-    async with harm.lasting(fault):
-        link.hold()
-        try:
-            await asyncio.sleep(fault.seconds)
-        finally:
-            link.resume()
-
-
-async def _link_cut(harm: Harm, fault: Fault) -> None:
-    await _cut(harm, fault, harm.product.link)
-
-
-async def _front_cut(harm: Harm, fault: Fault) -> None:
-    await _cut(harm, fault, harm.product.front)
-
-
-async def _link_stall(harm: Harm, fault: Fault) -> None:
-    await _stall(harm, fault, harm.product.link)
-
-
-async def _front_stall(harm: Harm, fault: Fault) -> None:
-    await _stall(harm, fault, harm.product.front)
-
-
-async def _link_half_open(harm: Harm, fault: Fault) -> None:
-    async with harm.lasting(fault):
-        harm.product.link.forget()
-        try:
-            await asyncio.sleep(fault.seconds)
-        finally:
-            harm.product.link.remember()
-
-
-async def _link_slow(harm: Harm, fault: Fault) -> None:
-    async with harm.lasting(fault):
-        harm.product.link.bytes_per_second = _SLOW_BYTES_PER_SECOND
-        try:
-            await asyncio.sleep(fault.seconds)
-        finally:
-            harm.product.link.bytes_per_second = None
-
-
-async def _front_lossy(harm: Harm, fault: Fault) -> None:
-    async with harm.lasting(fault):
-        harm.product.front.lost_replies = _LOST_SHARE
-        try:
-            await asyncio.sleep(fault.seconds)
-        finally:
-            harm.product.front.lost_replies = 0.0
-
-
-async def _everything_kill(harm: Harm, fault: Fault) -> None:
-    everything = [harm.product.daemon, *harm.product.servers]
-    async with harm.lasting(fault, process="everything"):
-        for process in everything:
-            process.send(signal.SIGKILL)
-        await asyncio.gather(*(process.end(signal.SIGKILL) for process in everything))
-        await asyncio.sleep(fault.seconds)
-        for process in everything:
-            process.start()
-    await asyncio.gather(*(harm.start(fault, process) for process in everything))
-
 
 ACTS: Final[dict[str, Act]] = {
-    "server_kill": _server_kill,
-    "server_term": _server_term,
-    "server_stop": _server_stop,
-    "daemon_kill": _daemon_kill,
-    "daemon_term": _daemon_term,
-    "daemon_stop": _daemon_stop,
-    "fork_server_kill": _fork_server_kill,
-    "holder_kill": _holder_kill,
-    "holder_stop": _holder_stop,
-    "link_cut": _link_cut,
-    "link_stall": _link_stall,
-    "link_half_open": _link_half_open,
-    "link_slow": _link_slow,
-    "front_cut": _front_cut,
-    "front_stall": _front_stall,
-    "front_lossy": _front_lossy,
-    "everything_kill": _everything_kill,
+    "server_kill": signals.ending(signals.chosen_server, SIGKILL),
+    "server_term": signals.ending(signals.chosen_server, SIGTERM),
+    "server_stop": signals.stopping(signals.chosen_server),
+    "daemon_kill": signals.ending(signals.daemon, SIGKILL),
+    "daemon_term": signals.ending(signals.daemon, SIGTERM),
+    "daemon_stop": signals.stopping(signals.daemon),
+    "fork_server_kill": signals.fork_server_kill,
+    "holder_kill": signals.holder_kill,
+    "holder_stop": signals.holder_stop,
+    "everything_kill": signals.everything_kill,
+    "postgresql_kill": signals.ending(signals.backend("postgresql"), SIGKILL),
+    "postgresql_term": signals.ending(signals.backend("postgresql"), SIGINT),
+    "postgresql_stop": signals.stopping(signals.backend("postgresql")),
+    "redis_kill": signals.ending(signals.backend("redis"), SIGKILL),
+    "redis_stop": signals.stopping(signals.backend("redis")),
+    "link_cut": networks.cut("link"),
+    "link_stall": networks.stall("link"),
+    "link_half_open": networks.half_open("link"),
+    "link_slow": networks.slow("link"),
+    "front_cut": networks.cut("front"),
+    "front_stall": networks.stall("front"),
+    "front_lossy": networks.lossy("front"),
+    "database_cut": networks.cut("database"),
+    "database_stall": networks.stall("database"),
+    "redis_cut": networks.cut("redis"),
+    "redis_stall": networks.stall("redis"),
+    "sqlite_lock": shortages.sqlite_lock,
+    "server_descriptors": shortages.descriptors(signals.chosen_server),
+    "daemon_descriptors": shortages.descriptors(signals.daemon),
+    "server_memory": shortages.memory(signals.chosen_server),
+    "server_disk_full": shortages.disk_full("data"),
+    "daemon_disk_full": shortages.disk_full("state"),
+    "second_daemon": strangers.second_daemon,
+    "cloned_daemon": strangers.cloned_daemon,
+    "daemon_versions": strangers.daemon_versions,
+    "server_clock": strangers.clock("server"),
+    "daemon_clock": strangers.clock("daemon"),
 }
 
 

@@ -6,35 +6,68 @@ from chaos.faults.schedule import Kind
 
 
 def _kind(
-    name: str, targets: str, shortest: float = 0.0, longest: float = 0.0, needs: str | None = None
+    name: str,
+    targets: str,
+    shortest: float = 0.0,
+    longest: float = 0.0,
+    *,
+    needs: str | None = None,
+    storage: str | None = None,
 ) -> Kind:
-    return Kind(name, frozenset(targets.split()), shortest, longest, needs=needs)
-
-
-KINDS: Final = {
-    kind.name: kind
-    for kind in (
-        _kind("server_kill", "server", 0.0, 3.0),
-        _kind("server_term", "server"),
-        _kind("server_stop", "server", 2.0, 12.0),
-        _kind("daemon_kill", "daemon", 0.0, 4.0),
-        _kind("daemon_term", "daemon"),
-        _kind("daemon_stop", "daemon", 2.0, 12.0),
-        _kind("fork_server_kill", "daemon"),
-        _kind("holder_kill", "holder"),
-        _kind("holder_stop", "holder", 1.0, 8.0),
-        _kind("link_cut", "link"),
-        _kind("link_stall", "link", 2.0, 30.0),
-        _kind("link_half_open", "link", 2.0, 15.0),
-        _kind("link_slow", "link", 4.0, 15.0),
-        _kind("front_cut", "front"),
-        _kind("front_stall", "front", 1.0, 8.0),
-        _kind("front_lossy", "front", 3.0, 10.0),
-        _kind("everything_kill", "server daemon link", 0.0, 2.0),
+    return Kind(
+        name=name,
+        targets=frozenset(targets.split()),
+        shortest=shortest,
+        longest=longest,
+        needs=needs,
+        storage=storage,
     )
-}
+
+
+_ALL: Final = (
+    _kind("server_kill", "server", 0.0, 3.0),
+    _kind("server_term", "server"),
+    _kind("server_stop", "server", 2.0, 12.0),
+    _kind("daemon_kill", "daemon", 0.0, 4.0),
+    _kind("daemon_term", "daemon"),
+    _kind("daemon_stop", "daemon", 2.0, 12.0),
+    _kind("fork_server_kill", "daemon"),
+    _kind("holder_kill", "holder"),
+    _kind("holder_stop", "holder", 1.0, 8.0),
+    _kind("everything_kill", "server daemon link backends", 0.0, 2.0),
+    _kind("link_cut", "link"),
+    _kind("link_stall", "link", 2.0, 30.0),
+    _kind("link_half_open", "link", 2.0, 15.0),
+    _kind("link_slow", "link", 4.0, 15.0),
+    _kind("front_cut", "front"),
+    _kind("front_stall", "front", 1.0, 8.0),
+    _kind("front_lossy", "front", 3.0, 10.0),
+    _kind("server_descriptors", "server", 2.0, 10.0),
+    _kind("daemon_descriptors", "daemon", 2.0, 10.0),
+    _kind("server_memory", "server", 2.0, 8.0),
+    _kind("server_disk_full", "data", 2.0, 10.0, needs="tmpfs", storage="sqlite"),
+    _kind("daemon_disk_full", "state", 2.0, 10.0, needs="tmpfs"),
+    _kind("sqlite_lock", "data", 1.0, 12.0, storage="sqlite"),
+    _kind("second_daemon", "daemon", 3.0, 6.0),
+    _kind("cloned_daemon", "daemon", 3.0, 8.0),
+    _kind("daemon_versions", "daemon", 3.0, 8.0, needs="git"),
+    _kind("server_clock", "server_clock", 2.0, 12.0, needs="libfaketime"),
+    _kind("daemon_clock", "daemon_clock", 2.0, 12.0, needs="libfaketime"),
+    _kind("postgresql_kill", "backends", 0.0, 3.0, storage="postgresql"),
+    _kind("postgresql_term", "backends", 0.0, 3.0, storage="postgresql"),
+    _kind("postgresql_stop", "backends", 2.0, 12.0, storage="postgresql"),
+    _kind("redis_kill", "redis", 0.0, 4.0, storage="postgresql"),
+    _kind("redis_stop", "redis", 2.0, 12.0, storage="postgresql"),
+    _kind("database_cut", "database", storage="postgresql"),
+    _kind("database_stall", "database", 2.0, 12.0, storage="postgresql"),
+    _kind("redis_cut", "redis", storage="postgresql"),
+    _kind("redis_stall", "redis", 2.0, 12.0, storage="postgresql"),
+)
+
+KINDS: Final = {kind.name: kind for kind in _ALL}
 
 PROFILES: Final = {
+    # Light and short: what a change breaks most easily.
     "short": [
         "server_kill",
         "server_stop",
@@ -45,5 +78,11 @@ PROFILES: Final = {
         "front_lossy",
         "front_cut",
     ],
+    "deaths": [kind.name for kind in _ALL if kind.name.endswith(("_kill", "_term", "_stop"))],
+    "network": [kind.name for kind in _ALL if kind.targets <= {"link", "front", "database"}],
+    "shortages": [kind.name for kind in _ALL if kind.name.endswith(("_full", "_lock", "_memory"))]
+    + ["server_descriptors", "daemon_descriptors"],
+    "strangers": ["second_daemon", "cloned_daemon", "daemon_versions"],
+    "clocks": ["server_clock", "daemon_clock"],
     "all": list(KINDS),
 }

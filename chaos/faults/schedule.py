@@ -10,9 +10,9 @@ _WARM_SECONDS: Final = 4.0
 _REST_SECONDS: Final = 3.0
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Kind:
-    """A kind of fault: what it harms, for how long, and how often it is chosen beside others.
+    """A kind of fault: what it harms, and for how long.
 
     Faults that harm the same target never overlap. ``needs`` names a means that the machine must
     have, ``storage`` the only storage on which it can be done.
@@ -22,12 +22,11 @@ class Kind:
     targets: frozenset[str]
     shortest: float = 0.0
     longest: float = 0.0
-    weight: float = 1.0
     needs: str | None = None
     storage: str | None = None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Fault:
     """One fault: when it begins, how long it lasts, and a number that chooses its victim."""
 
@@ -57,7 +56,15 @@ def schedule(
         if kind is not None:
             waiting.remove(kind)
             lasts = round(dice.uniform(kind.shortest, kind.longest), 2)
-            faults.append(Fault(len(faults), kind.name, round(at, 2), lasts, dice.getrandbits(16)))
+            faults.append(
+                Fault(
+                    number=len(faults),
+                    kind=kind.name,
+                    at=round(at, 2),
+                    seconds=lasts,
+                    choice=dice.getrandbits(16),
+                )
+            )
             for target in kind.targets:
                 free_at[target] = at + lasts + _REST_SECONDS
         at += dice.uniform(0.25, 1.75) * every

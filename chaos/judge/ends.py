@@ -6,7 +6,15 @@ from typing import Final
 from chaos.judge.record import Call, Record, Violation
 
 # What these end may have been about to start a program. Nobody knows that it did not.
-_END_HOSTS: Final = {"daemon_kill", "daemon_term", "everything_kill", "fork_server_kill"}
+_END_HOSTS: Final = {
+    "cloned_daemon",
+    "daemon_kill",
+    "daemon_term",
+    "daemon_versions",
+    "everything_kill",
+    "fork_server_kill",
+}
+_NEVER_STARTED: Final = {"EXPIRED", "START_FAILED"}
 _MISTAKES: Final = {
     "FILE_NOT_FOUND",
     "INVALID_ARGUMENT",
@@ -47,6 +55,8 @@ def _untrue(record: Record, call: Call) -> str:
         return "" if _may_be_lost(record, call) else "LOST, and nobody killed its holder"
     if lifecycle == "TERMINATED":
         return "" if _was_terminated(record, call) else "TERMINATED, and nobody asked for that"
+    if lifecycle in _NEVER_STARTED and not truth.starts:
+        return ""
     return f"ended as {lifecycle} ({reason}, {body['failure_code']})"
 
 

@@ -9,7 +9,15 @@ from chaos.wire import Json
 _TURNS: Final = {"start_interactive_command", "send_command_input"}
 # Reasons that a gap may have, and the faults that make it true.
 _CAUSES: Final = {
-    "ring_overflow": {"link_", "server_", "everything_", "daemon_", "sqlite_", "disk_"},
+    "ring_overflow": {
+        "daemon_",
+        "database_",
+        "everything_",
+        "link_",
+        "postgresql_",
+        "server_",
+        "sqlite_",
+    },
     "restored": {"restore"},
 }
 
@@ -122,10 +130,10 @@ def check_read(record: Record) -> Iterator[Violation]:
 def check_one_shots(record: Record) -> Iterator[Violation]:
     """The answer of a one-shot is what its program printed, and how it ended."""
     for call in record.calls:
-        if call.tool != "execute_command" or call.outcome != "ok" or call.body.get("end_reason"):
+        if call.tool != "execute_command" or call.body.get("end_reason") != "exited":
             continue
         said = (call.body["stdout"], call.body["stderr"], f"code {call.body['return_code']}")
         streams = (_bytes(record, call.session, stream).decode() for stream in ("out", "err"))
         true = (*streams, str(record.truth(call.session).end))
-        if call.body.get("error") is None and said != true:
+        if said != true:
             yield Violation("one-shots are whole", call.session, f"{said} and not {true}"[:600])

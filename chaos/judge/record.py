@@ -85,6 +85,7 @@ class Record:
     spans: list[Span] = field(default_factory=list)
     notes: dict[str, list[Json]] = field(default_factory=lambda: defaultdict(list))
     truths: dict[str, Truth] = field(default_factory=dict)
+    storage: str = "sqlite"
     programs: Path = Path()
     stored: Path = Path()
 
@@ -135,6 +136,8 @@ def record_of(directory: Path) -> Record:
             record.calls.append(_call(event))
         elif kind == "fault":
             _take_fault(spans, event)
+        elif kind == "run":
+            record.storage = f"{event['storage']}, seed {event['seed']}, {event['seconds']} s"
         else:
             record.notes[kind].append(event)
     record.spans = list(spans.values())
@@ -162,7 +165,8 @@ def _take_fault(spans: dict[int, Span], event: Json) -> None:
     if event["state"] == "begin":
         victims = event.get("victims", [])
         assert isinstance(victims, list)
-        spans[number] = Span(number, str(event["fault"]), at, at, victims=victims)
+        # A fault of two parts, such as a change of version and back, is one fault.
+        spans.setdefault(number, Span(number, str(event["fault"]), at, at, victims=victims))
     elif event["state"] == "end":
         spans[number].end = at
     else:

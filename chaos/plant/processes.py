@@ -132,6 +132,11 @@ def resident_bytes(pid: int) -> int:
     return int((_status(pid, "VmRSS") or "0 kB").split()[0]) * 1024
 
 
+def address_space_bytes(pid: int) -> int:
+    """The address space that a process has mapped; 0 if it is gone."""
+    return int((_status(pid, "VmSize") or "0 kB").split()[0]) * 1024
+
+
 def descriptors_of(pid: int) -> int:
     """The number of open descriptors of a process; 0 if it is gone."""
     with suppress(*_GONE):

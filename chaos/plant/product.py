@@ -12,7 +12,9 @@ from http.client import HTTPConnection, HTTPException
 from pathlib import Path
 from typing import Final
 
-from chaos.plant import processes
+from chaos.plant import disks, processes
+from chaos.plant.backends import Backends
+from chaos.plant.clocks import Clock
 from chaos.plant.link import Link
 from chaos.plant.ports import Ports
 from chaos.plant.processes import Command, Process
@@ -23,11 +25,22 @@ _READY_SECONDS: Final = 180.0
 _LOOK_SECONDS: Final = 0.05
 _SESSIONS: Final = 400
 _LIFETIME_SECONDS: Final = 7200
+_DATA_SIZE: Final = "256m"
+_STATE_SIZE: Final = "768m"
 _HOLDER: Final = "holdline-holder"
 
 
 class NotReadyError(Exception):
     """Something did not come up."""
+
+
+def _answers(storage: Backends, process: Process) -> bool:
+    """True if PostgreSQL or Redis answers; one that ended is started again.
+
+    PostgreSQL refuses to start while children of a killed one are left.
+    """
+    process.start()
+    return storage.accepts(process.name)
 
 
 async def until(is_so: Callable[[], bool], seconds: float, what: str) -> float:
@@ -43,39 +56,67 @@ async def until(is_so: Callable[[], bool], seconds: float, what: str) -> float:
 class Product:
     """Servers and a daemon below ``directory``, reached through links of our own.
 
-    ``storage`` are variables that name other storage than SQLite in the data directory.
+    With ``is_scaled_out`` there are two servers on PostgreSQL and Redis, else one on SQLite.
     ``trees`` says which checkout each of ``server`` and ``daemon`` runs from.
     """
 
-    def __init__(self, directory: Path, *, servers: int = 1) -> None:
+    def __init__(self, directory: Path, *, is_scaled_out: bool = False, tree: Path = ROOT) -> None:
         self.directory = directory
         self.data, self.state = directory / "data", directory / "state"
         self.logs, self.programs = directory / "logs", directory / "programs"
         self.ports = Ports()
-        self.server_ports = [self.ports.next() for _ in range(servers)]
-        self.front = Link(self.ports.next(), self.server_ports)
-        self.link = Link(self.ports.next(), self.server_ports)
-        self.storage: dict[str, str] = {}
-        self.trees = {"server": ROOT, "daemon": ROOT}
-        self.server_variables: dict[str, str] = {}
-        self.daemon_variables: dict[str, str] = {}
-        self.servers = [self._server(number) for number in range(servers)]
+        self.server_ports = [self.ports.next() for _ in range(2 if is_scaled_out else 1)]
+        self.storage = Backends(directory, self.ports) if is_scaled_out else None
+        self.links = {
+            "front": Link(self.ports.next(), self.server_ports),
+            "link": Link(self.ports.next(), self.server_ports),
+            **(self.storage.links if self.storage else {}),
+        }
+        self.backends = self.storage.processes if self.storage else {}
+        self.tree, self.older = tree, directory / "older"
+        self.trees = {"server": tree, "daemon": tree}
+        self.variables: dict[str, dict[str, str]] = {"server": {}, "daemon": {}}
+        self.clocks: dict[str, Clock] = {}
+        self.servers = [self._server(number) for number in range(len(self.server_ports))]
         self.daemon = Process("daemon", directory / "daemon.log", self._daemon_command)
         self.token = ""
-        self._boots: dict[str, str] = {}
 
     def make_directories(self) -> None:
         """Make the directories of server, daemon, logs and programs."""
         for each in (self.data, self.state, self.logs, self.programs):
             each.mkdir(mode=0o700, parents=True, exist_ok=True)
 
+    def mount_disks(self) -> None:
+        """Give server and daemon small disks of their own."""
+        disks.mount(self.data, _DATA_SIZE)
+        disks.mount(self.state, _STATE_SIZE)
+
+    def set_clocks(self, library: Path) -> None:
+        """Give server and daemon clocks of their own, which are right at first."""
+        for who in ("server", "daemon"):
+            self.clocks[who] = Clock(self.directory / f"{who}.clock")
+            self.clocks[who].set(0)
+            self.variables[who] = self.clocks[who].variables(library)
+
+    async def check_out(self, commit: str) -> None:
+        """Put an older commit beside this one, to run from it."""
+        self.older.mkdir()
+        archive = self.directory / "older.tar"
+        commands = [
+            ["git", "archive", "--output", str(archive), commit],
+            ["tar", "-xf", str(archive), "-C", str(self.older)],
+        ]
+        for arguments in commands:
+            await processes.run(Command(arguments, dict(os.environ), ROOT))
+
     # ---- commands --------------------------------------------------------------------------------
 
     def environment(self) -> dict[str, str]:
         """The environment of everything on the server's side."""
         dropped = {"DATABASE_URL", "REDIS_URL", "DJANGO_SETTINGS_MODULE"}
+        stored = self.storage.variables if self.storage else {}
         kept = {name: value for name, value in os.environ.items() if name not in dropped}
-        return {**kept, "HOLDLINE_DATA_DIR": str(self.data), **self.storage}
+        return {**kept, "HOLDLINE_DATA_DIR": str(self.data), **stored}
 
     def _server(self, number: int) -> Process:
         port, log = self.server_ports[number], self.directory / f"server{number}.log"
@@ -85,7 +126,7 @@ class Product:
         arguments = [sys.executable, "-m", "config.server", "--bind", "127.0.0.1"]
         return Command(
             [*arguments, "--port", str(port)],
-            {**self.environment(), **self.server_variables},
+            {**self.environment(), **self.variables["server"]},
             self.trees["server"],
         )
 
@@ -95,7 +136,7 @@ class Product:
     def daemon_command(self, state: Path) -> Command:
         """The command of a daemon on this state directory, with the credential of the run."""
         options = {
-            "--server": f"ws://127.0.0.1:{self.link.port}/ws/controller/",
+            "--server": f"ws://127.0.0.1:{self.links['link'].port}/ws/controller/",
             "--credential-file": str(self.directory / "credential"),
             "--state-dir": str(state),
             "--session-logs": str(self.directory / "session-logs"),
@@ -108,7 +149,7 @@ class Product:
         variables |= {"HOME": os.environ.get("HOME", "/"), "PYTHONPATH": str(self.trees["daemon"])}
         return Command(
             [sys.executable, "-m", "controller_client", "run", *arguments],
-            {**variables, **self.daemon_variables},
+            {**variables, **self.variables["daemon"]},
             self.directory,
         )
 
@@ -124,7 +165,7 @@ class Product:
         await self.manage("migrate", "--verbosity", "0")
         limits = ["--max-interactive-sessions", str(_SESSIONS)]
         limits += ["--lifetime-seconds", str(_LIFETIME_SECONDS)]
-        url = f"http://127.0.0.1:{self.front.port}"
+        url = f"http://127.0.0.1:{self.links['front'].port}"
         made = json.loads(await self.manage("bootstrap", "--url", url, *limits))
         self.token = Path(made["token_file"]).read_text().strip()
         credential = self.directory / "credential"
@@ -132,17 +173,34 @@ class Product:
         credential.write_text(Path(made["credential_file"]).read_text())
 
     async def start(self) -> dict[str, float]:
-        """Start everything; return how long each took until it was ready."""
-        await self.front.open()
-        await self.link.open()
-        took = {server.name: await self.start_server(server) for server in self.servers}
-        took["daemon"] = await self.start_daemon()
-        return took
+        """Start servers and daemon; return how long each took until it was ready."""
+        for server in self.servers:
+            server.start()
+        return {each.name: await self.ready(each) for each in (*self.servers, self.daemon)}
 
-    async def start_server(self, server: Process) -> float:
-        """Start a server process; return the seconds until ``/readyz`` says 200."""
-        server.start()
-        return await until(lambda: self._is_ready(server), _READY_SECONDS, f"{server.name} ready")
+    async def start_backends(self) -> None:
+        """Open the links; start PostgreSQL and Redis, if there are any, with an empty database."""
+        for link in self.links.values():
+            await link.open()
+        if self.storage is not None:
+            await asyncio.to_thread(self.storage.make)
+            for process in self.backends.values():
+                await self.ready(process)
+            await self.storage.make_database()
+
+    async def ready(self, process: Process) -> float:
+        """Start a process unless it runs; return the seconds until it is ready."""
+        if process is self.daemon:
+            return await self._start_daemon()
+        process.start()
+        storage = self.storage
+        if process in self.servers or storage is None:
+            return await until(
+                lambda: self._is_ready(process), _READY_SECONDS, f"{process.name} ready"
+            )
+        return await until(
+            lambda: _answers(storage, process), _READY_SECONDS, f"{process.name} ready"
+        )
 
     def _is_ready(self, server: Process) -> bool:
         if server.pid is None:
@@ -157,7 +215,7 @@ class Product:
         finally:
             connection.close()
 
-    async def start_daemon(self) -> float:
+    async def _start_daemon(self) -> float:
         """Start the daemon; return the seconds until its log says that it is connected."""
         seen = self.connections()
         self.daemon.start()
@@ -178,15 +236,22 @@ class Product:
         took = {"daemon": await self.daemon.end(signal.SIGTERM)}
         for server in self.servers:
             took[server.name] = await server.end(signal.SIGTERM)
-        await self.front.close()
-        await self.link.close()
+        for name, process in self.backends.items():
+            took[name] = await process.end(signal.SIGINT)
+        for link in self.links.values():
+            await link.close()
         self.ports.close()
         return took
+
+    def unmount_disks(self) -> None:
+        """Take the small disks away again, if there are any."""
+        for directory in (self.data, self.state):
+            disks.unmount(directory)
 
     @property
     def endpoint(self) -> Endpoint:
         """The place where callers reach the servers: the front link."""
-        return Endpoint(self.front.port, self.token)
+        return Endpoint(self.links["front"].port, self.token)
 
     # ---- what runs -------------------------------------------------------------------------------
 

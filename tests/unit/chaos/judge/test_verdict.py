@@ -152,6 +152,15 @@ def test_a_turn_that_skips_output_is_found(run: Run) -> None:
     assert run.rules() == ["nothing is skipped"]
 
 
+@pytest.mark.parametrize("wrong", [{"stdout": "n"}, {"stderr": "x"}, {"return_code": 0}])
+def test_a_wrong_answer_of_a_one_shot_is_found(run: Run, wrong: dict[str, Any]) -> None:
+    right = {"stdout": _OUT.decode(), "stderr": "", "return_code": 7, "end_reason": "exited"}
+    run.events.append(_call(5.0, 5.1, "execute_command", right, "", "o"))
+    assert run.rules() == []
+    run.events[-1]["body"] = {**right, **wrong}
+    assert run.rules() == ["one-shots are whole"]
+
+
 def test_a_wrong_exit_code_is_found(run: Run) -> None:
     run.events[4]["body"]["exit_code"] = 8
     assert run.rules() == ["ends are true"]

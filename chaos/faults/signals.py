@@ -1,0 +1,97 @@
+"""Faults by signals: processes are killed, ended, and stopped for a while."""
+
+import asyncio
+import signal
+from collections.abc import Callable
+
+from chaos.faults.harm import Act, Harm
+from chaos.faults.schedule import Fault
+from chaos.plant import processes
+from chaos.plant.processes import Process
+
+Chosen = Callable[[Harm, Fault], Process]
+
+
+def chosen_server(harm: Harm, fault: Fault) -> Process:
+    """The server process that the fault is about."""
+    return harm.server(fault)
+
+
+def daemon(harm: Harm, _fault: Fault) -> Process:
+    """The daemon of the run, the only one there is."""
+    return harm.product.daemon
+
+
+def backend(name: str) -> Chosen:
+    """The process of PostgreSQL or Redis, by its name."""
+    return lambda harm, _fault: harm.product.backends[name]
+
+
+def ending(chosen: Chosen, number: signal.Signals) -> Act:
+    """The fault that ends a process with a signal; it is started again later."""
+
+    async def act(harm: Harm, fault: Fault) -> None:
+        await harm.ended(fault, chosen(harm, fault), number)
+
+    return act
+
+
+def stopping(chosen: Chosen) -> Act:
+    """The fault that stops a process, and all of its children, for a while."""
+
+    async def act(harm: Harm, fault: Fault) -> None:
+        pid = chosen(harm, fault).pid
+        below = [] if pid is None else [pid, *processes.children_of(pid)]
+        is_host = chosen is daemon
+        await _stopped(harm, fault, below[:1] if is_host else below)
+
+    return act
+
+
+async def _stopped(harm: Harm, fault: Fault, pids: list[int]) -> None:
+    async with harm.lasting(fault, pids=pids):
+        processes.signal_all(pids, signal.SIGSTOP)
+        try:
+            await asyncio.sleep(fault.seconds)
+        finally:
+            processes.signal_all(pids, signal.SIGCONT)
+
+
+def _holder(harm: Harm, fault: Fault) -> list[int]:
+    """A holder with a session, chosen by the fault; none if there is none."""
+    holders = [pid for pid in sorted(harm.product.holders()) if harm.product.sessions_of(pid)]
+    return [holders[fault.choice % len(holders)]] if holders else []
+
+
+async def holder_stop(harm: Harm, fault: Fault) -> None:
+    """Stop one holder for a while."""
+    await _stopped(harm, fault, await asyncio.to_thread(_holder, harm, fault))
+
+
+async def holder_kill(harm: Harm, fault: Fault) -> None:
+    """Kill one holder, and with it the session that it holds."""
+    holders = await asyncio.to_thread(_holder, harm, fault)
+    victims = [session for pid in holders for session in harm.product.sessions_of(pid)]
+    async with harm.lasting(fault, pids=holders, victims=victims):
+        processes.signal_all(holders, signal.SIGKILL)
+
+
+async def fork_server_kill(harm: Harm, fault: Fault) -> None:
+    """Kill the process that makes holders."""
+    pids = await asyncio.to_thread(harm.product.fork_servers)
+    async with harm.lasting(fault, pids=pids):
+        processes.signal_all(pids, signal.SIGKILL)
+
+
+async def everything_kill(harm: Harm, fault: Fault) -> None:
+    """Kill servers, daemon and backends at once, and start them all again."""
+    product = harm.product
+    everything = [*product.backends.values(), product.daemon, *product.servers]
+    async with harm.lasting(fault, process="everything"):
+        for process in everything:
+            process.send(signal.SIGKILL)
+        await asyncio.gather(*(process.end(signal.SIGKILL) for process in everything))
+        await asyncio.sleep(fault.seconds)
+        for process in everything:
+            process.start()
+    await asyncio.gather(*(harm.start(fault, process) for process in everything))

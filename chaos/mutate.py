@@ -1,0 +1,53 @@
+"""Runs against copies of the product with a mistake in each, which the judge has to find."""
+
+import asyncio
+import os
+import shutil
+import tempfile
+from pathlib import Path
+from typing import Final
+
+from chaos.faults.kinds import KINDS
+from chaos.faults.schedule import schedule
+from chaos.mutations import Mutation
+from chaos.plant import processes
+from chaos.plant.processes import Command
+from chaos.plant.product import ROOT
+from chaos.recipe import Recipe
+from chaos.run import remove, run
+
+_SECONDS: Final = 25.0
+_CALLERS: Final = 6
+_EVERY_SECONDS: Final = 5.0
+# Other work may go on beside the runs, so how long a call takes says nothing.
+_BEYOND_SECONDS: Final = 300.0
+
+
+async def caught(mutation: Mutation) -> set[str]:
+    """Run a short load against a copy of the product with the mistake; the rules it breaks."""
+    tree = Path(await asyncio.to_thread(tempfile.mkdtemp, prefix="holdline-mutation-"))
+    try:
+        await _copy(tree)
+        mutation.make(tree)
+        result = await run(_recipe(mutation), tree)
+        remove(result)
+        return {violation.rule for violation in result.violations}
+    finally:
+        await asyncio.to_thread(shutil.rmtree, tree, ignore_errors=True)
+
+
+async def _copy(tree: Path) -> None:
+    """Copy what is committed; the package of a mutation is read from the copy, too."""
+    archive = tree.with_suffix(".tar")
+    for arguments in (
+        ["git", "archive", "--output", str(archive), "HEAD"],
+        ["tar", "-xf", str(archive), "-C", str(tree)],
+    ):
+        await processes.run(Command(arguments, dict(os.environ), ROOT))
+    archive.unlink()
+
+
+def _recipe(mutation: Mutation) -> Recipe:
+    kinds = [KINDS[name] for name in mutation.faults]
+    faults = schedule(1, _SECONDS, kinds, every=_EVERY_SECONDS)
+    return Recipe(1, _SECONDS, _CALLERS, "sqlite", _BEYOND_SECONDS, "HEAD", faults)
