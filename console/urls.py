@@ -15,7 +15,7 @@ from console.pages.replay import download, erase, index, part, replay, screen, s
 from console.pages.run import run, run_live, run_resume, run_stop
 from console.pages.runs import run_new, runs
 from console.pages.search import search
-from console.pages.session import session
+from console.pages.session import events, session
 from console.pages.share import share
 from console.pages.timeline import timeline, verify
 from console.pages.waiting.attention import attention, attention_event, send_letter_again, snooze
@@ -26,6 +26,7 @@ urlpatterns = [
     path("", now, name="now"),
     path("sessions/<uuid:session_id>/", session, name="session"),
     path("sessions/<uuid:session_id>/secret/", secret, name="secret"),
+    path("sessions/<uuid:session_id>/events/", events, name="events"),
     path("sessions/<uuid:session_id>/replay/", replay, name="replay"),
     path("sessions/<uuid:session_id>/replay/index/", index, name="replay_index"),
     path("sessions/<uuid:session_id>/replay/part/", part, name="replay_part"),

@@ -1,14 +1,25 @@
 """The page of one session, live, with its keyboard."""
 
+from datetime import datetime
+from typing import Final
 from uuid import UUID
 
-from django.http import HttpRequest, HttpResponse
+from asgiref.sync import async_to_sync
+from django.http import HttpRequest, HttpResponse, HttpResponseBadRequest
 from django.shortcuts import render
 
 from console.parts.access import SEE_SCREENS, TYPE, page, session_or_404
 from console.parts.browser_files import has_terminal
 from projects.admin.parts.access import actor_of
 from projects.admin.parts.display import shortened
+from projects.models import SessionEvent
+from projects.output.recording.labels import label_of
+from projects.output.result import Result
+from projects.secrets.masks import secret_mask
+from projects.storage.access import at_length
+
+MAX_EVENTS: Final = 200
+_MOST: Final = 2**62
 
 
 @page(SEE_SCREENS)
@@ -27,3 +38,42 @@ def session(request: HttpRequest, session_id: UUID) -> HttpResponse:
         "has_terminal": has_terminal(),
     }
     return render(request, "console/session.html", context)
+
+
+class Told(Result):
+    """An event in one line. ``at`` is the time by the clock of the host, if that is known."""
+
+    at: datetime
+    kind: str
+    label: str
+
+
+class Events(Result):
+    """The newest events. The next look asks for those after number ``last``."""
+
+    last: int
+    events: list[Told]
+
+
+@page(SEE_SCREENS)
+def events(request: HttpRequest, session_id: UUID) -> HttpResponse:
+    """Answers the newest events after the number ``after``, as JSON."""
+    found = session_or_404(request, session_id)
+    after = request.GET.get("after", "0")
+    if not (after.isascii() and after.isdigit()):
+        return HttpResponseBadRequest("after is a number")
+    told = async_to_sync(at_length)(_events, found.pk, min(int(after[:20]), _MOST))
+    headers = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
+    return HttpResponse(told.model_dump_json(), content_type="application/json", headers=headers)
+
+
+def _events(session_id: UUID, after: int) -> Events:
+    rows = SessionEvent.objects.filter(session_id=session_id, seq__gt=after).order_by("-seq")
+    newest = list(rows[:MAX_EVENTS])[::-1]
+    mask = secret_mask(session_id)
+    told = [
+        Told(at=event.host_time or event.created_at, kind=event.kind, label=mask.masked(label))
+        for event in newest
+        if (label := label_of(event)) is not None
+    ]
+    return Events(last=newest[-1].seq if newest else after, events=told)

@@ -125,3 +125,52 @@ async def test_a_session_is_replayed_and_its_cast_plays_elsewhere(
     # The player puts some characters into boxes of their own.
     assert page.text(".ap-term").split() == " ".join(SCREEN).split()
     page.keep_picture("asciinema-player")
+
+
+# The clipboard, the title, a link with a script, pictures, text that runs backwards, a line of a
+# megabyte, and queries that make a terminal answer.
+HOSTILE = r"""
+stty -echo
+printf '\033]52;c;b3duZWQ=\007\033]0;owned\007\033]2;owned\007'
+printf '\033]8;;javascript:document.title=1\007link\033]8;;\007\n'
+printf '\033]1337;File=inline=1:AAAA\007\033P0;0q"1;1;9;9#0~\033\\\n'
+printf '\342\200\256backwards\342\200\254\n'
+head -c 1000000 /dev/zero | tr '\0' 'A'
+printf '\n<img src=x onerror=document.title=1>\n'
+printf '\033[c\033[>c\033[6n\033[5n\033]10;?\007\033]11;?\007\033]4;1;?\007\033[?1004h'
+printf '\033P$qm\033\\\033[21t'
+printf '\033]unfinished'
+printf '\030behind\n'
+read -t 1 answered
+printf 'answers: %s.\n' "${#answered}"
+"""
+
+
+async def test_hostile_output_that_is_replayed_harms_no_page(own_stack: Stack, page: Page) -> None:
+    script = own_stack.root / "hostile.sh"
+    script.write_text(HOSTILE)
+    async with (
+        connect(own_stack.url, own_stack.provisioned.token) as caller,
+        caller.terminal(f"bash {script}") as terminal,
+    ):
+        await terminal.until("exited", 60)
+        session_id = terminal.session_id
+    page.open(f"http://127.0.0.1:{own_stack.port}/sessions/{session_id}/replay/")
+    page.await_text("UTC", "#clock")
+    title = page.evaluate("document.title")
+    page.evaluate(
+        "window.holdlineSent = []; for (const name of ['fetch', 'open'])"
+        " { const was = window[name]; window[name] = function (...all)"
+        " { window.holdlineSent.push(String(all[0])); return was.apply(this, all); }; }"
+    )
+    page.evaluate("document.querySelector('#seek').value = 1e6")
+    page.evaluate("document.querySelector('#seek').dispatchEvent(new Event('input'))")
+    page.await_text("answers: 0.", ".xterm-accessibility-tree")
+    assert "behind" in page.text(".xterm-accessibility-tree")
+    assert page.evaluate("document.title") == title
+    assert page.evaluate("document.querySelectorAll('#screen img, #screen a[href]').length") == 0
+    # Only parts and screens of the recording are asked for, and nothing is sent.
+    sent = page.evaluate("window.holdlineSent")
+    assert all("/replay/part/" in url or "/replay/screen" in url for url in sent)
+    page.keep_picture("replay-hostile")
+    assert page.errors == []

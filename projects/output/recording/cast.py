@@ -100,7 +100,7 @@ def _event_lines(moment: Happened, mask: SecretMask) -> Iterator[Line]:
     elif event.kind == "end":
         if (status := _exit_status(event.detail)) is not None:
             yield moment.time, "x", str(status)
-    elif (label := label_of(event)) is not None:
+    elif event.kind != "gap" and (label := label_of(event)) is not None:
         yield moment.time, "m", mask.masked(label)
 
 

@@ -144,11 +144,14 @@ def _gaps(session: CommandSession, clock: RecordingClock, last: float) -> Iterat
 
 
 def _marker(time: float, event: SessionEvent, mask: SecretMask) -> Marker | None:
-    if event.kind == "resize":
-        size = {"rows": event.detail.get("rows"), "cols": event.detail.get("cols")}
-        label = f"{size['cols']} columns, {size['rows']} rows"
-        return Marker(time=time, kind=event.kind, label=label, **size)
-    label_or_none = label_of(event)
-    if label_or_none is None:
+    label = label_of(event)
+    # The gaps that are there now are listed, which may be more or larger ones.
+    if label is None or event.kind == "gap":
         return None
-    return Marker(time=time, kind=event.kind, label=mask.masked(label_or_none))
+    size = {name: event.detail.get(name) for name in ("rows", "cols")}
+    return Marker(
+        time=time,
+        kind=event.kind,
+        label=mask.masked(label),
+        **(size if event.kind == "resize" else {}),
+    )

@@ -9,7 +9,7 @@ Detail = Mapping[str, Any]
 
 
 def label_of(event: SessionEvent) -> str | None:
-    """Return one line about the event; None if it is no marker. It holds no typed text."""
+    """Return one line about the event; None if nobody needs to see it. It holds no typed text."""
     label = _LABELS.get(event.kind)
     return None if label is None else label(event.actor, event.detail)
 
@@ -39,10 +39,35 @@ def _approval(actor: str, detail: Detail) -> str:
     return f"{actor} {detail.get('answer')}: {detail.get('tool')}"
 
 
+def _resize(_actor: str, detail: Detail) -> str:
+    return f"{detail.get('cols')} columns, {detail.get('rows')} rows"
+
+
+def _gap(_actor: str, detail: Detail) -> str:
+    size = int(detail.get("to", 0)) - int(detail.get("from", 0))
+    return f"gap: {size} bytes are gone ({detail.get('reason')})"
+
+
+def _lifetime(_actor: str, detail: Detail) -> str:
+    if detail.get("paused"):
+        return f"the lifetime is paused ({detail.get('cause')})"
+    return "the lifetime runs on"
+
+
+def _end(_actor: str, detail: Detail) -> str:
+    code, signal = detail.get("exit_code"), detail.get("signal")
+    how = f"exit code {code}" if code is not None else signal or detail.get("failure_code")
+    return f"ended: {str(detail.get('state', '')).lower().replace('_', ' ')}, {how}"
+
+
 _LABELS: Final[Mapping[str, Callable[[str, Detail], str | None]]] = {
     "prompt": _prompt,
     "input": _input,
     "take_over": _take_over,
     "hand_back": _hand_back,
     "approval": _approval,
+    "resize": _resize,
+    "gap": _gap,
+    "lifetime": _lifetime,
+    "end": _end,
 }

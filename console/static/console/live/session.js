@@ -10,6 +10,7 @@ const page = find("[data-live]");
 const place = find("#screen");
 const dialogs = { paste: find("#paste"), insist: find("#insist") };
 let [session, offset, keyboard, wantsLine] = [null, null, null, false];
+let [lastEvent, isListed] = [0, false];
 
 const say = (text) => { find("#notice").textContent = text; find("#notice").hidden = !text; };
 
@@ -64,6 +65,25 @@ async function type(text, isPasted) {
   }
 }
 
+// The newest event comes first. Each leads to its moment in the replay.
+async function listEvents() {
+  if (isListed) return;
+  isListed = true;
+  const answer = await fetch(`${page.dataset.events}?after=${lastEvent}`);
+  if (!answer.ok) return;
+  const { last, events } = await answer.json();
+  lastEvent = last;
+  for (const { at, kind, label } of events) {
+    const link = document.createElement("a");
+    const time = new Date(at).toISOString().slice(11, 19);
+    Object.assign(link, { href: `${page.dataset.replay}#t=${time}`, className: kind });
+    link.textContent = `${time} ${label}`;
+    const item = document.createElement("li");
+    item.append(link);
+    find("#events").prepend(item);
+  }
+}
+
 async function take() {
   if (find("#take").hidden) return;
   const { operator } = session;
@@ -86,6 +106,7 @@ const handlers = {
   },
   session(message) {
     session = message;
+    isListed = false;
     if (screen.cols !== message.cols || screen.rows !== message.rows) {
       screen.resize(message.cols, message.rows);
       screen.fit?.();
@@ -174,4 +195,4 @@ document.addEventListener("keydown", (event) => {
   }
 });
 addEventListener("resize", () => screen.fit?.());
-setInterval(draw, 1000);
+setInterval(() => { draw(); listEvents().catch(() => {}); }, 1000);

@@ -83,7 +83,7 @@ def test_the_index_has_the_beginning_the_places_and_the_markers(
             NewEvent(session.pk, "prompt", 6, detail=asked, at=_at(1)),
             NewEvent(session.pk, "resize", 6, "ada", size, _at(2)),
             NewEvent(session.pk, "prompt", 8, detail={"state": "running"}, at=_at(11)),
-            NewEvent(session.pk, "end", 11, detail={"exit_code": 0}, at=_at(12)),
+            NewEvent(session.pk, "end", 11, detail={"state": "EXITED", "exit_code": 0}, at=_at(12)),
         ]
     )
     found = replay_index(session)
@@ -93,6 +93,7 @@ def test_the_index_has_the_beginning_the_places_and_the_markers(
     assert [(m.time, m.kind, m.label, m.rows) for m in found.markers] == [
         (1, "prompt", "prompt (line): Name:", None),
         (2, "resize", "132 columns, 50 rows", 50),
+        (12, "end", "ended: exited, exit code 0", None),
     ]
 
 
