@@ -7,27 +7,27 @@ from contextlib import AsyncExitStack
 from signal import SIGINT, SIGKILL, SIGTERM
 from typing import Final
 
-from chaos.faults import networks, shortages, signals, strangers
+from chaos.faults import killing, networks, shortages, strangers
 from chaos.faults.harm import Act, Harm
 from chaos.faults.kinds import KINDS
 from chaos.faults.schedule import Fault
 
 ACTS: Final[dict[str, Act]] = {
-    "server_kill": signals.ending(signals.chosen_server, SIGKILL),
-    "server_term": signals.ending(signals.chosen_server, SIGTERM),
-    "server_stop": signals.stopping(signals.chosen_server),
-    "daemon_kill": signals.ending(signals.daemon, SIGKILL),
-    "daemon_term": signals.ending(signals.daemon, SIGTERM),
-    "daemon_stop": signals.stopping(signals.daemon),
-    "fork_server_kill": signals.fork_server_kill,
-    "holder_kill": signals.holder_kill,
-    "holder_stop": signals.holder_stop,
-    "everything_kill": signals.everything_kill,
-    "postgresql_kill": signals.ending(signals.backend("postgresql"), SIGKILL),
-    "postgresql_term": signals.ending(signals.backend("postgresql"), SIGINT),
-    "postgresql_stop": signals.stopping(signals.backend("postgresql")),
-    "redis_kill": signals.ending(signals.backend("redis"), SIGKILL),
-    "redis_stop": signals.stopping(signals.backend("redis")),
+    "server_kill": killing.ending(killing.chosen_server, SIGKILL),
+    "server_term": killing.ending(killing.chosen_server, SIGTERM),
+    "server_stop": killing.stopping(killing.chosen_server),
+    "daemon_kill": killing.ending(killing.daemon, SIGKILL),
+    "daemon_term": killing.ending(killing.daemon, SIGTERM),
+    "daemon_stop": killing.stopping(killing.daemon),
+    "fork_server_kill": killing.fork_server_kill,
+    "holder_kill": killing.holder_kill,
+    "holder_stop": killing.holder_stop,
+    "everything_kill": killing.everything_kill,
+    "postgresql_kill": killing.ending(killing.backend("postgresql"), SIGKILL),
+    "postgresql_term": killing.ending(killing.backend("postgresql"), SIGINT),
+    "postgresql_stop": killing.stopping(killing.backend("postgresql")),
+    "redis_kill": killing.ending(killing.backend("redis"), SIGKILL),
+    "redis_stop": killing.stopping(killing.backend("redis")),
     "link_cut": networks.cut("link"),
     "link_stall": networks.stall("link"),
     "link_half_open": networks.half_open("link"),
@@ -40,9 +40,9 @@ ACTS: Final[dict[str, Act]] = {
     "redis_cut": networks.cut("redis"),
     "redis_stall": networks.stall("redis"),
     "sqlite_lock": shortages.sqlite_lock,
-    "server_descriptors": shortages.descriptors(signals.chosen_server),
-    "daemon_descriptors": shortages.descriptors(signals.daemon),
-    "server_memory": shortages.memory(signals.chosen_server),
+    "server_descriptors": shortages.descriptors(killing.chosen_server),
+    "daemon_descriptors": shortages.descriptors(killing.daemon),
+    "server_memory": shortages.memory(killing.chosen_server),
     "server_disk_full": shortages.disk_full("data"),
     "daemon_disk_full": shortages.disk_full("state"),
     "second_daemon": strangers.second_daemon,

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Final
 
 from chaos.faults.harm import Act, Harm
+from chaos.faults.killing import Chosen
 from chaos.faults.schedule import Fault
-from chaos.faults.signals import Chosen
 from chaos.plant import processes
 
 _MOST_SPARE_DESCRIPTORS: Final = 4

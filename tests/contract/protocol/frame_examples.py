@@ -12,7 +12,6 @@ from controller_client.protocol.messages import (
     Failure,
     FileChunk,
     FileDeleted,
-    FilePlace,
     FilesNamed,
     Gap,
     Hello,
@@ -53,21 +52,21 @@ SESSION = "0d9a1c52-5b8e-4b5e-9b67-3f1f2f0f4a11"
 FRAME_ID = "5e1c3f0a-8f2d-4d62-9a3b-7c6d5e4f3a2b"
 DIGEST = "2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824"
 
-_FAILURE = Failure(
+FAILURE = Failure(
     code="START_FAILED", message="the program could not be started", errno_name="EAGAIN"
 )
 _OFFSET = StreamOffset(session_id=SESSION, stream="stdout", offset=4096)
-_SUMMARY = SessionSummary(
+SUMMARY = SessionSummary(
     session_id=SESSION,
     state="running",
     streams=[StreamPosition(stream="stdout", first_offset=4096, next_offset=5000)],
     input_seq=3,
     pid=4242,
 )
-_LIFETIME = LifetimeReport(left_seconds=240.5, is_paused=True, pause_left_seconds=1799.5)
-_FILE = NamedFile(path="/srv/deploy.sh", sha256=DIGEST)
-_AT = HostTime(wall=1763850000.25, clock=8123.5)
-_REPORT = TerminalReport(
+LIFETIME = LifetimeReport(left_seconds=240.5, is_paused=True, pause_left_seconds=1799.5)
+FILE = NamedFile(path="/srv/deploy.sh", sha256=DIGEST)
+AT = HostTime(wall=1763850000.25, clock=8123.5)
+REPORT = TerminalReport(
     state="awaiting_input",
     offset=5005,
     input_seq=3,
@@ -76,13 +75,11 @@ _REPORT = TerminalReport(
     prompt="Password: ",
     detail="read, echo off",
 )
-_RULES = ProjectRules(commands=["echo", "sh:shell"], directories=["/srv"])
-_ADMISSION = Admission(
+RULES = ProjectRules(commands=["echo", "sh:shell"], directories=["/srv"])
+ADMISSION = Admission(
     program="/usr/bin/echo", roots=[["/srv"], ["/home", "/srv"]], takes_lines=True
 )
-_LIMITS = ResourceLimits(
-    processes=64, memory_bytes=1 << 30, file_size_bytes=1 << 20, open_files=256
-)
+LIMITS = ResourceLimits(processes=64, memory_bytes=1 << 30, file_size_bytes=1 << 20, open_files=256)
 
 EXAMPLES: tuple[Message, ...] = (
     Hello(
@@ -97,7 +94,7 @@ EXAMPLES: tuple[Message, ...] = (
         hostname="build-7",
         capabilities=["pty"],
         last_cmd_seq=12,
-        sessions=[_SUMMARY],
+        sessions=[SUMMARY],
     ),
     Started(
         id=FRAME_ID,
@@ -107,7 +104,7 @@ EXAMPLES: tuple[Message, ...] = (
         pid=4242,
         io_mode="pty",
         warning="no sudo here",
-        failure=_FAILURE,
+        failure=FAILURE,
     ),
     InteractiveOutput(
         id=FRAME_ID,
@@ -117,7 +114,7 @@ EXAMPLES: tuple[Message, ...] = (
         offset=5000,
         seq=44,
         data=b"\x00\xffhi\r",
-        terminal=_REPORT,
+        terminal=REPORT,
     ),
     Gap(
         id=FRAME_ID,
@@ -135,9 +132,9 @@ EXAMPLES: tuple[Message, ...] = (
         command_seq=13,
         input_seq=4,
         accepted_bytes=5,
-        failure=_FAILURE,
+        failure=FAILURE,
     ),
-    CommandAck(id=FRAME_ID, epoch=7, session_id=SESSION, command_seq=14, failure=_FAILURE),
+    CommandAck(id=FRAME_ID, epoch=7, session_id=SESSION, command_seq=14, failure=FAILURE),
     SessionFound(id=FRAME_ID, epoch=7, session_id=SESSION, input_seq=3),
     InteractiveCmdDone(
         id=FRAME_ID,
@@ -177,10 +174,10 @@ EXAMPLES: tuple[Message, ...] = (
         reset="rotated",
         gap="hole",
         gap_bytes=1024,
-        failure=_FAILURE,
+        failure=FAILURE,
     ),
-    FileDeleted(id=FRAME_ID, epoch=7, reply_to=FRAME_ID, failure=_FAILURE),
-    FilesNamed(id=FRAME_ID, epoch=7, reply_to=FRAME_ID, files=[_FILE], failure=_FAILURE),
+    FileDeleted(id=FRAME_ID, epoch=7, reply_to=FRAME_ID, failure=FAILURE),
+    FilesNamed(id=FRAME_ID, epoch=7, reply_to=FRAME_ID, files=[FILE], failure=FAILURE),
     Pong(id=FRAME_ID, epoch=7, reply_to=FRAME_ID, sessions=2, backlog_bytes=65536),
     Welcome(
         id=FRAME_ID,
@@ -222,7 +219,7 @@ EXAMPLES: tuple[Message, ...] = (
         ring_bytes=1048576,
         overflow="block",
         ttl_seconds=20.0,
-        limits=_LIMITS,
+        limits=LIMITS,
     ),
     Ack(id=FRAME_ID, epoch=7, offsets=[_OFFSET]),
     DoneAck(id=FRAME_ID, epoch=7, session_ids=[SESSION]),
@@ -271,189 +268,7 @@ EXAMPLES: tuple[Message, ...] = (
         message="bad frame: unknown message type",
         reply_to=FRAME_ID,
     ),
-    HolderHello(id=FRAME_ID, epoch=0, summary=_SUMMARY),
+    HolderHello(id=FRAME_ID, epoch=0, summary=SUMMARY),
     HolderAttach(id=FRAME_ID, epoch=0, session_id=SESSION, window_bytes=262144, offsets=[_OFFSET]),
     HolderDetach(id=FRAME_ID, epoch=0, session_id=SESSION),
 )
-
-GROWN: tuple[Message, ...] = (
-    StartInteractiveCmd(
-        id=FRAME_ID,
-        epoch=7,
-        seq=12,
-        session_id=SESSION,
-        command="cat",
-        io_mode="pty",
-        stdin="closed",
-        stdin_data=b"yes\n\x00\xff",
-        limits=_LIMITS,
-        pipe_fallback=True,
-    ),
-    StartInteractiveCmd(
-        id=FRAME_ID,
-        epoch=7,
-        seq=12,
-        session_id=SESSION,
-        argv=["echo", "a"],
-        rules=_RULES,
-        admission=_ADMISSION,
-    ),
-    RunCommand(
-        id=FRAME_ID,
-        epoch=7,
-        seq=16,
-        session_id=SESSION,
-        argv=["echo", "a"],
-        rules=_RULES,
-        admission=_ADMISSION,
-    ),
-    StartInteractiveCmd(
-        id=FRAME_ID,
-        epoch=7,
-        seq=12,
-        session_id=SESSION,
-        command="cat",
-        rules=ProjectRules(strict_seconds=30),
-        admission=Admission(keeps_user=True),
-    ),
-    SendInput(
-        id=FRAME_ID,
-        epoch=0,
-        seq=13,
-        session_id=SESSION,
-        input_seq=4,
-        data=b"ls\n",
-        refused=_FAILURE,
-        is_line_checked=True,
-    ),
-    SendInput(
-        id=FRAME_ID,
-        epoch=7,
-        seq=13,
-        session_id=SESSION,
-        input_seq=4,
-        secret=b"\xe2\x82\xac\n",
-        may_echo=True,
-    ),
-    ReadFile(
-        id=FRAME_ID,
-        epoch=7,
-        path="/var/log/app.log",
-        former=[FilePlace(identity="2049:131078", mark="64:" + DIGEST, position=512)],
-    ),
-    FileChunk(
-        id=FRAME_ID,
-        epoch=7,
-        reply_to=FRAME_ID,
-        identity="2049:131078",
-        position=512,
-        data=b"late\n",
-        mark="64:" + DIGEST,
-        late=True,
-    ),
-    Started(
-        id=FRAME_ID,
-        epoch=7,
-        session_id=SESSION,
-        command_seq=12,
-        pid=4242,
-        lifetime=LifetimeReport(left_seconds=300.0),
-    ),
-    CommandAck(id=FRAME_ID, epoch=7, session_id=SESSION, command_seq=17, lifetime=_LIFETIME),
-    HolderHello(
-        id=FRAME_ID,
-        summary=SessionSummary(
-            session_id=SESSION, state="running", streams=[], input_seq=3, lifetime=_LIFETIME
-        ),
-    ),
-    SendInput(
-        id=FRAME_ID,
-        epoch=7,
-        seq=13,
-        session_id=SESSION,
-        input_seq=4,
-        secret=b"\xe2\x82\xac\n",
-        secret_programs=["sudo"],
-        secret_files=["/usr/bin/sudo"],
-    ),
-    HolderHello(id=FRAME_ID, summary=_SUMMARY, capabilities=["secret_readers"]),
-    Welcome(
-        id=FRAME_ID,
-        epoch=7,
-        heartbeat_seconds=10.0,
-        lease_seconds=30.0,
-        session_window_bytes=262144,
-        connection_window_bytes=524288,
-        sessions=[SessionDirective(session_id=SESSION, action="continue", is_awaited=True)],
-    ),
-    Hello(
-        id=FRAME_ID,
-        epoch=7,
-        versions=[1],
-        client_version="0.2.0",
-        instance_id="i-1",
-        boot_id="b-1",
-        os="linux",
-        platform="Linux 6.8 x86_64",
-        hostname="build-7",
-        capabilities=["pty", "files"],
-        last_cmd_seq=12,
-        sessions=[],
-        log_roots=["/tmp/ssk-sessions", "/var/log/app"],
-    ),
-    InteractiveOutput(
-        id=FRAME_ID,
-        epoch=7,
-        session_id=SESSION,
-        stream="stdout",
-        offset=5000,
-        seq=44,
-        data=b"hi",
-        terminal=_REPORT,
-        at=_AT,
-        terminal_at=_AT,
-    ),
-    InputAck(
-        id=FRAME_ID, epoch=7, session_id=SESSION, command_seq=13, input_seq=4, offset=5000, at=_AT
-    ),
-    CommandAck(id=FRAME_ID, epoch=7, session_id=SESSION, command_seq=14, offset=5000, at=_AT),
-    InteractiveCmdDone(
-        id=FRAME_ID, epoch=7, session_id=SESSION, end_reason="exited", exit_code=0, at=_AT
-    ),
-    CommandResult(
-        id=FRAME_ID, epoch=7, session_id=SESSION, end_reason="exited", exit_code=0, at=_AT
-    ),
-    Ping(id=FRAME_ID, epoch=7, echo=True),
-    Pong(
-        id=FRAME_ID, epoch=7, reply_to=FRAME_ID, echoed=True, policy="9f86d081884c", is_stopped=True
-    ),
-    Welcome(
-        id=FRAME_ID,
-        epoch=7,
-        heartbeat_seconds=10.0,
-        lease_seconds=30.0,
-        session_window_bytes=262144,
-        connection_window_bytes=524288,
-        sessions=[],
-        min_client_version="0.1.0",
-    ),
-    StartInteractiveCmd(
-        id=FRAME_ID,
-        epoch=7,
-        seq=12,
-        session_id=SESSION,
-        command="sh deploy.sh",
-        approved_files=[_FILE],
-    ),
-    RunCommand(
-        id=FRAME_ID,
-        epoch=7,
-        seq=16,
-        session_id=SESSION,
-        command="sh deploy.sh",
-        approved_files=[_FILE],
-    ),
-)
-"""Messages that were given new fields after their golden frames were written, with those fields
-set.
-"""

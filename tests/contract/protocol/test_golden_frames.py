@@ -31,7 +31,8 @@ from controller_client.protocol.messages import (
     Message,
     ToHolder,
 )
-from tests.contract.protocol.frame_examples import EXAMPLES, GROWN
+from tests.contract.protocol.frame_examples import EXAMPLES
+from tests.contract.protocol.grown_examples import GROWN
 
 HERE = Path(__file__).parent
 DIRECTIONS: list[tuple[Decoder[Any], Any]] = [

@@ -22,7 +22,8 @@ from websockets.exceptions import ConnectionClosed
 
 from controller_client.protocol.messages import TerminateCmd
 from controller_client.session_files.framing import pack
-from tests.contract.protocol.frame_examples import EXAMPLES, GROWN
+from tests.contract.protocol.frame_examples import EXAMPLES
+from tests.contract.protocol.grown_examples import GROWN
 from tests.support.corpora.mutations import Mutator
 from tests.support.hosts.holders import Conversation, HolderHost, holder_host
 from tests.support.hosts.scripted_controller import scripted_controller
