@@ -8,10 +8,13 @@ import msgspec
 
 from controller_client.protocol.messages import FromController, InteractiveOutput
 from projects.link.inbound.refusals import TooManyFrames
+from projects.link.inbound.session_draft import is_one_step
 
 MAX_FRAMES: Final = 2048
 """The window bounds output; this number bounds everything else that a peer may pile up."""
 MAX_JOINED_BYTES: Final = 8 * 1024
+CROWDED_FRAMES: Final = MAX_FRAMES // 2
+"""With so many frames waiting, pieces are joined that were printed at different times."""
 
 
 class FrameQueue:
@@ -30,7 +33,8 @@ class FrameQueue:
         """Add a frame at the end. Raises TooManyFrames."""
         session_id: str | None = getattr(frame, "session_id", None)
         newest = None if session_id is None else self._newest.get(session_id)
-        if newest is not None and (joined := _joined(newest.frame, frame)) is not None:
+        is_crowded = self._cells.qsize() >= CROWDED_FRAMES
+        if newest and (joined := _joined(newest.frame, frame, is_crowded=is_crowded)):
             newest.frame = joined
             return
         if self._cells.qsize() >= MAX_FRAMES:
@@ -62,16 +66,25 @@ class _Cell:
     frame: FromController
 
 
-def _joined(first: FromController, second: FromController) -> InteractiveOutput | None:
+def _joined(
+    first: FromController, second: FromController, *, is_crowded: bool
+) -> InteractiveOutput | None:
     """Both frames as one, if the second is output that begins where the first ends; else None.
 
-    The newer one of two verdicts about the terminal counts.
+    The newer one of two verdicts about the terminal counts. A frame has the time of its first byte,
+    so what was printed later stays apart, unless the queue ``is_crowded``.
     """
     if not (isinstance(first, InteractiveOutput) and isinstance(second, InteractiveOutput)):
         return None
     is_next = second.stream == first.stream and second.offset == first.offset + len(first.data)
     if not is_next or len(first.data) + len(second.data) > MAX_JOINED_BYTES:
         return None
+    if not (is_crowded or is_one_step(first.at, second.at)):
+        return None
+    judged = second if second.terminal is not None else first
     return msgspec.structs.replace(
-        first, data=first.data + second.data, terminal=second.terminal or first.terminal
+        first,
+        data=first.data + second.data,
+        terminal=judged.terminal,
+        terminal_at=judged.terminal_at,
     )

@@ -120,7 +120,7 @@ class SessionDraft:
                 last_stream == stream
                 and last_start + len(last) == start
                 and len(last) + len(new) <= MAX_CHUNK_BYTES
-                and _is_one_step(last_at, at)
+                and is_one_step(last_at, at)
             ):
                 last += new
                 return True
@@ -201,7 +201,7 @@ class SessionDraft:
         ]
 
 
-def _is_one_step(first: HostTime | None, at: HostTime | None) -> bool:
+def is_one_step(first: HostTime | None, at: HostTime | None) -> bool:
     """Return True if output of these times may be one row: a row has the time of its first byte."""
     return first is None or at is None or at.clock - first.clock < STEP_SECONDS
 

@@ -7,6 +7,7 @@ import pytest
 from controller_client.protocol.messages import (
     FromController,
     Gap,
+    HostTime,
     InputAck,
     InteractiveOutput,
     Stream,
@@ -61,6 +62,40 @@ def test_the_newest_verdict_of_joined_pieces_counts() -> None:
     (joined,) = _queued(_output(0, b"ab", at=2), _output(2, b"c", at=3), _output(3, b"d")).take(9)
     assert isinstance(joined, InteractiveOutput)
     assert joined.terminal == TerminalReport(state="running", offset=3, input_seq=0)
+
+
+def _printed(offset: int, clock: float) -> InteractiveOutput:
+    at = HostTime(wall=1_763_850_000 + clock, clock=clock)
+    told = TerminalReport(state="running", offset=offset + 1, input_seq=0)
+    return InteractiveOutput(
+        session_id="a",
+        stream="stdout",
+        offset=offset,
+        seq=1,
+        data=b"x",
+        terminal=told,
+        at=at,
+        terminal_at=at,
+    )
+
+
+def test_pieces_that_were_printed_at_other_times_stay_apart() -> None:
+    queue = _queued(_printed(0, 7.0), _printed(1, 7.05), _printed(2, 7.3), _printed(3, 9.0))
+    frames = [frame for frame in queue.take(9) if isinstance(frame, InteractiveOutput)]
+    assert [(f.offset, f.data, f.at and f.at.clock) for f in frames] == [
+        (0, b"xx", 7.0),
+        (2, b"x", 7.3),
+        (3, b"x", 9.0),
+    ]
+    assert frames[0].terminal_at == HostTime(wall=1_763_850_007.05, clock=7.05)
+
+
+def test_in_a_crowd_pieces_are_joined_whenever_they_were_printed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(frame_queue, "CROWDED_FRAMES", 2)
+    queue = _queued(*[_printed(number, number) for number in range(9)])
+    assert [len(data) for _, _, _, data in _pieces(queue)] == [1, 8]
 
 
 @pytest.mark.parametrize(
