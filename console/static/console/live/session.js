@@ -67,7 +67,7 @@ async function type(text, isPasted) {
 
 // The newest event comes first. Each leads to its moment in the replay.
 async function listEvents() {
-  if (isListed) return;
+  if (isListed || socket.socket?.readyState !== WebSocket.OPEN) return;
   isListed = true;
   const answer = await fetch(`${page.dataset.events}?after=${lastEvent}`);
   if (!answer.ok) return;
