@@ -42,7 +42,7 @@ COPY console console
 COPY mcp_adapter mcp_adapter
 COPY projects projects
 COPY deploy deploy
-RUN python -m compileall -q agent config console mcp_adapter projects
+RUN python -m compileall -q agent backup config console mcp_adapter projects
 COPY --from=browser-files /srv/holdline/console/static/console/vendor console/static/console/vendor
 COPY --from=browser-files /usr/local/bin/node /opt/holdline/bin/node
 USER 10001

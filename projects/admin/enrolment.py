@@ -97,7 +97,7 @@ class EnrolmentCodeAdmin(_ManagedAdmin):
         "is_replacement",
         "hosts",
         "enrolled",
-        "labels",
+        "shown_labels",
         "shown_maker",
         "created_at",
         "expires_at",
@@ -159,6 +159,7 @@ class EnrolmentCodeAdmin(_ManagedAdmin):
 
     shown_peer = text_column("used_from", "used from")
     shown_maker = text_column("created_by", "made by")
+    shown_labels = text_column("labels", "labels")
 
 
 @admin.register(ControllerCredential)

@@ -78,7 +78,12 @@ def test_a_project_shows_its_figures_and_its_limit_can_be_changed(
     )
     content = admin_client.get("/admin/projects/project/").content.decode()
     assert '<td class="field-sessions_active">1</td>' in content
-    change = {"name": "acme", "max_interactive_sessions": "5", "max_pause_minutes": "30"}
+    change = {
+        "name": "acme",
+        "max_interactive_sessions": "5",
+        "max_pause_minutes": "30",
+        "approvals": "auto",
+    }
     assert (
         admin_client.post(f"/admin/projects/project/{project.pk}/change/", change).status_code
         == 302

@@ -252,6 +252,7 @@ def test_members_of_a_project_are_chosen_among_users_one_sees(
         "max_interactive_sessions": "2",
         "max_pause_minutes": "30",
         "approvals": "auto",
+        "keeps_output": "on",
         "members": [str(boss.pk)],
     }
     assert (

@@ -252,9 +252,13 @@ def test_every_sealed_column_is_known_as_one() -> None:
         "CommandSession.sealed_secrets",
         "SecondFactor.sealed_key",
         "AgentStep.sealed",
+        "Approval.sealed_arguments",
+        "AttentionTarget.sealed_address",
+        "AttentionTarget.sealed_key",
     }
     assert kept.keys() - sealed == {
         "OutputChunk.data",
+        "RecordingScreen.state",
         "MonitorChunk.data",
         "FileRequest.body",
         "FileRequest.answer",
