@@ -183,7 +183,7 @@ PRIVATE_FILES: Final = (
     "grep x ~/.netrc",
     "grep password /home/deploy/.my.cnf",
     "cat /proc/self/environ",
-    "cat /proc/1/root/etc/passwd",
+    "cat /proc/1/cwd/etc/passwd",
     "cat //proc/self/environ",
     "cat /./proc/self/environ",
     "cat /dev/sda",
