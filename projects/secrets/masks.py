@@ -17,7 +17,7 @@ from uuid import UUID
 from cryptography.fernet import InvalidToken
 from django.db import connection
 
-from projects.models import CommandSession
+from projects.models import CommandSession, RecordingScreen
 from projects.storage.columns import as_parameter
 from projects.storage.sealing import open_sealed, seal
 
@@ -63,7 +63,11 @@ def mask_of(session_id: UUID, sealed: bytes | memoryview | None) -> SecretMask:
 
 
 def secret_remember(session_id: UUID, value: bytes) -> None:
-    """Notes that ``value`` is typed into the session, in the transaction that has it typed."""
+    """Notes that ``value`` is typed into the session, in the transaction that has it typed.
+
+    Screens that were kept for jumps may show the value, so they are made again when they are asked
+    for.
+    """
     session = CommandSession.objects.only("sealed_secrets").get(id=session_id)
     values = _opened(session_id, session.sealed_secrets)
     if (text := value.decode(errors="replace")) not in values:
@@ -71,6 +75,7 @@ def secret_remember(session_id: UUID, value: bytes) -> None:
         CommandSession.objects.filter(id=session_id).update(
             sealed_secrets=seal(session_id.bytes + body.encode())
         )
+        RecordingScreen.objects.filter(session_id=session_id).delete()
 
 
 def _opened(session_id: UUID, sealed: bytes | memoryview | None) -> Sequence[str]:

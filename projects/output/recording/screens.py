@@ -75,14 +75,16 @@ def is_covered(session: CommandSession) -> bool:
 
 
 def version(session_id: UUID) -> tuple[object, ...]:
-    """Return a value that changes whenever output is taken away."""
+    """Return a value that changes whenever output is taken away or a secret is to be masked."""
     session = CommandSession.objects.filter(id=session_id)
-    offsets = session.values_list("cleared_at", "stdout_first_offset", "stderr_first_offset")
-    return *(offsets.first() or ()), OutputGap.objects.filter(session_id=session_id).count()
+    row = session.values_list(
+        "cleared_at", "stdout_first_offset", "stderr_first_offset", "sealed_secrets"
+    ).first()
+    return *(row or ()), OutputGap.objects.filter(session_id=session_id).count()
 
 
 def store(session_id: UUID, read_at: tuple[object, ...], screens: Iterable[NewScreen]) -> bool:
-    """Store screens, unless output was taken away since ``version`` was ``read_at``.
+    """Store screens, unless the ``version`` is not ``read_at`` any more.
 
     A screen that is there already stays. Returns False if nothing was stored.
     """

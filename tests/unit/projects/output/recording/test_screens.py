@@ -7,6 +7,7 @@ from projects.output import log as output_log
 from projects.output.log import NewChunk
 from projects.output.recording import screens
 from projects.output.recording.screens import NewScreen, ScreenPlace
+from projects.secrets.masks import secret_remember
 from tests.support.rows import make_controller, make_session
 
 pytestmark = pytest.mark.django_db
@@ -57,6 +58,17 @@ def test_no_screen_is_kept_of_output_that_was_taken_away(session: CommandSession
     assert output_log.trim(session.pk, "stdout", 30) == 30
     assert not screens.store(session.pk, read_at, [_at(40)])
     assert _kept(session) == []
+
+
+def test_a_new_secret_takes_the_screens_that_may_show_it(session: CommandSession) -> None:
+    read_at = screens.version(session.pk)
+    _store(session, 10, 30)
+    secret_remember(session.pk, b"correct-horse")
+    assert _kept(session) == []
+    assert not screens.store(session.pk, read_at, [_at(40)])
+    assert _store(session, 10, 30)
+    secret_remember(session.pk, b"correct-horse")
+    assert _kept(session) == [10, 30]
 
 
 def test_screens_go_with_the_output_before_them(session: CommandSession) -> None:
