@@ -19,6 +19,8 @@ SPAWN_SECONDS: Final = 60.0
 
 On a host with a load of 16 for its two processors, a first holder took more than 15 seconds.
 """
+MOST_FORKS: Final = 4
+"""A start fails if so many holders in a row died before they could get it."""
 _RECEIVE_BYTES: Final = 64 * 1024
 
 
@@ -58,7 +60,7 @@ class ForkServerLink:
 
     async def give(self, session_id: str) -> SpareHolder:
         """Return the holder of a new session, which waits for START. Raises OSError."""
-        spare = self._take() or await self._fork()
+        spare = await self._living()
         next_spare = "" if self._spares else "~\n"
         # Before START: the fork server has to know whose holder it is when the holder dies.
         try:
@@ -89,6 +91,15 @@ class ForkServerLink:
         for answer in self._questions.values():
             if not answer.done():
                 answer.set_exception(error_named("ECONNRESET"))
+
+    async def _living(self) -> SpareHolder:
+        """Return a spare that is alive: one that was forked just now can be dead, too."""
+        for _ in range(MOST_FORKS):
+            spare = self._take() or await self._fork()
+            if not spare.is_gone():
+                return spare
+            spare.connection.close()
+        raise error_named("ECONNRESET")
 
     def _take(self) -> SpareHolder | None:
         while self._spares:

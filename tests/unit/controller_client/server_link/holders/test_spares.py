@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from controller_client.server_link.holders.spares import ForkServerLink
+from controller_client.server_link.holders.spares import MOST_FORKS, ForkServerLink
 from tests.support.waiting import await_until
 
 SESSION = "5f3b7d0a-0000-4000-8000-000000000001"
@@ -103,6 +103,26 @@ async def test_a_spare_that_ended_is_given_to_nobody(server: ScriptedForkServer)
         spare = await server.link.give(SESSION)
         assert spare.pid == 42
         spare.connection.close()
+
+
+async def test_a_fork_that_ended_at_once_is_given_to_nobody(server: ScriptedForkServer) -> None:
+    giving = asyncio.create_task(server.link.give(SESSION))
+    await server.hears(b"+\n")
+    server.sends_spare(41).close()
+    await server.hears(b"+\n+\n")
+    with server.sends_spare(42):
+        spare = await giving
+        assert spare.pid == 42
+        spare.connection.close()
+
+
+async def test_a_start_fails_if_every_fork_ends_at_once(server: ScriptedForkServer) -> None:
+    giving = asyncio.create_task(server.link.give(SESSION))
+    for number in range(1, MOST_FORKS + 1):
+        await server.hears(b"+\n" * number)
+        server.sends_spare(40 + number).close()
+    with pytest.raises(ConnectionResetError):
+        await giving
 
 
 async def test_the_end_of_the_fork_server_fails_all_that_wait(server: ScriptedForkServer) -> None:
