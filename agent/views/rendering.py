@@ -93,7 +93,7 @@ def approval_line(approval: Approval) -> Line:
     """The question to a person, or the answer."""
     asked = (
         f"{approval.risk}: "
-        f"{call_line({'name': approval.tool, 'arguments': arguments_of(approval)}).text}"
+        f"{call_line({'name': approval.tool, 'arguments': arguments_of(approval) or {}}).text}"
     )
     why = f" ({visible(approval.risk_reason)})" if approval.risk_reason else ""
     if approval.answer == Approval.Answer.PENDING:

@@ -120,6 +120,9 @@ def _rows(request: HttpRequest) -> QuerySet[Approval]:
 def _arguments(row: Approval) -> Iterator[tuple[str, str]]:
     """The arguments as texts: what is run or typed first, lists and objects one by one."""
     given = arguments_of(row)
+    if given is None:
+        yield "call", "cannot be shown: the server has no key for it any more"
+        return
     first = ("command", "input_text", "keys", "input", "secret")
     for name in sorted(given, key=lambda name: (name not in first, name)):
         value = given[name]

@@ -23,7 +23,7 @@ from projects.accounts.client_address import peer_of_request
 from projects.audit.log import audit
 from projects.conf import conf
 from projects.storage import clock
-from projects.storage.sealing import open_sealed, seal
+from projects.storage.sealing import open_or_none, seal
 
 _DIGITS: Final = 6
 _PERIOD_SECONDS: Final = 30
@@ -55,12 +55,16 @@ def _confirmed_at(user: Any) -> Any:
 def factor_to_confirm(user: User) -> SecondFactor:
     """The factor that the person sets up. It keeps its key until it is confirmed."""
     key = seal(secrets.token_bytes(_KEY_BYTES))
-    return SecondFactor.objects.get_or_create(user=user, defaults={"sealed_key": key})[0]
+    factor, is_new = SecondFactor.objects.get_or_create(user=user, defaults={"sealed_key": key})
+    if not is_new and factor.confirmed_at is None and _key(factor) is None:
+        factor.sealed_key = key
+        factor.save(update_fields=["sealed_key"])
+    return factor
 
 
 def key_text(factor: SecondFactor) -> str:
     """The key as an authenticator app takes it."""
-    return b32encode(open_sealed(factor.sealed_key)).decode()
+    return b32encode(_key(factor) or b"").decode()
 
 
 def app_link(factor: SecondFactor) -> str:
@@ -134,14 +138,21 @@ def _is_right(factor: SecondFactor, code: str) -> bool:
 
 def _codes_now(factor: SecondFactor) -> Iterator[tuple[int, bytes]]:
     """The codes of this period, of the one before and of the one after, for clocks that differ."""
+    if _key(factor) is None:
+        return
     totp, now = _totp(factor), int(clock.now().timestamp()) // _PERIOD_SECONDS
     for step in (now - 1, now, now + 1):
         yield step, totp.generate(step * _PERIOD_SECONDS)
 
 
+def _key(factor: SecondFactor) -> bytes | None:
+    """The key; None if the server cannot decrypt it, so that only recovery codes are right."""
+    return open_or_none(factor.sealed_key, f"the second factor of {factor.user.get_username()}")
+
+
 def _totp(factor: SecondFactor) -> TOTP:
     # SHA-1 is what every authenticator app understands; HMAC does not need a stronger hash.
-    return TOTP(open_sealed(factor.sealed_key), _DIGITS, SHA1(), _PERIOD_SECONDS)  # noqa: S303 # nosec B303
+    return TOTP(_key(factor) or b"", _DIGITS, SHA1(), _PERIOD_SECONDS)  # noqa: S303 # nosec B303
 
 
 def _count_failure(factor: SecondFactor) -> None:

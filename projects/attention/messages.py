@@ -6,12 +6,11 @@ from random import SystemRandom
 from typing import Final
 from uuid import UUID
 
-from cryptography.fernet import InvalidToken
 from django.db import transaction
 
 from projects import metrics
 from projects.attention.sending import Letter, SendResult
-from projects.attention.targets import Opened, opened
+from projects.attention.targets import opened
 from projects.audit.log import audit
 from projects.conf import conf
 from projects.models import AttentionEvent, AttentionMessage
@@ -41,16 +40,11 @@ def due_letters(busy: Collection[UUID], most: int) -> list[Letter]:
 
 def letter_of(message: AttentionMessage) -> Letter:
     """The message with the place it goes to."""
-    try:
-        to = opened(message.target)
-    except InvalidToken:
-        # The keys of the server were replaced. Every attempt fails until the target is set anew.
-        to = Opened("", "")
     return Letter(
         message_id=message.id,
         target_id=message.target_id,
         way=message.target.way,
-        to=to,
+        to=opened(message.target),
         body=message.body,
         attempts=message.attempts,
     )

@@ -50,6 +50,8 @@ class SendResult:
 
 async def send(letter: Letter) -> SendResult:
     """Make one attempt to send a message, of at most SEND_SECONDS. Raises nothing."""
+    if not letter.to.address:
+        return SendResult("the server has no key for the address: set the target anew")
     try:
         async with asyncio.timeout(SEND_SECONDS):
             if letter.way == Way.EMAIL:

@@ -14,7 +14,7 @@ from django.core.validators import validate_email
 from projects.audit.log import audit
 from projects.models import AttentionTarget
 from projects.models.attention_kinds import TELLABLE
-from projects.storage.sealing import open_sealed, seal
+from projects.storage.sealing import open_or_none, seal
 
 Way = AttentionTarget.Way
 
@@ -69,9 +69,17 @@ def target_delete(target: AttentionTarget, *, actor: str) -> None:
 
 
 def opened(target: AttentionTarget) -> Opened:
-    """Decrypt the address and the key of a target."""
-    key = "" if target.sealed_key is None else open_sealed(target.sealed_key).decode()
-    return Opened(open_sealed(target.sealed_address).decode(), key)
+    """Decrypt the address and the key of a target.
+
+    Both are empty if the server has no key for them any more: every attempt to send fails until the
+    target is set anew.
+    """
+    what = f"the address of target {target.name}"
+    address = open_or_none(target.sealed_address, what)
+    key = b"" if target.sealed_key is None else open_or_none(target.sealed_key, what)
+    return (
+        Opened("", "") if address is None or key is None else Opened(address.decode(), key.decode())
+    )
 
 
 def new_key() -> str:

@@ -116,6 +116,16 @@ class ChangedSinceApproval(Conflict):
         super().__init__(f"since this call was approved, {change}")
 
 
+class CallNotShown(Conflict):
+    """A call that no person can be shown was to be approved. Nothing was changed."""
+
+    code = "CALL_NOT_SHOWN"
+    hint = "Deny it. The server needs the key that it had when the call was made."
+
+    def __init__(self, approval_id: int) -> None:
+        super().__init__(f"the call of approval #{approval_id} cannot be decrypted")
+
+
 class ApprovalNotFound(NotFound):
     """There is no approval with this number."""
 

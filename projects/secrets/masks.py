@@ -14,12 +14,11 @@ from dataclasses import dataclass
 from typing import Final
 from uuid import UUID
 
-from cryptography.fernet import InvalidToken
 from django.db import connection
 
 from projects.models import CommandSession, RecordingScreen
 from projects.storage.columns import as_parameter
-from projects.storage.sealing import open_sealed, seal
+from projects.storage.sealing import open_or_none, seal
 
 logger = logging.getLogger(__name__)
 
@@ -81,15 +80,11 @@ def secret_remember(session_id: UUID, value: bytes) -> None:
 def _opened(session_id: UUID, sealed: bytes | memoryview | None) -> Sequence[str]:
     if sealed is None:
         return ()
-    try:
-        plain = open_sealed(sealed)
-    except InvalidToken:
-        plain = b""
+    what = f"what was typed into session {session_id} in secret"
+    plain = open_or_none(sealed, what)
+    if plain is None:
+        return ()
     if plain[:16] != session_id.bytes:
-        logger.error(
-            "secrets of session %s cannot be masked: is a key missing from "
-            "HOLDLINE_ENCRYPTION_KEYS?",
-            session_id,
-        )
+        logger.error("%s is of another session, and is not masked", what)
         return ()
     return [base64.b64decode(value).decode() for value in json.loads(plain[16:])]

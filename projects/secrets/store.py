@@ -20,7 +20,7 @@ from projects.errors.secrets import SecretNotFound
 from projects.models import Controller, Project, Secret
 from projects.models.sealed_field import SealedField
 from projects.secrets.terms import Terms, UnusableTerms
-from projects.storage.sealing import open_sealed, reseal, seal
+from projects.storage.sealing import open_or_none, reseal, seal
 
 logger = logging.getLogger(__name__)
 
@@ -145,12 +145,8 @@ def secret_open(project_id: UUID, name: str, *, controller_id: UUID, command: st
     secret = next((secret for secret in secrets if secret.name == name), None)
     if secret is None or (for_programs := programs[name]) is None:
         raise SecretNotFound(name, usable)
-    try:
-        plain = open_sealed(secret.sealed)
-    except InvalidToken:
-        logger.error("%s", UnreadableSecret(f"secret {name} of {project_id}"))
-        plain = b""
-    if plain[:16] != secret.id.bytes:
+    plain = open_or_none(secret.sealed, f"secret {name} of project {project_id}")
+    if plain is None or plain[:16] != secret.id.bytes:
         # The value was sealed for another row, or by another key: somebody wrote into the table.
         raise SecretNotFound(name, [other for other in usable if other != name])
     Secret.objects.filter(id=secret.id).update(last_used_at=timezone.now())

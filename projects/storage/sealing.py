@@ -1,10 +1,13 @@
 """Encrypts what nobody may read in a copy of the database: secrets, and bodies of commands."""
 
+import logging
 from functools import lru_cache
 
-from cryptography.fernet import Fernet, MultiFernet
+from cryptography.fernet import Fernet, InvalidToken, MultiFernet
 
 from projects.conf import conf
+
+logger = logging.getLogger(__name__)
 
 
 def seal(plain: bytes) -> bytes:
@@ -18,6 +21,20 @@ def open_sealed(sealed: bytes | memoryview) -> bytes:
     Raises cryptography.fernet.InvalidToken if none of them did.
     """
     return _fernet(conf.encryption_keys).decrypt(bytes(sealed))
+
+
+def open_or_none(sealed: bytes | memoryview, what: str) -> bytes | None:
+    """Decrypts as ``open_sealed`` does. Returns None if no key fits, and logs ``what`` that is.
+
+    For readers of many rows: one row whose key is gone must not stop the others.
+    """
+    try:
+        return open_sealed(sealed)
+    except InvalidToken:
+        logger.error(
+            "%s cannot be decrypted: is a key missing from HOLDLINE_ENCRYPTION_KEYS?", what
+        )
+        return None
 
 
 def reseal(sealed: bytes | memoryview) -> bytes:

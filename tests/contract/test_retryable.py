@@ -111,6 +111,7 @@ REASONS = {
             "HOST_TOO_OLD",
             "RUN_ACTIVE",
             "CHANGED_SINCE_APPROVAL",
+            "CALL_NOT_SHOWN",
         ],
         (False, STATE),
     ),

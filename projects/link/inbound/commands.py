@@ -8,7 +8,6 @@ from typing import Final, NamedTuple
 from uuid import UUID
 
 import msgspec
-from cryptography.fernet import InvalidToken
 from django.db import transaction
 
 from controller_client.protocol.codec import decode_from_server
@@ -31,7 +30,7 @@ from projects.sessions.state import end_lost, end_session, hand_over
 from projects.storage import clock
 from projects.storage.columns import as_parameter, time_as_parameter
 from projects.storage.rows import execute, fetch_rows
-from projects.storage.sealing import open_sealed
+from projects.storage.sealing import open_or_none
 
 logger = logging.getLogger(__name__)
 
@@ -134,15 +133,8 @@ def _message(controller_id: UUID, command: _Taken, epoch: int) -> FromServer | N
 
     The command may have been sent before, when its key was there.
     """
-    try:
-        body = open_sealed(command.body or b"")
-    except InvalidToken:
-        logger.error(
-            "command %d of controller %s cannot be decrypted: is a key missing from "
-            "HOLDLINE_ENCRYPTION_KEYS?",
-            command.seq,
-            controller_id,
-        )
+    body = open_or_none(command.body or b"", f"command {command.seq} of host {controller_id}")
+    if body is None:
         code = INPUT_UNCONFIRMED if command.type == "SEND_INPUT" else "UNREADABLE"
         ControllerCommand.objects.filter(controller_id=controller_id, seq=command.seq).update(
             settled_at=clock.now(), body=None, failure_code=code, failure_message=_KEY_LOST

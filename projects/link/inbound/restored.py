@@ -28,7 +28,7 @@ from projects.models.accounts import MAX_LIFETIME_SECONDS
 from projects.sessions.outbox import START_TYPES
 from projects.sessions.state import add_session, hand_over
 from projects.storage import clock
-from projects.storage.sealing import open_sealed, seal
+from projects.storage.sealing import open_or_none, seal
 
 MAX_ADOPTED: Final = 256
 """The most active sessions with which a host may bring along sessions that are not known."""
@@ -259,9 +259,13 @@ class Restored:
 def _renumber(command: ControllerCommand, number: int) -> None:
     if command.input_seq == number:
         return
-    message = codec.decode_from_server.decode(open_sealed(bytes(command.body or b"")))
-    if isinstance(message, SendInput):
-        body = seal(codec.encode(msgspec.structs.replace(message, input_seq=number)))
+    body = open_or_none(command.body or b"", f"input {command.seq} of session {command.session_id}")
+    message = None if body is None else codec.decode_from_server.decode(body)
+    # An input that no key opens keeps its place: it is settled as failed when it is to be sent.
+    if message is None or isinstance(message, SendInput):
+        body = command.body
+        if message is not None:
+            body = seal(codec.encode(msgspec.structs.replace(message, input_seq=number)))
         ControllerCommand.objects.filter(id=command.id).update(input_seq=number, body=body)
         ActionRequest.objects.filter(session_id=command.session_id, command_seq=command.seq).update(
             input_seq=number

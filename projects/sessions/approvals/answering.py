@@ -13,12 +13,12 @@ from django.db.models import Q
 
 from projects.audit.log import audit
 from projects.conf import conf
-from projects.errors.access import ApprovalNotFound, OwnCall
+from projects.errors.access import ApprovalNotFound, CallNotShown, OwnCall
 from projects.models import Approval
 from projects.output.recording.events import NewEvent, append_locking
 from projects.sessions import lifetimes
 from projects.sessions.approvals import attention
-from projects.sessions.approvals.asking import cause_of
+from projects.sessions.approvals.asking import arguments_of, cause_of
 from projects.storage import clock
 
 _ANSWER = Approval.Answer
@@ -32,13 +32,16 @@ AFTER_END: Final[list[Callable[[Approval], None]]] = []
 def approval_answer(*, approval_id: int, is_approved: bool, actor: str, reason: str = "") -> bool:
     """Answer a question. Returns False if it is over: answered, expired or withdrawn.
 
-    Raises ApprovalNotFound, and OwnCall where the project wants four eyes.
+    Raises ApprovalNotFound, OwnCall where the project wants four eyes, and CallNotShown if a call
+    that nobody can read is to be approved.
     """
     approval = Approval.objects.select_related("project").filter(id=approval_id).first()
     if approval is None:
         raise ApprovalNotFound(approval_id)
     if approval.project.wants_four_eyes and approval.owner == actor:
         raise OwnCall
+    if is_approved and arguments_of(approval) is None:
+        raise CallNotShown(approval_id)
     answer = _ANSWER.APPROVED if is_approved else _ANSWER.DENIED
     return _end(approval, answer, actor, reason[:_MOST_REASON_CHARS])
 

@@ -36,7 +36,7 @@ from projects.sessions.idempotency import NEVER_BEGAN
 from projects.sessions.transactions.acting import in_one_transaction
 from projects.sessions.waiting import watch
 from projects.storage import clock
-from projects.storage.sealing import open_sealed, seal
+from projects.storage.sealing import open_or_none, seal
 from projects.wakeups.doorbells import Doorbell, approval_group
 
 HIDDEN: Final = "(hidden input)"
@@ -239,9 +239,12 @@ def _created(question: HeldCall, found: Found, judgement: Judgement) -> Approval
     return row
 
 
-def arguments_of(approval: Approval) -> dict[str, Any]:
-    """The arguments of the call, as a person is shown them."""
-    arguments: dict[str, Any] = json.loads(open_sealed(approval.sealed_arguments))
+def arguments_of(approval: Approval) -> dict[str, Any] | None:
+    """The arguments of the call, as a person is shown them; None if no key opens them any more."""
+    plain = open_or_none(approval.sealed_arguments, f"the call of approval {approval.pk}")
+    if plain is None:
+        return None
+    arguments: dict[str, Any] = json.loads(plain)
     return arguments
 
 

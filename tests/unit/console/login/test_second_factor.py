@@ -5,6 +5,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from cryptography.fernet import Fernet
 from cryptography.hazmat.primitives.hashes import SHA1
 from cryptography.hazmat.primitives.twofactor.totp import TOTP
 from django.contrib.auth.models import User
@@ -139,3 +140,22 @@ def test_the_socket_refuses_a_login_without_its_factor(person: Client) -> None:
     assert person_of(str(person.session.session_key)).actor == "admin:ann"
     with pytest.raises(LoginEnded):
         person_of(str(_shown_password().session.session_key))
+
+
+def test_without_its_key_a_recovery_code_is_right_and_nothing_else(
+    person: Client, settings: Any
+) -> None:
+    codes = _set_up(person)
+    code = _code(1)
+    settings.ENCRYPTION_KEYS = [Fernet.generate_key().decode()]
+    client = _shown_password()
+    assert "This code is wrong" in client.post(ASK, {"code": code}).text
+    assert client.post(ASK, {"code": codes[0]}).status_code == 302
+
+
+def test_a_factor_that_is_not_confirmed_gets_a_key_that_the_server_has(
+    person: Client, settings: Any
+) -> None:
+    person.get(SET_UP)
+    settings.ENCRYPTION_KEYS = [Fernet.generate_key().decode()]
+    assert len(_set_up(person)) == 10

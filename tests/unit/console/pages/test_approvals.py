@@ -1,6 +1,9 @@
 """The queue of approvals: what a person sees of a call, and their answer."""
 
+from typing import Any
+
 import pytest
+from cryptography.fernet import Fernet
 
 from projects.models import Approval, AuditEvent
 from tests.support.rows import make_approval
@@ -61,6 +64,22 @@ def test_nobody_answers_for_their_own_call_where_four_eyes_are_wanted(
     assert "OWN_CALL" in answer.text
     asked.refresh_from_db()
     assert asked.answer == "pending"
+
+
+def test_a_call_that_nobody_can_read_is_denied_and_never_approved(
+    person_with: PersonWith, asked: Approval, settings: Any
+) -> None:
+    settings.ENCRYPTION_KEYS = [Fernet.generate_key().decode()]
+    client = person_with(*RIGHTS)
+    assert "cannot be shown" in client.get("/approvals/").text
+    page = f"/approvals/{asked.pk}/"
+    assert "cannot be shown" in client.get(page).text
+    assert (
+        "CALL_NOT_SHOWN" in client.post(f"{page}answer/", {"answer": "approve"}, follow=True).text
+    )
+    asked.refresh_from_db()
+    assert asked.answer == "pending"
+    assert "Denied" in client.post(f"{page}answer/", {"answer": "deny"}, follow=True).text
 
 
 def test_the_header_counts_what_waits(

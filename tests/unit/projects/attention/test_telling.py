@@ -1,15 +1,18 @@
 """Events that are due become one message for each target that wants them."""
 
+import asyncio
 import json
 from datetime import timedelta
+from typing import Any
 from uuid import uuid4
 
 import pytest
+from cryptography.fernet import Fernet
 from django.db import transaction
 from django.test import override_settings
 from django.utils import timezone
 
-from projects.attention import telling
+from projects.attention import messages, sending, telling
 from projects.attention.events import Cause, attention_raise, attention_resolve
 from projects.attention.targets import UnusableTarget, Way, target_save
 from projects.models import (
@@ -171,3 +174,17 @@ def test_address_and_key_are_sealed_and_not_in_the_audit_log(wanting: Controller
     for secret in ("T0KEN", key):
         assert secret.encode() not in stored
         assert secret not in audited
+
+
+def test_a_target_whose_key_is_gone_keeps_nothing_from_the_others(
+    wanting: Controller, settings: Any
+) -> None:
+    unread = _target(wanting)
+    settings.ENCRYPTION_KEYS = [Fernet.generate_key().decode()]
+    other = _target(wanting)
+    _raise(wanting)
+    assert telling.messages_write() == 2
+    letters = {letter.target_id: letter for letter in messages.due_letters((), 8)}
+    assert letters[other.id].to.address == "https://example.com/ops"
+    failed = asyncio.run(sending.send(letters[unread.id]))
+    assert "no key for the address" in failed.error

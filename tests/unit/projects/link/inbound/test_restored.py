@@ -5,6 +5,7 @@ from typing import Any, Literal
 from uuid import uuid4
 
 import pytest
+from cryptography.fernet import Fernet
 from django.db import connection
 from django.utils import timezone
 
@@ -78,6 +79,20 @@ def test_an_input_after_a_restore_gets_a_number_the_host_has_not_used(
     assert _sent(controller, 5) == [(4, b"four")]
     event = AuditEvent.objects.get(action="session.restored")
     assert event.detail["inputs"] == {"server": 1, "host": 3, "moved": 0, "unconfirmed": 0}
+
+
+def test_an_input_whose_key_is_gone_does_not_keep_its_host_away(
+    controller: Controller, settings: Any
+) -> None:
+    session = make_session(controller, input_seq=1, input_acked_seq=1)
+    unread = _type(session, "two")
+    settings.ENCRYPTION_KEYS = [Fernet.generate_key().decode()]
+    welcome, _ = greeting.hello(controller.id, make_hello(_summary(session.id, applied=3)))
+    _type(session, "three")
+    assert _sent(controller, welcome.epoch)[-1][1] == b"three"
+    unread.refresh_from_db()
+    assert unread.failure_code == "INPUT_UNCONFIRMED"
+    assert unread.settled_at is not None
 
 
 def test_inputs_queued_before_the_host_returned_are_renumbered_and_typed(
