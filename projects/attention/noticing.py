@@ -4,10 +4,14 @@ These events follow from rows alone, so no turn and no connection pays for them.
 the open events with the rows about once a second, and only for projects that want such events. A
 prompt is named by the inputs typed before and by its offset, so a prompt that the host repeats is
 the event that is there. A shell that waits for a command is at rest: it wants nobody.
+
+Rows are read page by page to the last one: however many prompts are known already, they keep no new
+one from being noticed.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
+from itertools import chain, islice
 from typing import Final, NamedTuple
 from uuid import UUID
 
@@ -45,8 +49,8 @@ FROM projects_commandsession s
 WHERE s.state IN ({_ACTIVE}) AND s.state = '{SessionState.RUNNING.value}'
     AND s.terminal_state = 'awaiting_input' AND s.terminal_kind <> 'shell' AND s.taken_over_by = ''
     AND s.terminal_offset >= s.stdout_next_offset AND s.terminal_input_seq >= s.input_seq
-    AND s.project_id IN ({{places}})
-ORDER BY s.created_at LIMIT {MOST_AT_ONCE}
+    AND s.project_id IN ({{places}}) AND s.id > %s
+ORDER BY s.id LIMIT {{limit}}
 """  # noqa: S608 - words of our own
 
 
@@ -101,11 +105,17 @@ def projects_that_want() -> Wanted:
 
 
 def causes_to_raise(wanted: Wanted) -> list[Cause]:
-    """The prompts that have stayed, and the hosts that are away, without an event yet."""
-    causes = [*_prompts(wanted), *_hosts_away(wanted)]
-    keys = [cause.key for cause in causes]
-    known = set(AttentionEvent.objects.filter(cause__in=keys).values_list("cause", flat=True))
-    return [cause for cause in causes if cause.key not in known]
+    """The prompts that have stayed, and the hosts that are away, without an event yet.
+
+    At most MOST_AT_ONCE: the others are found once these have their events.
+    """
+    causes = chain(_prompts(wanted), _hosts_away(wanted))
+    new: list[Cause] = []
+    while len(new) < MOST_AT_ONCE and (some := list(islice(causes, MOST_AT_ONCE))):
+        keys = [cause.key for cause in some]
+        known = set(AttentionEvent.objects.filter(cause__in=keys).values_list("cause", flat=True))
+        new += [cause for cause in some if cause.key not in known]
+    return new[:MOST_AT_ONCE]
 
 
 def _prompts(wanted: Wanted) -> Iterator[Cause]:
@@ -113,14 +123,23 @@ def _prompts(wanted: Wanted) -> Iterator[Cause]:
     if not projects:
         return
     now = clock.now()
-    statement = _WAITING.format(places=", ".join(["%s"] * len(projects)))
     asked = _open_prompts()
-    for waiting in fetch_rows(Waiting, statement, [as_parameter(key) for key in projects]):
+    for waiting in _all_waiting(projects):
         seconds = wanted[waiting.project_id].get(waiting.kind)
         # A program that draws its prompt anew meanwhile asks the same.
         is_known = (waiting.session_id, waiting.kind, waiting.input_seq) in asked
         if seconds is not None and not is_known and waiting.is_over(seconds, now):
             yield waiting.cause
+
+
+def _all_waiting(projects: Sequence[UUID]) -> Iterator[Waiting]:
+    places = ", ".join(["%s"] * len(projects))
+    statement = _WAITING.format(places=places, limit=MOST_AT_ONCE)
+    after: UUID | None = UUID(int=0)
+    while after is not None:
+        page = fetch_rows(Waiting, statement, [as_parameter(key) for key in (*projects, after)])
+        yield from page
+        after = page[-1].session_id if len(page) == MOST_AT_ONCE else None
 
 
 def _open_prompts() -> set[tuple[UUID | None, str, int]]:
@@ -141,7 +160,7 @@ def _hosts_away(wanted: Wanted) -> Iterator[Cause]:
         lease_expires_at__lte=clock.lease_now(conf.lease_seconds),
     )
     rows = away.values_list("id", "project_id", "epoch", "lease_expires_at")
-    for controller_id, project_id, epoch, since in rows[:MOST_AT_ONCE]:
+    for controller_id, project_id, epoch, since in rows:
         yield Cause(
             kind=AttentionKind.HOST_AWAY,
             # Each connection has an epoch of its own, so this is the end of that connection.
@@ -157,16 +176,21 @@ def _hosts_away(wanted: Wanted) -> Iterator[Cause]:
 
 def causes_that_ended() -> list[tuple[str, str]]:
     """The open events whose cause is over: their keys, each with the word for the end."""
-    rows = AttentionEvent.objects.filter(resolved_at__isnull=True)
-    events = rows.select_related("session", "controller").order_by("raised_at")[:MOST_AT_ONCE]
-    return [(event.cause, end) for event in events if (end := _end_of(event))]
+    return [(event.cause, end) for event in _all_open() if (end := _end_of(event))]
+
+
+def _all_open() -> Iterator[AttentionEvent]:
+    # Whoever answers an approval ends its event.
+    rows = AttentionEvent.objects.filter(resolved_at__isnull=True).order_by("pk")
+    rows = rows.exclude(kind=AttentionKind.APPROVAL_WANTED).select_related("session", "controller")
+    page = list(rows[:MOST_AT_ONCE])
+    while page:
+        yield from page
+        page = list(rows.filter(pk__gt=page[-1].pk)[:MOST_AT_ONCE])
 
 
 def _end_of(event: AttentionEvent) -> str:
     """The word for the end of the cause; empty while the cause lasts."""
-    if event.kind == AttentionKind.APPROVAL_WANTED:
-        # Whoever answers the approval ends it.
-        return ""
     if event.session is not None:
         return _end_in(event.session, event)
     return "" if event.controller is None else _end_at(event.controller, event)

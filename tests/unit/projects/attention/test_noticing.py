@@ -51,6 +51,19 @@ def test_a_prompt_that_stays_is_one_event_until_it_is_answered(controller: Contr
     assert ended.resolution == "answered"
 
 
+def test_known_prompts_keep_no_other_from_being_noticed(
+    controller: Controller, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(noticing, "MOST_AT_ONCE", 2)
+    _want(controller, secret_wanted=5, host_away=0)
+    asking = {_asking(controller, slot=None).pk for _ in range(5)}
+    for _ in range(3):
+        events = _look()
+    assert {event.session_id for event in events} == asking
+    CommandSession.objects.update(input_seq=1)
+    assert {event.resolution for event in _look()} == {"answered"}
+
+
 def test_the_next_prompt_is_an_event_of_its_own(controller: Controller) -> None:
     _want(controller, secret_wanted=5)
     _asking(controller)
