@@ -1,8 +1,9 @@
 """All tests, as several runs of pytest side by side, because a test mostly waits.
 
-Each run has servers of its own. ``bin/test`` ends with ``python -m tests.side_by_side [arguments
-for each of them]``. When all runs are over, their output is printed: failed runs whole and last,
-and the names of the failed tests at the very end.
+Each run has servers of its own. Four go on at a time, and the next one begins when one is over.
+``bin/test`` ends with ``python -m tests.side_by_side [arguments for each of them]``. When all runs
+are over, their output is printed: failed runs whole and last, and the names of the failed tests at
+the very end.
 """
 
 import re
@@ -15,19 +16,23 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-_OF_FAULTS: Final = ("tests/faults", "tests/cluster", "tests/browser")
+_INSTALLS: Final = "tests/integration/installs"
+_PROGRAMS: Final = ("tests/programs", "tests/chaos")
+_OUTAGES: Final = ("tests/cluster", "tests/browser")
+_WITH_OWN_RUN: Final = ("tests/faults", "tests/integration", *_PROGRAMS, *_OUTAGES)
+# The longest ones begin first, so that all cores have work until the end.
 RUNS: Final = {
     "cluster": ("-p", "tests.on_cluster"),
-    # The run of chaos mostly waits, and these tests are over first.
-    "programs and chaos": ("tests/programs", "tests/chaos"),
-    "faults and browser": _OF_FAULTS,
+    "integration": ("tests/integration", f"--ignore={_INSTALLS}"),
+    "faults": ("tests/faults",),
+    "programs and chaos": _PROGRAMS,
+    "outages, browser and installs": (*_OUTAGES, _INSTALLS),
     # All tests that have no run of their own, so that none is forgotten.
-    "everything else": (
-        "tests",
-        *(f"--ignore={path}" for path in ("tests/programs", "tests/chaos", *_OF_FAULTS)),
-    ),
+    "everything else": ("tests", *(f"--ignore={path}" for path in _WITH_OWN_RUN)),
 }
+_AT_ONCE: Final = 4
 _PROGRESS_SECONDS: Final = 60.0
+_LOOK_SECONDS: Final = 1.0
 _SHARE: Final = re.compile(r"(\[ *\d+%\])$")
 _END: Final = re.compile(r"^=+ (.*) =+$")
 _FAILED: Final = re.compile(r"(FAILED|ERROR) ")
@@ -45,9 +50,14 @@ class Run:
         """The lines of output so far."""
         return self.log.read_text(errors="replace").splitlines()
 
+    @property
+    def is_under_way(self) -> bool:
+        """True until the run is over."""
+        return self.process.poll() is None
+
     def progress(self) -> str:
         """The share of tests that are done, or the result of the run."""
-        if self.process.poll() is None:
+        if self.is_under_way:
             return self._last(_SHARE, "[  0%]")
         return self._last(_END, f"exit code {self.process.returncode}")
 
@@ -71,15 +81,25 @@ def _begun(name: str, directory: Path, arguments: list[str]) -> Run:
         )
 
 
-def _wait(runs: list[Run]) -> None:
-    """Wait for all runs, and print their progress from time to time."""
-    began = time.monotonic()
-    while unfinished := [run for run in runs if run.process.poll() is None]:
+def _take(runs: list[Run], directory: Path, arguments: list[str]) -> None:
+    """Begin and await all runs, and print their progress from time to time."""
+    waiting, began, told = list(RUNS), time.monotonic(), 0.0
+    while waiting or any(run.is_under_way for run in runs):
+        under_way = [run for run in runs if run.is_under_way]
+        if waiting and len(under_way) < _AT_ONCE:
+            runs.append(_begun(waiting.pop(0), directory, arguments))
+            continue
         with suppress(subprocess.TimeoutExpired):
-            unfinished[0].process.wait(_PROGRESS_SECONDS)
-        shares = ", ".join(f"{run.name}: {run.progress()}" for run in runs)
-        sys.stdout.write(f"{time.monotonic() - began:5.0f} s  {shares}\n")
-        sys.stdout.flush()
+            under_way[0].process.wait(_LOOK_SECONDS)
+        if (elapsed := time.monotonic() - began) >= told + _PROGRESS_SECONDS:
+            told = elapsed
+            _tell_progress(runs, elapsed)
+
+
+def _tell_progress(runs: list[Run], elapsed: float) -> None:
+    shares = ", ".join(f"{run.name}: {run.progress()}" for run in runs)
+    sys.stdout.write(f"{elapsed:5.0f} s  {shares}\n")
+    sys.stdout.flush()
 
 
 def _report(runs: list[Run]) -> None:
@@ -95,9 +115,9 @@ def _report(runs: list[Run]) -> None:
 def main(arguments: list[str]) -> int:
     """Run all tests, and return the exit code."""
     with tempfile.TemporaryDirectory(prefix="holdline-runs-") as directory:
-        runs = [_begun(name, Path(directory), arguments) for name in RUNS]
+        runs: list[Run] = []
         try:
-            _wait(runs)
+            _take(runs, Path(directory), arguments)
         finally:
             # An interrupt from the terminal reaches the runs too. Each ends what it has started.
             for run in runs:
