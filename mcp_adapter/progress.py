@@ -4,10 +4,11 @@ Once a second a notification tells how long the call has waited, and how far the
 
 A client of the newer era that declares elicitation in URL mode shows its user the page of a held
 call. The call is answered at once with the address. The client makes it again with what its user
-said, and only that second round waits for the answer.
+said, and that second round waits for the answer. A page is shown once: a model that repeats the
+call shall not have its user asked again and again.
 """
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, Final
 
@@ -17,10 +18,8 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from controller_client.protocol.session_state import SessionState
 from mcp_adapter.callers import Context
-from projects.errors.access import ApprovalPending
+from projects.conf import conf
 from projects.sessions.waiting import REPORT, Progress
-from projects.tools.base import ToolOutcome
-from projects.tools.holding import without_waiting
 
 
 @contextmanager
@@ -61,37 +60,35 @@ KEY: Final = "approval"
 
 
 def shows_pages(context: Context, params: CallToolRequestParams) -> bool:
-    """True for the first round of a call whose client can open an address."""
+    """True for the first round of a call whose client can open an address that leads here."""
     declared = context.session.client_capabilities
     elicitation = None if declared is None else declared.elicitation
     return (
-        params.input_responses is None
+        bool(conf.public_url)
+        and params.input_responses is None
         and context.protocol_version in MODERN_PROTOCOL_VERSIONS
         and elicitation is not None
         and elicitation.url is not None
     )
 
 
-@contextmanager
-def showing_at_once(*, is_shown: bool) -> Iterator[None]:
-    """In the block a held call returns at once if its page can be shown."""
-    if not is_shown:
-        yield
-        return
-    with without_waiting():
-        yield
+def arguments_of(params: CallToolRequestParams, names: Collection[str]) -> dict[str, Any] | None:
+    """The arguments of this round. ``names`` are those that the tool takes.
+
+    A second round is about the question that the first one asked, also if it was denied meanwhile.
+    """
+    if params.request_state is None:
+        return params.arguments
+    given = params.arguments or {}
+    name = "requestId" if "requestId" in names else "request_id"
+    return {**given, name: given.get(name) or params.request_state}
 
 
-def page_of(outcome: ToolOutcome) -> dict[str, Any] | None:
-    """The answer that has the client show the page of a pending approval, else None."""
-    if not outcome.is_error or outcome.body["code"] != ApprovalPending.code:
-        return None
-    link = str(outcome.body["approval_url"])
-    if not link.startswith("http"):
-        # A path leads nowhere outside this server: HOLDLINE_PUBLIC_URL is not set.
-        return None
-    asked = {"mode": "url", "message": str(outcome.body["error"]), "url": link}
+def page_of(body: Mapping[str, Any]) -> dict[str, Any]:
+    """The answer that has the client show the page of a pending approval."""
+    asked = {"mode": "url", "message": str(body["error"]), "url": str(body["approval_url"])}
     return {
         "resultType": "input_required",
+        "requestState": str(body["request_id"]),
         "inputRequests": {KEY: {"method": "elicitation/create", "params": asked}},
     }

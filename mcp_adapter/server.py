@@ -20,13 +20,14 @@ from mcp_types import Tool as ToolDescription
 
 from controller_client import __version__
 from mcp_adapter.callers import Context, as_protocol_error, caller_of, toolsets_of
-from mcp_adapter.progress import page_of, reporting, showing_at_once, shows_pages
+from mcp_adapter.progress import arguments_of, page_of, reporting, shows_pages
 from mcp_adapter.prompts import prompt_made_for, prompts_listed_for
 from mcp_adapter.resources import list_resource_templates, list_resources, read_resource
 from projects.errors.calls import UnknownTool
 from projects.errors.shown_tools import TOOL_NAMES, showing
 from projects.tools.base import Tool, ToolOutcome
 from projects.tools.guidance import instructions
+from projects.tools.holding import first_round
 from projects.tools.registry import ALL_TOOLS
 from projects.tools.toolsets import tool_for
 
@@ -61,10 +62,13 @@ def build_server(names: frozenset[str] = TOOL_NAMES) -> Server[Any]:
             tool = tool_for(params.name, caller, toolsets_of(context))
         except UnknownTool as error:
             raise as_protocol_error(error) from None
-        is_shown = caller.is_held and shows_pages(context, params)
-        with reporting(context), showing_at_once(is_shown=is_shown):
-            outcome = await tool.call(params.arguments, caller)
-        return (page_of(outcome) if is_shown else None) or as_result(outcome)
+        with reporting(context):
+            if not (caller.is_held and shows_pages(context, params)):
+                given = arguments_of(params, tool.argument_names)
+                return as_result(await tool.call(given, caller))
+            with first_round() as this_round:
+                outcome = await tool.call(params.arguments, caller)
+        return page_of(outcome.body) if this_round.has_asked else as_result(outcome)
 
     server: Server[Any] = Server(
         "holdline",

@@ -46,9 +46,9 @@ class ApprovalPending(Unavailable):
     def __init__(self, approval_id: int, link: str, request_id: UUID) -> None:
         self.approval_id, self.link, self.request_id = approval_id, link, request_id
         self.hint = (
-            f"A person answers at {link}. Repeat the call with the same arguments and the "
-            f"request id {request_id} to wait on; it is carried out once. Do not try to do the "
-            "same in another way."
+            f"A person answers at {link}: tell your user. Repeat the call with the same arguments "
+            f"and the request id {request_id} to wait on; it is carried out once. Do not try to do "
+            "the same in another way."
         )
         super().__init__(f"this call waits for a person's approval (#{approval_id})")
 

@@ -7,7 +7,7 @@ import asyncio
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, Final, TypeVar
 from uuid import UUID
 
@@ -33,17 +33,28 @@ WAIT_SECONDS: Final = 10.0
 """The wait of a call whose tool has no argument for it."""
 
 
-_IS_HURRIED: ContextVar[bool] = ContextVar("_IS_HURRIED", default=False)
+@dataclass(slots=True)
+class FirstRound:
+    """A call whose client can show its user a page; ``has_asked``: the call asked a person."""
+
+    has_asked: bool = False
+
+
+_FIRST_ROUND: ContextVar[FirstRound | None] = ContextVar("_FIRST_ROUND", default=None)
 
 
 @contextmanager
-def without_waiting() -> Iterator[None]:
-    """In the block a held call does not wait for the answer of a person."""
-    token = _IS_HURRIED.set(True)
+def first_round() -> Iterator[FirstRound]:
+    """In the block a call that asks a person does not wait for the answer.
+
+    A repeat of such a call waits, because the page of its question was shown before.
+    """
+    this = FirstRound()
+    token = _FIRST_ROUND.set(this)
     try:
-        yield
+        yield this
     finally:
-        _IS_HURRIED.reset(token)
+        _FIRST_ROUND.reset(token)
 
 
 async def held(tool: str, model: ModelT, caller: Caller) -> tuple[ModelT, Caller]:
@@ -62,7 +73,10 @@ async def held(tool: str, model: ModelT, caller: Caller) -> tuple[ModelT, Caller
         return model, caller.cleared()
     name, wait_seconds = _wait_of(model)
     began = asyncio.get_running_loop().time()
-    if asked.is_pending and not _IS_HURRIED.get():
+    this_round = _FIRST_ROUND.get()
+    if this_round is not None and asked.is_new and asked.is_pending:
+        this_round.has_asked = True
+    elif asked.is_pending:
         asked = await approval_awaited(asked, clamped(wait_seconds))
     permit = asked.require_approved()
     waited = asyncio.get_running_loop().time() - began

@@ -69,6 +69,8 @@ class Stack:
                 "chooses one)"
             )
         self.options = replace(self.options, port=port)
+        # The links that callers are given lead to the console, which a path alone would not.
+        self._environment.setdefault("HOLDLINE_PUBLIC_URL", self.options.base_url)
 
     async def set_up(self) -> dict[str, Any]:
         """Migrate and bootstrap; returns the JSON answer of ``manage.py bootstrap``."""

@@ -6,7 +6,7 @@ is carried out. So a repeat of the call finds the question, and an approved call
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from datetime import timedelta
 from typing import Any, Final
 from uuid import UUID
@@ -75,13 +75,14 @@ class HeldCall:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A question to a person, and its answer so far."""
+    """A question to a person, and its answer so far; ``is_new``: it was asked just now."""
 
     id: int
     request_id: UUID
     answer: str
     reason: str
     permit: Permit
+    is_new: bool = False
 
     @property
     def is_pending(self) -> bool:
@@ -139,7 +140,7 @@ def approval_ask(question: HeldCall) -> Asked | None:
     if not is_asked(question.caller.approvals, judgement):
         return None
     _require_room(project.id)
-    return asked_of(_created(question, found, judgement))
+    return replace(asked_of(_created(question, found, judgement)), is_new=True)
 
 
 async def approval_awaited(asked: Asked, wait_seconds: float) -> Asked:

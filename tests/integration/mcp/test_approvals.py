@@ -2,7 +2,8 @@
 
 import asyncio
 import re
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -16,6 +17,8 @@ from mcp_types import ElicitResult
 from tests.support.management import manage_well
 from tests.support.mcp.client import Caller, detached
 from tests.support.stack import Stack, running_stack
+
+Show = Callable[[Any, Any], Awaitable[ElicitResult]]
 
 
 @pytest.fixture(scope="session")
@@ -141,27 +144,51 @@ async def test_reading_waiting_and_resizing_are_not_held(held: Caller, caller: C
         await held.call("list_sessions")
 
 
-async def test_a_client_that_opens_addresses_is_shown_the_page(own_public: Stack) -> None:
-    options = ("--name", "held", "--approvals", "ask-all")
-    said = manage_well(own_public, "create_api_token", "first", *options)
-    token, shown = said.strip().splitlines()[-1], list[str]()
-
-    async def show(_context: Any, params: Any) -> ElicitResult:
-        shown.append(params.url)
-        number = int(params.url.rstrip("/").rpartition("/")[2])
-        await _answer(own_public, number, "--approve")
-        return ElicitResult(action="accept")
-
-    headers = {"Authorization": f"Bearer {token}"}
+@asynccontextmanager
+async def showing_client(stack: Stack, show: Show) -> AsyncIterator[Client]:
+    """A client that opens addresses for its user, with a token that is held."""
+    options = ("--name", f"held-{uuid4()}", "--approvals", "ask-all")
+    said = await asyncio.to_thread(manage_well, stack, "create_api_token", "first", *options)
+    headers = {"Authorization": f"Bearer {said.strip().splitlines()[-1]}"}
     async with (
         create_mcp_http_client(headers=headers) as http,
         Client(
-            streamable_http_client(own_public.url, http_client=http), elicitation_callback=show
+            streamable_http_client(stack.url, http_client=http), elicitation_callback=show
         ) as client,
     ):
-        result = await client.call_tool(
-            "start_interactive_command", {"command": "echo shown", "wait_seconds": 20}
-        )
+        yield client
+
+
+async def test_a_client_that_opens_addresses_is_shown_a_page_once(own_public: Stack) -> None:
+    shown, answers = list[str](), iter(("--approve", "--deny", ""))
+
+    async def show(_context: Any, params: Any) -> ElicitResult:
+        shown.append(params.url)
+        if answer := next(answers):
+            await _answer(own_public, int(params.url.rstrip("/").rpartition("/")[2]), answer)
+        return ElicitResult(action="accept")
+
+    async with showing_client(own_public, show) as client:
+        call = {"command": "echo shown", "wait_seconds": 20}
+        result = await client.call_tool("start_interactive_command", call)
         assert not result.is_error
         assert "shown" in (result.structured_content or {})["output"]
-    assert [link.partition("/approvals/")[0] for link in shown] == ["https://holdline.example.com"]
+        result = await client.call_tool("start_interactive_command", call)
+        assert "DENIED_BY_OPERATOR" in str(result.content)
+        for _repeat in range(2):
+            result = await client.call_tool("start_interactive_command", call | {"wait_seconds": 0})
+            assert "APPROVAL_PENDING" in str(result.content)
+    assert len(shown) == 3
+    assert shown[0].startswith("https://holdline.example.com/approvals/")
+
+
+async def test_a_call_waits_if_its_page_has_no_address(stack: Stack) -> None:
+    async def show(_context: Any, _params: Any) -> ElicitResult:
+        raise AssertionError("a path was shown")
+
+    async with showing_client(stack, show) as client:
+        mark = f"marked-{uuid4()}"
+        call = {"command": f"echo {mark}", "wait_seconds": 30}
+        waiting = asyncio.create_task(client.call_tool("start_interactive_command", call))
+        await _answer(stack, await _asked(stack, mark), "--approve")
+        assert not (await waiting).is_error
