@@ -6,7 +6,7 @@ import re
 from tests.architecture.test_layout import ROOT
 
 PAGE = ROOT / "docs/security/matrix.md"
-ROWS = [f"X{number}" for number in range(1, 39)] + [f"P{number}" for number in range(1, 11)]
+ROWS = [f"X{number}" for number in range(1, 42)] + [f"P{number}" for number in range(1, 11)]
 _ROW = re.compile(r"^\| ([XP]\d+) \| [^|]+ \| (.*) \|$", re.MULTILINE)
 _NODE = re.compile(r"`(tests/[\w/]+\.py)::(\w+)`")
 

@@ -1,5 +1,6 @@
 """The judge of calls: what a person is asked about, under each policy."""
 
+import re
 from typing import Any
 
 import pytest
@@ -20,6 +21,7 @@ from projects.policy.call_risk import (
 from projects.policy.harmless_commands import HARMLESS_PROGRAMS, why_not_harmless
 from projects.tools.registry import ALL_TOOLS, tool_named
 from tests.support.corpora import risky_lines
+from tests.support.stack import PROJECT_ROOT
 
 AT_SHELL = Standing(prompt_kind="shell", is_own=True)
 LINE_TOOLS = ("execute_command", "start_command", "start_interactive_command", "run_command")
@@ -249,3 +251,12 @@ def test_programs_that_can_be_made_to_run_others_are_not_listed() -> None:
     from controller_client.command_policy.programs import can_spawn
 
     assert [name for name in sorted(HARMLESS_PROGRAMS) if can_spawn(name)] == []
+
+
+def test_the_documents_list_every_program_that_passes() -> None:
+    page = (PROJECT_ROOT / "docs/howto/approvals.md").read_text()
+    section = page.partition("## What `ask-risky` lets pass")[2].partition(
+        "harmless_commands.py`: "
+    )[2]
+    listed = re.findall(r"`(\w+)`", section.partition("|")[0])
+    assert listed == sorted(HARMLESS_PROGRAMS)
