@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import Final
 
-from controller_client.protocol.messages import Message, SendInput
+from controller_client.protocol.messages import Message
 from projects.errors.server import StorageUnavailable
 from projects.link.command_order import CommandOrder
 from projects.link.inbound import leases
@@ -76,9 +76,7 @@ class CommandSender:
         """
         if not isinstance(command, OutboxMessage) or command.seq <= self.sent_up_to:
             return False
-        return not (
-            isinstance(command, SendInput) and self._memory.is_held_back(command.session_id)
-        )
+        return not self._memory.is_held_back(command)
 
     def hand_over(self, command: Message) -> None:
         """Take a command that is committed. Any thread may call this; it never waits."""

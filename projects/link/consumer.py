@@ -329,13 +329,13 @@ class ControllerConsumer(AsyncWebsocketConsumer):  # type: ignore[misc] # channe
         message = await self._first_frame()
         if not isinstance(message, Hello):
             raise HelloExpected
-        welcome, lost = await in_database(
+        welcome, missing = await in_database(
             greeting.hello, self._controller_id, message, self._credential_id
         )
         self._epoch = self._files.epoch = self._writer.epoch = welcome.epoch
         self._lease = Lease(self._controller_id, self._epoch, self._credential_id)
         self._sender = CommandSender(self._lease, memory=self._memory, send=self._send)
-        self._memory.greeted(message, welcome)
+        self._memory.greeted(message, welcome, missing.unnamed)
         # The host was told to end or to forget these sessions, so its later frames about them are
         # dropped.
         self._writer.dismissed = {
@@ -346,8 +346,8 @@ class ControllerConsumer(AsyncWebsocketConsumer):  # type: ignore[misc] # channe
         if self._epoch > 1:
             metrics.RECONNECTS.inc()
         logger.info("controller %s connected, epoch %d", self._controller_id, self._epoch)
-        self._twin.greeted(self._epoch, message.sessions)
-        for session_id in lost:
+        self._twin.greeted(self._epoch, missing.unnamed)
+        for session_id in missing.lost:
             await doorbells.ring_session(session_id)
         # This makes an older connection of the controller find out at once that it was replaced.
         await doorbells.ring_controller(self._controller_id)

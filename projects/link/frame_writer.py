@@ -94,10 +94,13 @@ class FrameWriter:
         Raises:
             RemoteProtocolError: if a frame of a batch broke the protocol. The frames before it are
                 committed and acknowledged first.
+            SessionNotNamed: if a frame is about a session that HELLO had to name. Nothing of its
+                batch is committed.
 
         """
         while True:
             frames = await self._next_frames()
+            self._memory.check(frames)
             messages = [
                 self._memory.with_reason(frame) for frame in frames if self._is_to_store(frame)
             ]

@@ -55,6 +55,7 @@ RETURNING seq, type, session_id, body, expires_at
 """
 _LAST: Final = "SELECT last_command_seq FROM projects_controller WHERE id = %s"
 _BUT_INPUTS: Final = " AND NOT (type = 'SEND_INPUT' AND session_id IN ({places}))"
+_BUT_SESSIONS: Final = " AND NOT session_id IN ({places})"
 
 
 class _Taken(NamedTuple):
@@ -79,6 +80,7 @@ def take_commands(
     missing_after: int | None = None,
     awaited: Collection[UUID] = (),
     found: Collection[UUID] = (),
+    unnamed: Collection[UUID] = (),
 ) -> tuple[list[FromServer], list[str]]:
     """Take the next commands out of the outbox and mark them as sent under ``epoch``.
 
@@ -88,13 +90,14 @@ def take_commands(
 
     ``sent_up_to`` is the number up to which this connection was given all commands. Raises
     DatabaseRestored for another command under such a number, and marks nothing. Inputs of
-    ``awaited`` sessions stay in the outbox. Inputs of ``found`` sessions stayed there before, so
-    they may have a lower number. Commands after number ``missing_after`` that were handed over to
-    this connection have not arrived, and are taken as well.
+    ``awaited`` sessions stay in the outbox, and so do all commands of ``unnamed`` ones. Inputs of
+    ``found`` sessions stayed there before, so they may have a lower number. Commands after number
+    ``missing_after`` that were handed over to this connection have not arrived, and are taken as
+    well.
     """
     key = as_parameter(controller_id)
-    but = _BUT_INPUTS.format(places=", ".join(["%s"] * len(awaited))) if awaited else ""
-    kept_back = [as_parameter(session_id) for session_id in awaited]
+    but = _but(_BUT_INPUTS, awaited) + _but(_BUT_SESSIONS, unnamed)
+    kept_back = [as_parameter(session_id) for session_id in (*awaited, *unnamed)]
     wanted = [epoch, epoch, missing_after, *kept_back, COMMANDS_PER_TAKE]
     with transaction.atomic():
         commands = fetch_rows(
@@ -117,6 +120,11 @@ def take_commands(
             else:
                 messages.append(message)
     return messages, settled
+
+
+def _but(condition: str, session_ids: Collection[UUID]) -> str:
+    """The condition that leaves out commands of these sessions; empty without sessions."""
+    return condition.format(places=", ".join(["%s"] * len(session_ids))) if session_ids else ""
 
 
 def last_number(controller_id: UUID) -> int:

@@ -3,7 +3,7 @@
 If the database knows less than that, it was restored while the connection was open.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import NamedTuple
 from uuid import UUID
 
@@ -15,6 +15,7 @@ from controller_client.protocol.messages import (
     Gap,
     Hello,
     Message,
+    SendInput,
     SessionFound,
     Stream,
     StreamFinal,
@@ -23,8 +24,9 @@ from controller_client.protocol.messages import (
 )
 from projects.link.inbound.batch import SessionMessage
 from projects.link.inbound.commands import COMMANDS_PER_TAKE, last_number, take_commands
-from projects.link.inbound.refusals import DatabaseRestored
+from projects.link.inbound.refusals import DatabaseRestored, SessionNotNamed
 from projects.link.inbound.restored import released_of
+from projects.sessions.outbox import OutboxMessage
 
 
 class Taken(NamedTuple):
@@ -44,21 +46,35 @@ class ConnectionMemory:
     """The memory of one connection.
 
     ``awaited`` are the sessions whose holders were silent at HELLO, ``found`` those whose holders
-    were heard of since.
+    were heard of since. ``unnamed`` are the sessions that ran before and that HELLO did not name:
+    a daemon on a copy of the identity has none of them, so its word about them counts for nothing.
     """
 
     def __init__(self) -> None:
         self.awaited: set[UUID] = set()
         self.found: set[UUID] = set()
+        self.unnamed: frozenset[UUID] = frozenset()
+        self._unnamed_ids: frozenset[str] = frozenset()
         self._released: Mapping[tuple[str, Stream], int] = {}
         self._stored: dict[tuple[str, Stream], int] = {}
 
-    def greeted(self, message: Hello, welcome: Welcome) -> None:
-        """Remember which output living holders no longer have, and which sessions are awaited."""
+    def greeted(
+        self, message: Hello, welcome: Welcome, unnamed: Collection[UUID] = frozenset()
+    ) -> None:
+        """Remember which output living holders no longer have, and which sessions wait."""
+        self.unnamed = frozenset(unnamed)
+        self._unnamed_ids = frozenset(map(str, unnamed))
         self._released = released_of(message, welcome)
         self.awaited = {
             UUID(directive.session_id) for directive in welcome.sessions if directive.is_awaited
         }
+
+    def check(self, frames: Iterable[Message]) -> None:
+        """Raises SessionNotNamed if a frame is about a session that HELLO had to name."""
+        if self._unnamed_ids and any(
+            getattr(frame, "session_id", None) in self._unnamed_ids for frame in frames
+        ):
+            raise SessionNotNamed
 
     def is_expected(self, frame: Message) -> bool:
         """False for a SESSION_FOUND of a session that is not awaited."""
@@ -70,12 +86,16 @@ class ConnectionMemory:
         # Another thread may be reading these sets, so they are replaced and not changed.
         self.found, self.awaited = self.found | heard, self.awaited - heard
 
-    def is_held_back(self, session_id: str) -> bool:
-        """True for a session whose inputs may have to wait in the outbox, or may have waited there.
+    def is_held_back(self, command: OutboxMessage) -> bool:
+        """True for a command that may have to wait in the outbox.
 
-        Only the outbox knows their order then.
+        It is of a session that HELLO did not name. Or it is an input of a session whose holder was
+        silent: only the outbox knows the order of those.
         """
-        return bool(self.awaited or self.found) and UUID(session_id) in self.awaited | self.found
+        if command.session_id in self._unnamed_ids:
+            return True
+        late = self.awaited | self.found if isinstance(command, SendInput) else frozenset()
+        return bool(late) and UUID(command.session_id) in late
 
     def take_commands(self, controller_id: UUID, epoch: int, sent_up_to: int) -> Taken:
         """Take the commands that this connection has to send now: see ``commands``."""
@@ -88,6 +108,7 @@ class ConnectionMemory:
             missing_after=sent_up_to,
             awaited=self.awaited,
             found=self.found,
+            unnamed=self.unnamed,
         )
         is_all = len(messages) + len(settled) < COMMANDS_PER_TAKE
         return Taken(messages, settled, last if is_all else 0, is_all)

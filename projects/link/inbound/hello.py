@@ -95,8 +95,8 @@ class _Credential(NamedTuple):
 
 def hello(
     controller_id: UUID, message: Hello, credential_id: UUID | None = None
-) -> tuple[Welcome, list[str]]:
-    """Accept a connection: its WELCOME, and the ids of sessions that were found lost.
+) -> tuple[Welcome, reconciling.Missing]:
+    """Accept a connection: its WELCOME, and the sessions that its HELLO did not name.
 
     The connection has the ``epoch`` of its WELCOME. Raises VersionUnsupported, Revoked or
     AwaitsApproval. Raises SecondInstance while the lease of another daemon runs, and for a copy of
@@ -118,7 +118,7 @@ def hello(
             epoch = _take_over(controller, message, credential_id)
             if lifetimes.CAPABILITY not in message.capabilities:
                 _withdraw_pauses(controller)
-            lost, directives = reconciling.reconcile(_host(controller, message), message)
+            missing, directives = reconciling.reconcile(_host(controller, message), message)
     # Outside of the transaction: the refusal must not roll its audit row back.
     if alarm:
         raise SecondInstance(alarm)
@@ -132,7 +132,7 @@ def hello(
             sessions=directives,
             min_client_version=MIN_CLIENT_VERSION,
         ),
-        lost,
+        missing,
     )
 
 

@@ -44,6 +44,17 @@ class _Live(NamedTuple):
     state: str
 
 
+class Missing(NamedTuple):
+    """The sessions that ran on the host by the database and that its HELLO did not name.
+
+    ``lost``: the ids of those that are certain to be gone, and were ended. ``unnamed``: those that
+    may belong to another daemon, of which this daemon is a copy.
+    """
+
+    lost: list[str]
+    unnamed: frozenset[UUID]
+
+
 class Host(NamedTuple):
     """The host that says HELLO.
 
@@ -59,27 +70,24 @@ class Host(NamedTuple):
     is_ahead: bool
 
 
-def reconcile(host: Host, message: Hello) -> tuple[list[str], list[SessionDirective]]:
+def reconcile(host: Host, message: Hello) -> tuple[Missing, list[SessionDirective]]:
     """Settle every session of the host, inside the transaction of HELLO.
 
-    Returns the ids of sessions that are lost, and one directive for each session that the host
-    named.
+    Returns the sessions that the host did not name, and one directive for each that it named.
     """
     restored = Restored((host.project_id, host.id), f"controller:{host.name}", since=_SINCE)
     summary_of = {summary.session_id: summary for summary in message.sessions}
-    lost = _settle_live(host, summary_of, restored)
+    missing = _settle_live(host, summary_of, restored)
     if host.is_ahead:
         restored.ask_after_starts(message.last_cmd_seq)
     directives = _directives(host, message.sessions, restored)
     if TELLS_FOUND in message.capabilities:
         directives = _awaiting(message, directives)
-    return lost, directives
+    return missing, directives
 
 
-def _settle_live(
-    host: Host, summary_of: dict[str, SessionSummary], restored: Restored
-) -> list[str]:
-    """Go through the active sessions of the database. Return the ids of those that are lost.
+def _settle_live(host: Host, summary_of: dict[str, SessionSummary], restored: Restored) -> Missing:
+    """Go through the active sessions of the database.
 
     A session is lost if its program ran before the host was rebooted or its daemon replaced. A
     session that ran in this boot under this identity and is not named may belong to another daemon,
@@ -87,7 +95,8 @@ def _settle_live(
     """
     lock = " FOR NO KEY UPDATE" if connection.features.has_select_for_update else ""
     states = [SessionState.RUNNING.value, SessionState.SENT.value, SessionState.PENDING.value]
-    lost = []
+    lost: list[str] = []
+    unnamed: set[UUID] = set()
     for session_id, state in fetch_rows(_Live, _LIVE + lock, [as_parameter(host.id), *states]):
         summary = summary_of.get(str(session_id))
         if state != SessionState.RUNNING and summary is not None:
@@ -103,9 +112,11 @@ def _settle_live(
             note = NOTE_REBOOTED if host.is_rebooted else NOTE_UNKNOWN
             end_lost(ending_session(session_id), actor=f"controller:{host.name}", note=note)
             lost.append(str(session_id))
-        elif summary is None and host.is_ahead:
-            restored.forgotten(session_id)
-    return lost
+        elif summary is None:
+            unnamed.add(session_id)
+            if host.is_ahead:
+                restored.forgotten(session_id)
+    return Missing(lost, frozenset(unnamed))
 
 
 def _adopt_started(session_id: UUID, state: SessionState, summary: SessionSummary) -> None:

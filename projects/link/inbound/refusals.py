@@ -34,6 +34,19 @@ class DatabaseRestored(Declined):
         super().__init__("the server's database is older than this connection; connect again")
 
 
+class SessionNotNamed(Declined):
+    """A frame is about a session that ran before this connection, and that HELLO did not name.
+
+    The next HELLO has to name the session if the daemon has it.
+    """
+
+    code = "SESSION_NOT_NAMED"
+    close_code = CloseCode.GOING_AWAY
+
+    def __init__(self) -> None:
+        super().__init__("HELLO did not name the session of this frame; connect again")
+
+
 class SecondInstance(Declined):
     """The peer may have a copy of the credential; ``reason`` says why it looks like one."""
 

@@ -4,12 +4,13 @@ A daemon has one connection at a time: it closes the old one before it says HELL
 peer that still answers on a connection which was taken over is another daemon, with a copy of the
 first daemon's state directory. The server cannot tell which of the two is the copy. Their sessions
 are safe: a session that a HELLO does not name is not lost before that connection has lasted for the
-length of a lease (``lose_unnamed``).
+length of a lease (``lose_unnamed``), and until then a daemon that did not name it is neither sent
+anything for it nor heard about it (``ConnectionMemory.unnamed``).
 """
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Collection, Iterable
+from collections.abc import Awaitable, Callable, Collection
 from contextlib import suppress
 from datetime import datetime, timedelta
 from typing import Final
@@ -17,7 +18,7 @@ from uuid import UUID
 
 from django.db import transaction
 
-from controller_client.protocol.messages import Message, Ping, Pong, SessionSummary
+from controller_client.protocol.messages import Message, Ping, Pong
 from controller_client.protocol.session_state import SessionState
 from projects import metrics
 from projects.attention.events import Cause, attention_raise
@@ -52,13 +53,11 @@ class TwinWatch:
         self._asked = ""
         self._answered = asyncio.Event()
         self._epoch = 0
-        self._named: frozenset[str] = frozenset()
-        self._greeted_at = clock.now()
+        self._unnamed: Collection[UUID] = ()
 
-    def greeted(self, epoch: int, sessions: Iterable[SessionSummary]) -> None:
-        """Remember the sessions that HELLO named, before any later frame is handled."""
-        self._epoch, self._greeted_at = epoch, clock.now()
-        self._named = frozenset(session.session_id for session in sessions)
+    def greeted(self, epoch: int, unnamed: Collection[UUID]) -> None:
+        """Remember the sessions that HELLO did not name."""
+        self._epoch, self._unnamed = epoch, unnamed
 
     def heard(self, pong: Pong) -> None:
         """Take an answer that came on this connection."""
@@ -84,7 +83,7 @@ class TwinWatch:
         while True:
             with suppress(StorageUnavailable):
                 for session_id in await in_database(
-                    lose_unnamed, self._controller_id, self._epoch, self._named, self._greeted_at
+                    lose_unnamed, self._controller_id, self._epoch, self._unnamed
                 ):
                     await doorbells.ring_session(session_id)
                 return
@@ -129,10 +128,8 @@ def _alarm(controller: Controller, now: datetime) -> Cause:
 
 
 @transaction.atomic
-def lose_unnamed(
-    controller_id: UUID, epoch: int, named: Collection[str], before: datetime
-) -> list[str]:
-    """End the sessions that ran ``before`` a connection's HELLO and were not ``named`` in it.
+def lose_unnamed(controller_id: UUID, epoch: int, unnamed: Collection[UUID]) -> list[str]:
+    """End the sessions that the HELLO of a connection did not name and that still run.
 
     Returns the ids of these sessions, which are lost. Does nothing if another connection has taken
     over since: then its HELLO decides.
@@ -142,10 +139,9 @@ def lose_unnamed(
     if controller is None:
         return []
     running = CommandSession.objects.select_for_update(no_key=True).filter(
-        controller_id=controller_id, state=SessionState.RUNNING
+        controller_id=controller_id, id__in=unnamed, state=SessionState.RUNNING
     )
-    ids = running.exclude(started_at__gte=before).order_by("id").values_list("id", flat=True)
-    gone = [session_id for session_id in ids if str(session_id) not in named]
+    gone = list(running.order_by("id").values_list("id", flat=True))
     for session_id in gone:
         end_lost(
             ending_session(session_id), actor=f"controller:{controller.name}", note=NOTE_UNKNOWN

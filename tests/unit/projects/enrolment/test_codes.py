@@ -226,8 +226,9 @@ def test_a_reused_controller_name_gives_no_access_to_the_old_sessions(project: P
     with pytest.raises(ControllerNotFound):
         selectors.controller_for(project.id, str(old.id))
     # The newcomer knows the old one's session by its id, and gets nothing of it.
-    welcome, lost = greeting.hello(new.id, make_hello(make_summary(session)))
-    assert ([(d.action, d.expected) for d in welcome.sessions], lost) == ([("terminate", [])], [])
+    welcome, missing = greeting.hello(new.id, make_hello(make_summary(session)))
+    assert [(d.action, d.expected) for d in welcome.sessions] == [("terminate", [])]
+    assert missing.lost == []
     session.refresh_from_db()
     assert (session.state, session.controller_id) == ("LOST", old.id)
     with pytest.raises(Revoked):

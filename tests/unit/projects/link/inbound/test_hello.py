@@ -31,11 +31,11 @@ def _states() -> dict[Any, str]:
 def test_an_accepted_hello_raises_the_epoch_and_stores_the_hosts_facts(
     controller: Controller,
 ) -> None:
-    welcome, lost = greeting.hello(
+    welcome, missing = greeting.hello(
         controller.id, make_hello(hostname="h\0st", capabilities=["pty"] * 500)
     )
     controller.refresh_from_db()
-    assert (welcome.epoch, controller.epoch, lost) == (5, 5, [])
+    assert (welcome.epoch, controller.epoch, missing.lost) == (5, 5, [])
     assert controller.lease_expires_at is not None
     assert controller.lease_expires_at > timezone.now()
     assert (controller.hostname, len(controller.capabilities)) == ("h\ufffdst", 64)
@@ -141,15 +141,12 @@ def test_a_running_session_the_host_no_longer_has_is_lost(controller: Controller
         make_session(controller, SessionState.SENT),
         make_session(controller, SessionState.EXITED),
     )
-    welcome, lost = greeting.hello(controller.id, make_hello(make_summary(kept)))
-    assert lost == [], "it may be another daemon's, of which this one is a copy"
-    later = make_session(controller, started_at=timezone.now() + timedelta(seconds=1))
-    assert lose_unnamed(controller.id, welcome.epoch - 1, {str(kept.id)}, timezone.now()) == []
-    assert lose_unnamed(controller.id, welcome.epoch, {str(kept.id)}, timezone.now()) == [
-        str(gone.id)
-    ]
-    assert _states().pop(later.id) == "RUNNING"
-    later.delete()
+    welcome, missing = greeting.hello(controller.id, make_hello(make_summary(kept)))
+    assert missing.lost == [], "it may be another daemon's, of which this one is a copy"
+    assert missing.unnamed == {gone.id}
+    assert lose_unnamed(controller.id, welcome.epoch - 1, missing.unnamed) == []
+    assert lose_unnamed(controller.id, welcome.epoch, missing.unnamed) == [str(gone.id)]
+    assert lose_unnamed(controller.id, welcome.epoch, missing.unnamed) == []
     assert _states() == {
         kept.id: "RUNNING",
         gone.id: "LOST",
@@ -173,7 +170,7 @@ def test_a_start_that_was_sent_is_decided_by_the_same_host_alone(
     controller: Controller, changes: dict[str, str], state: str
 ) -> None:
     session = make_session(controller, SessionState.SENT)
-    _, lost = greeting.hello(controller.id, make_hello(**changes))
+    _, (lost, _) = greeting.hello(controller.id, make_hello(**changes))
     session.refresh_from_db()
     assert (session.state, session.failure_code, lost) == (
         state,
@@ -185,8 +182,8 @@ def test_a_start_that_was_sent_is_decided_by_the_same_host_alone(
 def test_after_a_reboot_only_ends_that_are_on_disk_are_left(controller: Controller) -> None:
     dead, done = make_session(controller), make_session(controller)
     hello = make_hello(make_summary(dead, "lost"), make_summary(done, "done"), boot_id="boot-2")
-    welcome, lost = greeting.hello(controller.id, hello)
-    assert lost == [str(dead.id)]
+    welcome, missing = greeting.hello(controller.id, hello)
+    assert missing.lost == [str(dead.id)]
     assert _states() == {dead.id: "LOST", done.id: "RUNNING"}
     assert [d.action for d in welcome.sessions] == ["continue", "continue"]
 
