@@ -33,7 +33,7 @@ class Migration(migrations.Migration):
         migrations.AddField(
             model_name='project',
             name='max_pause_minutes',
-            field=models.PositiveSmallIntegerField(default=30, help_text="A session's lifetime does not run while a person has its keyboard or an approval is open, for at most so many minutes in all. 0: it always runs.", verbose_name='longest pause (minutes)'),
+            field=models.PositiveSmallIntegerField(db_default=30, default=30, help_text="A session's lifetime does not run while a person has its keyboard or an approval is open, for at most so many minutes in all. 0: it always runs.", verbose_name='longest pause (minutes)'),
         ),
         migrations.RunPython(keep_the_former_maximum, migrations.RunPython.noop),
         migrations.AlterField(

@@ -23,11 +23,11 @@ class Migration(migrations.Migration):
         migrations.AddField(
             model_name='controller',
             name='is_stopped',
-            field=models.BooleanField(default=False, editable=False),
+            field=models.BooleanField(db_default=False, default=False, editable=False),
         ),
         migrations.AddField(
             model_name='controller',
             name='policy_digest',
-            field=models.CharField(blank=True, default='', editable=False, max_length=64),
+            field=models.CharField(blank=True, db_default='', default='', editable=False, max_length=64),
         ),
     ]

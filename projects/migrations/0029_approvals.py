@@ -15,22 +15,22 @@ class Migration(migrations.Migration):
         migrations.AddField(
             model_name='apitoken',
             name='approvals',
-            field=models.CharField(choices=[('auto', 'none'), ('ask-risky', 'all that are not known to be harmless'), ('ask-all', 'all that do more than read')], default='auto', help_text="The stricter of this and the project's policy holds.", max_length=16),
+            field=models.CharField(choices=[('auto', 'none'), ('ask-risky', 'all that are not known to be harmless'), ('ask-all', 'all that do more than read')], db_default='auto', default='auto', help_text="The stricter of this and the project's policy holds.", max_length=16),
         ),
         migrations.AddField(
             model_name='project',
             name='approvals',
-            field=models.CharField(choices=[('auto', 'none'), ('ask-risky', 'all that are not known to be harmless'), ('ask-all', 'all that do more than read')], default='auto', help_text="The calls of every caller that wait for a person's approval.", max_length=16),
+            field=models.CharField(choices=[('auto', 'none'), ('ask-risky', 'all that are not known to be harmless'), ('ask-all', 'all that do more than read')], db_default='auto', default='auto', help_text="The calls of every caller that wait for a person's approval.", max_length=16),
         ),
         migrations.AddField(
             model_name='project',
             name='run_approvals',
-            field=models.CharField(blank=True, choices=[('auto', 'none'), ('ask-risky', 'all that are not known to be harmless'), ('ask-all', 'all that do more than read')], help_text='The same for agent runs alone; the stricter policy holds. Empty: HOLDLINE_AGENT_APPROVALS.', max_length=16, verbose_name='approvals of agent runs'),
+            field=models.CharField(blank=True, db_default='', default='', choices=[('auto', 'none'), ('ask-risky', 'all that are not known to be harmless'), ('ask-all', 'all that do more than read')], help_text='The same for agent runs alone; the stricter policy holds. Empty: HOLDLINE_AGENT_APPROVALS.', max_length=16, verbose_name='approvals of agent runs'),
         ),
         migrations.AddField(
             model_name='project',
             name='wants_four_eyes',
-            field=models.BooleanField(default=False, help_text='Nobody answers for calls of their own tokens and runs.', verbose_name='four eyes'),
+            field=models.BooleanField(db_default=False, default=False, help_text='Nobody answers for calls of their own tokens and runs.', verbose_name='four eyes'),
         ),
         migrations.CreateModel(
             name='Approval',

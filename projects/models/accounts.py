@@ -73,6 +73,7 @@ class Project(models.Model):
     max_pause_minutes = models.PositiveSmallIntegerField(
         "longest pause (minutes)",
         default=30,
+        db_default=30,
         help_text=(
             "A session's lifetime does not run while a person has its keyboard or an approval is "
             "open,"
@@ -120,6 +121,7 @@ class Project(models.Model):
     keeps_output = models.BooleanField(
         "keeps what was printed after the end",
         default=True,
+        db_default=True,
         help_text=(
             "Off: a minute after the end of a session, all that it printed is deleted, with the "
             "prompts. Who started it, who typed, and how it ended stay."
@@ -157,6 +159,7 @@ class Project(models.Model):
         max_length=16,
         choices=ApprovalPolicy,
         default=ApprovalPolicy.AUTO,
+        db_default=ApprovalPolicy.AUTO,
         help_text="The calls of every caller that wait for a person's approval.",
     )
     run_approvals = models.CharField(
@@ -164,6 +167,8 @@ class Project(models.Model):
         max_length=16,
         choices=ApprovalPolicy,
         blank=True,
+        default="",
+        db_default="",
         help_text=(
             "The same for agent runs alone; the stricter policy holds. Empty: "
             "HOLDLINE_AGENT_APPROVALS."
@@ -172,6 +177,7 @@ class Project(models.Model):
     wants_four_eyes = models.BooleanField(
         "four eyes",
         default=False,
+        db_default=False,
         help_text="Nobody answers for calls of their own tokens and runs.",
     )
     created_at = models.DateTimeField(default=timezone.now, editable=False)
@@ -236,6 +242,7 @@ class ApiToken(Credential):
         max_length=16,
         choices=ApprovalPolicy,
         default=ApprovalPolicy.AUTO,
+        db_default=ApprovalPolicy.AUTO,
         help_text="The stricter of this and the project's policy holds.",
     )
     # When a restore brought the token back: it may have been revoked since the backup. Null: it is
@@ -286,8 +293,10 @@ class Controller(models.Model):
     # its policy then. Null: not known.
     echo_ms = models.FloatField(null=True, editable=False)
     echoed_at = models.DateTimeField(null=True, editable=False)
-    policy_digest = models.CharField(max_length=64, blank=True, default="", editable=False)
-    is_stopped = models.BooleanField(default=False, editable=False)
+    policy_digest = models.CharField(
+        max_length=64, blank=True, default="", db_default="", editable=False
+    )
+    is_stopped = models.BooleanField(default=False, db_default=False, editable=False)
     # When the host enrolled; an operator has to approve it yet. Null: it is approved.
     awaits_approval_since = models.DateTimeField(null=True, blank=True, editable=False)
     revoked_at = models.DateTimeField(null=True, blank=True)

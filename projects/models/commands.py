@@ -38,7 +38,7 @@ class ControllerCommand(models.Model):
     sent_epoch = models.PositiveBigIntegerField(null=True, blank=True)
     # Sent by more than one connection. A host that lost the holder knows nothing of the first time,
     # so its answer says nothing about it either.
-    is_sent_again = models.BooleanField(default=False)
+    is_sent_again = models.BooleanField(default=False, db_default=False)
     settled_at = models.DateTimeField(null=True, blank=True)
     failure_code = models.CharField(max_length=32, blank=True)
     failure_message = models.TextField(blank=True)

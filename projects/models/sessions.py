@@ -202,7 +202,7 @@ class HeldKeyboard(models.Model):
     operator = models.CharField(max_length=128)
     seen_at = models.DateTimeField()
     typed_at = models.DateTimeField()
-    asked_by = models.CharField(max_length=128, blank=True, default="")
+    asked_by = models.CharField(max_length=128, blank=True, default="", db_default="")
 
     def __str__(self) -> str:
         return f"{self.session_id}: {self.operator}"

@@ -12,6 +12,7 @@ from tests.support.stack import PROJECT_ROOT
 
 UPGRADES: dict[str, Callable[[TwoReleases], None]] = {
     "daemon": TwoReleases.upgrade_daemon,
+    "tables": TwoReleases.migrate,
     "server": TwoReleases.upgrade_server,
 }
 
@@ -51,13 +52,13 @@ async def _start(stack: TwoReleases, log: Path) -> str:
 async def test_sessions_live_through_the_upgrade_of_daemon_and_server(
     stack: TwoReleases, tmp_path: Path
 ) -> None:
-    """After the first upgrade, one side is of the oldest release and the other is of this one."""
-    first, second = UPGRADES
+    """Between the first upgrade and the last one, parts of both releases work together."""
     stack.start()
     sessions = [await _start(stack, tmp_path / "0")]
     await _say(stack, sessions[0], "before")
-    for number, side in enumerate((first, second), start=1):
+    for number, side in enumerate(UPGRADES, start=1):
         UPGRADES[side](stack)
+        stack.manage("create_project", f"with-new-{side}")
         sessions.append(await _start(stack, tmp_path / str(number)))
         for session_id in sessions:
             await _say(stack, session_id, f"with-new-{side}")
@@ -66,8 +67,8 @@ async def test_sessions_live_through_the_upgrade_of_daemon_and_server(
             ended = await caller.call("send_command_input", session_id=session_id, terminate=True)
         assert ended["state"] == "exited"
         await stack.database.await_verified(session_id)
-    lines = [(tmp_path / str(number)).read_text().split() for number in range(3)]
-    said = ["before", f"with-new-{first}", f"with-new-{second}"]
-    assert lines == [said, said[1:], said[2:]]
+    said = ["before", *(f"with-new-{side}" for side in UPGRADES)]
+    for number in range(len(said)):
+        assert (tmp_path / str(number)).read_text().split() == said[number:]
     assert stack.server_release == stack.daemon_release == PROJECT_ROOT
     assert "whole" in manage_well(stack, "verify_audit")

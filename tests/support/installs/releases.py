@@ -64,11 +64,11 @@ class TwoReleases(Stack):
         )
         self.provisioned = Provisioned(_HOST, token, "", credential, "", "", "")
 
-    def manage(self, *arguments: str) -> str:
-        """Run a command of the server's present release, which must succeed."""
+    def manage(self, *arguments: str, release: Path | None = None) -> str:
+        """Run a command of a release, which must succeed: by default the server's present one."""
         done = subprocess.run(
             [sys.executable, "manage.py", *arguments],
-            cwd=self.server_release,
+            cwd=release or self.server_release,
             env=self.server_environment(),
             capture_output=True,
             text=True,
@@ -102,12 +102,19 @@ class TwoReleases(Stack):
         command, environment = super().daemon_command(**options)
         return command, {**environment, "PYTHONPATH": str(self.daemon_release)}
 
+    def migrate(self) -> None:
+        """Give the database the tables of this release. The server goes on meanwhile."""
+        self.manage("migrate", "--no-input", release=PROJECT_ROOT)
+
     def upgrade_server(self) -> None:
-        """Replace the server by this release, and return when the daemon is back."""
+        """Replace the server by this release, and return when the daemon is back.
+
+        The database has the tables of this release then.
+        """
         epoch = self.database.controller_epoch(_HOST)
         self.kill_server()
         self.server_release = PROJECT_ROOT
-        self.manage("migrate", "--no-input")
+        self.migrate()
         self.start_server()
         wait_until(
             lambda: self.database.controller_epoch(_HOST) > epoch, 60, "the daemon to be back"
