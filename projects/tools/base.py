@@ -171,6 +171,17 @@ class Tool(Generic[InputT]):
         # Of an instance of a subclass, only the fields of the tool's own model are published.
         return TypeAdapter(self.output_model)
 
+    # pydantic takes longer to make a schema than all takes that is done with it.
+    @cached_property
+    def input_model_schema(self) -> Mapping[str, Any]:
+        """The schema of the arguments as pydantic makes it."""
+        return self.input_model.model_json_schema()
+
+    @cached_property
+    def output_model_schema(self) -> Mapping[str, Any]:
+        """The schema of the structured result as pydantic makes it."""
+        return self.output_model.model_json_schema(mode="serialization")
+
     @cached_property
     def _definition(self) -> Definition:
         return self.shown_to(TOOL_NAMES)
@@ -279,19 +290,17 @@ def _definition(tool: Tool[Any], names: frozenset[str]) -> Definition:
     texts = (fitting(text, names) for text in (tool.description, tool.guidance))
     return Definition(
         description="\n\n".join(text for text in texts if text),
-        input_schema=_plain_schema(tool.input_model.model_json_schema(), names),
-        output_schema=_plain_schema(
-            tool.output_model.model_json_schema(mode="serialization"), names
-        ),
+        input_schema=_plain_schema(tool.input_model_schema, names),
+        output_schema=_plain_schema(tool.output_model_schema, names),
     )
 
 
-def _plain_schema(schema: dict[str, Any], names: frozenset[str]) -> dict[str, Any]:
+def _plain_schema(schema: Mapping[str, Any], names: frozenset[str]) -> dict[str, Any]:
     """The schema without generated titles and references.
 
     It is smaller for a model to read, and validators need no resolver.
     """
-    definitions = schema.pop("$defs", {})
+    definitions = schema.get("$defs", {})
 
     def plain(node: Any, *, is_properties: bool = False) -> Any:
         if isinstance(node, list):
@@ -311,7 +320,7 @@ def _plain_schema(schema: dict[str, Any], names: frozenset[str]) -> dict[str, An
             if key != "title"
         }
 
-    result: dict[str, Any] = plain(schema)
     # The class's docstring is for readers of the code.
-    result.pop("description", None)
+    unsaid = {"$defs", "description"}
+    result: dict[str, Any] = plain({key: schema[key] for key in schema if key not in unsaid})
     return result

@@ -73,19 +73,23 @@ def _is_write(call: ast.Call, scope: ast.AST, *, builds_rows: bool) -> bool:
     return builds_rows and name in SAVES | {"row_insert", "bulk_create"}
 
 
-def _scope(tree: ast.AST, node: ast.AST) -> ast.AST:
-    """Return the outermost function around a node, or the whole module."""
+def _scopes(tree: ast.AST) -> dict[ast.AST, ast.AST]:
+    """Map each node inside a function to the outermost function around the node."""
     kinds = (ast.FunctionDef, ast.AsyncFunctionDef)
-    functions = (each for each in ast.walk(tree) if isinstance(each, kinds))
-    return next((each for each in functions if node in ast.walk(each)), tree)
+    scopes: dict[ast.AST, ast.AST] = {}
+    for function in (each for each in ast.walk(tree) if isinstance(each, kinds)):
+        if function not in scopes:
+            scopes |= dict.fromkeys(ast.walk(function), function)
+    return scopes
 
 
 def _orm_writes(tree: ast.AST, *, has_sessions: bool) -> Iterator[int]:
     calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
     builds_rows = any(_called(call) == MODEL for call in calls)
+    scopes = _scopes(tree)
     for call in calls:
         is_about = has_sessions or _names_model(call)
-        if is_about and _is_write(call, _scope(tree, call), builds_rows=builds_rows):
+        if is_about and _is_write(call, scopes.get(call, tree), builds_rows=builds_rows):
             yield call.lineno
     for node in ast.walk(tree):
         is_set = isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store)

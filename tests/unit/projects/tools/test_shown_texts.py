@@ -120,6 +120,7 @@ def _kinds(
         yield from _kinds(kind)
 
 
+@cache
 def _parameters(kind: type[ControllerActionError]) -> dict[str, inspect.Parameter]:
     own = dict(inspect.signature(kind.__init__).parameters)
     return {
