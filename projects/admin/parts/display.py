@@ -21,7 +21,7 @@ _INVISIBLE = frozenset({"Cc", "Cf", "Zl", "Zp", "Cs", "Co"})
 
 
 # A character that is spelled out already is no part of a word.
-_WORD = re.compile(r"\\(?:x[0-9a-f]{2}|u[0-9a-f]{4}|U[0-9a-f]{8})|\w+")
+_WORD = re.compile(r"\\(?:[nrt]|x[0-9a-f]{2}|u[0-9a-f]{4}|U[0-9a-f]{8})|\w+")
 
 
 def visible(text: str, *, keep: str = "") -> str:

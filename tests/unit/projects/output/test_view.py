@@ -3,7 +3,7 @@
 import base64
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from projects.models import CommandSession, OutputChunk, OutputGap
@@ -11,6 +11,7 @@ from projects.output import log as output_log
 from projects.output.log import NewChunk
 from projects.output.text_view import text_of
 from projects.output.view import view_page, view_screen, view_turn
+from projects.output.visible_text import visible
 from tests.support.rows import make_controller, make_session
 
 pytestmark = pytest.mark.django_db
@@ -111,10 +112,11 @@ def test_raw_pages_hold_every_byte(session: CommandSession) -> None:
     suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=25
 )
 @given(st.text(min_size=1, max_size=120), st.integers(4, 40))
+@example("\U000e0100", 4)
 def test_pages_join_to_the_whole(session: CommandSession, text: str, size: int) -> None:
     OutputChunk.objects.all().delete()
     OutputGap.objects.all().delete()
-    plain = "".join(char for char in text if char.isprintable()) or "x"
+    plain = "".join(char for char in text if char.isprintable() and visible(char) == char) or "x"
     end = _store(session, plain.encode())
     position, pages = 0, ""
     while position < end:

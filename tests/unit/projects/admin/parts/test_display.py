@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 from django.utils import timezone
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from projects.admin.parts.display import duration, in_full, shortened, visible
@@ -51,6 +51,7 @@ def test_a_transcript_keeps_its_lines() -> None:
 
 
 @given(st.text())
+@example("\r\u1a00")
 def test_nothing_invisible_ever_remains(text: str) -> None:
     assert visible(visible(text)) == visible(text)
     assert not set(visible(text)) & {
