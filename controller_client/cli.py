@@ -3,8 +3,9 @@
 Each command has one function that declares its options and one that runs it. The commands of the
 ``administration`` are declared there.
 
-Exit codes: 0 done; 1 the server refused the enrolment or could not be asked; 64 wrong usage; 78 the
-configuration cannot be used, and the message says what to change.
+Exit codes: 0 done; 1 the server refused the enrolment or could not be asked; 64 wrong usage; 75 the
+daemon has to be started again; 78 the configuration cannot be used, and the message says what to
+change.
 """
 
 import argparse
@@ -22,7 +23,7 @@ from controller_client.config.daemon import SESSION_LOGS, check_user, load_confi
 from controller_client.config.file import OFF, OPTIONS, SYSTEM_FILE, find_file, read_file, user_file
 from controller_client.config.places import default_credential_file, prepare_state_dir
 from controller_client.config.server_address import Way, check_way
-from controller_client.errors import ConfigurationError, EnrolmentFailed
+from controller_client.errors import ConfigurationError, EnrolmentFailed, ForkServerLost
 from controller_client.protocol.messages import ResourceLimits
 from controller_client.server_link.version import build_version
 from controller_client.system.standard_output import reader_may_go
@@ -30,6 +31,7 @@ from controller_client.system.standard_output import reader_may_go
 EXIT_OK: Final = 0
 EXIT_REFUSED: Final = 1
 EXIT_USAGE: Final = 64
+EXIT_AGAIN: Final = 75
 EXIT_CONFIG: Final = 78
 _OF_THE_DAEMON: Final = ("run", "enroll", "rotate")
 
@@ -95,6 +97,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _fail(error, EXIT_CONFIG)
     except EnrolmentFailed as error:
         return _fail(error, EXIT_REFUSED)
+    except ForkServerLost as error:
+        return _fail(error, EXIT_AGAIN)
     return EXIT_OK
 
 

@@ -6,6 +6,7 @@
     ServerUnreachable       no connection to the server; try again soon
     └── ServerRefused       HTTP status or close code that refuses; try again much later
     HolderUnreachable       the holder of a session does not answer
+    ForkServerLost          the one process that can start programs has ended; exit code 75
 
 Texts never contain credentials, input or output.
 """
@@ -76,3 +77,13 @@ class HolderUnreachable(Exception):
 
     def __init__(self, session_id: str, reason: str) -> None:
         super().__init__(f"the holder of session {session_id} cannot be reached: {reason}")
+
+
+class ForkServerLost(Exception):
+    """The fork server has ended, and this daemon gave up the right to start another."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "the fork server has ended, and only a new daemon may start another, because programs "
+            "run as another user; programs go on"
+        )

@@ -32,7 +32,13 @@ settings.load_profile("any machine")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add ``--long`` for long forms of tests, and ``--server`` for the ASGI server."""
+    """Add ``--long`` for long forms of tests, and what else the stacks of this run are."""
+    parser.addoption(
+        "--two-users",
+        action="store_true",
+        default=False,
+        help="programs of the shared stacks run as another user than the daemon",
+    )
     parser.addoption("--long", action="store_true", default=False, help="long forms of tests")
     parser.addoption(
         "--server", choices=SERVERS, default=SERVERS[0], help="the ASGI server of the stacks"

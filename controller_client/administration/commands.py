@@ -95,7 +95,7 @@ def _add_service(commands: Commands) -> None:
         "--run-as",
         default=None,
         metavar="USER",
-        help="whom programs run as; is made if missing (default: holdline)",
+        help="whom the daemon runs as; is made if missing (default: holdline)",
     )
     install.add_argument(
         "--allow-sudo",

@@ -17,10 +17,17 @@ from pathlib import Path
 from typing import Final, Protocol
 
 from controller_client.administration.installation import Installation, say
+from controller_client.administration.unit import (
+    UNIT,
+    allows_sudo,
+    changes_user,
+    is_ours,
+    mark_of,
+    unit_text,
+)
 from controller_client.errors import ConfigurationError
 from controller_client.session_files.daemon_status import is_daemon_running, read_status
 
-UNIT: Final = "holdline-controller.service"
 LABEL: Final = "holdline.controller"
 LOG_NAME: Final = "daemon.log"
 _DEPLOY: Final = Path(__file__).resolve().parents[1] / "deploy"
@@ -86,13 +93,33 @@ class Systemd:
     def install(self, *, allow_sudo: bool) -> None:
         """Write the unit and enable it."""
         self._unit.parent.mkdir(parents=True, exist_ok=True)
-        self._unit.write_text(unit_text(self.place, allow_sudo=allow_sudo))
-        self._control("daemon-reload")
+        self._write(unit_text(self.place, allow_sudo=allow_sudo))
         self._control("enable", UNIT)
-        say(f"wrote {self._unit}")
         if not self.place.is_system and shutil.which("loginctl"):
             # Without it, systemd ends the daemon when the user logs out.
             _runs(["loginctl", "enable-linger", self.place.user])
+
+    def _write(self, text: str) -> None:
+        self._unit.write_text(text)
+        self._control("daemon-reload")
+        say(f"wrote {self._unit}")
+
+    def _renew(self) -> None:
+        """Write the unit as this version and the policy want it, unless a person changed it."""
+        if not self._unit.exists():
+            return
+        found = self._unit.read_text()
+        wanted = unit_text(self.place, allow_sudo=allows_sudo(found))
+        if mark_of(found) == mark_of(wanted):
+            return
+        if is_ours(found):
+            self._write(wanted)
+        else:
+            say(
+                f"kept {self._unit}, which was changed by hand and is not as this version writes "
+                "it. To have it written: holdline-controller service install (with --allow-sudo if "
+                f"sessions use sudo). Settings of your own: systemctl edit {UNIT}"
+            )
 
     def remove(self) -> None:
         """Disable the unit and remove it."""
@@ -102,7 +129,8 @@ class Systemd:
             self._control("daemon-reload")
 
     def start(self) -> None:
-        """Start the unit, or start it again."""
+        """Start the unit, or start it again; it is brought up to date before."""
+        self._renew()
         self._control("restart", UNIT)
 
     def stop(self) -> None:
@@ -114,32 +142,6 @@ class Systemd:
         whose = [] if self.place.is_system else ["--user"]
         more = ["--follow"] if follow else ["--no-pager"]
         return ["journalctl", *whose, "--unit", UNIT, "--lines", str(lines), *more]
-
-
-def unit_text(place: Installation, *, allow_sudo: bool) -> str:
-    """Return the systemd unit of an installation, made from the one in ``deploy``."""
-    lines = []
-    for line in (_DEPLOY / UNIT).read_text().splitlines():
-        key, _, _ = line.partition("=")
-        if key == "ExecStart":
-            lines.append(f"ExecStart={' '.join(place.arguments('run'))}")
-        elif key in {"User", "Group"} and place.is_system:
-            lines.append(f"{key}={_name(key, place)}")
-        elif key in {"User", "Group", "StateDirectory", "StateDirectoryMode"}:
-            # A user's own unit runs as that user, whose state directory is another one.
-            lines += [line] if place.is_system else []
-        elif key == "WantedBy" and not place.is_system:
-            lines.append("WantedBy=default.target")
-        elif not (key == "NoNewPrivileges" and allow_sudo):
-            lines.append(line)
-    return "\n".join(lines) + "\n"
-
-
-def _name(key: str, place: Installation) -> str:
-    # Imported here: macOS and users' own units do not need it.
-    import grp
-
-    return place.user if key == "User" else grp.getgrgid(place.account.pw_gid).gr_name
 
 
 @dataclass(frozen=True)
@@ -217,14 +219,16 @@ class Unmanaged:
         self.stop()
         # The log is in a directory of the user's, so the user opens it, not root.
         log = self.place.state_dir / LOG_NAME
+        rights, switch = self._become_user()
+        arguments = [str(log), *self.place.arguments("run")]
         daemon = subprocess.Popen(
-            ["/bin/sh", "-c", 'exec "$@" >>"$0" 2>&1', str(log), *self.place.arguments("run")],
+            [*rights, "/bin/sh", "-c", 'exec "$@" >>"$0" 2>&1', *arguments],
             stdin=subprocess.DEVNULL,
             cwd="/",
             env=self.place.environment,
             start_new_session=True,
             umask=0o077,
-            **self.place.switch,  # type: ignore[call-overload]
+            **switch,  # type: ignore[call-overload]
         )
         if (
             not until(
@@ -236,6 +240,16 @@ class Unmanaged:
             raise ConfigurationError(
                 f"the daemon does not start; see {self.place.state_dir / LOG_NAME}"
             )
+
+    def _become_user(self) -> tuple[list[str], dict[str, int | list[int]]]:
+        """Return what makes root's child the user: a command, or arguments of ``subprocess``."""
+        if os.geteuid() != 0 or not changes_user(self.place):
+            return [], self.place.switch
+        if (setpriv := shutil.which("setpriv")) is None:
+            raise ConfigurationError("run_as of the policy needs setpriv here, of util-linux")
+        account, rights = self.place.account, "+setuid,+setgid"
+        ids = [f"--reuid={account.pw_name}", f"--regid={account.pw_gid}", "--init-groups"]
+        return [setpriv, *ids, f"--inh-caps={rights}", f"--ambient-caps={rights}"], {}
 
     def stop(self) -> None:
         """End the daemon that has the state directory, if there is one."""

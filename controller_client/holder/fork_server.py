@@ -20,7 +20,14 @@ line                 answer
 ?<session_id>        processes that a dead holder left: ``?<session_id> <all>
                      <pid>:<start> …``, where ``<all>`` is 1 if these are all, else 0;
                      or ``?<session_id> <errno name>`` if they cannot be looked at now
+=<session_id> <p> …  the session's processes, and those below ``<p>`` (``<pid>:<start>``):
+                     ``=<session_id> <pid>:<start> …``, or ``=<session_id> <errno name>``
+!<session_id> <p> …  the same, after they were killed: those that are left
 ==================== ================================================================
+
+Where programs run as another user, this process alone has the rights to become that user: they are
+dropped by each fork once it acts as the user. The last two lines are for that case. A fork does
+what they ask, since the daemon itself may neither look at such processes nor signal them.
 """
 
 import errno
@@ -39,11 +46,16 @@ import msgspec
 from controller_client.holder.link import HolderLink
 from controller_client.holder.process import become_independent, hold, prepare_forks
 from controller_client.holder.rehearsal import rehearse, rehearse_one_shot
+from controller_client.program.child_environment import account_of
 from controller_client.program.child_setup import inherited_ignores
 from controller_client.session_files.directory import HolderRecord, directory_of
+from controller_client.session_files.one_shot import as_start
 from controller_client.system import prctl
 from controller_client.system.adoption import Foster
 from controller_client.system.boot import boot_id
+from controller_client.system.process_tree import named_process, session_members
+from controller_client.system.termination import kill_leftovers
+from controller_client.system.users.two_users import ProgramUser, act_as, keep_rights_to_itself
 
 LOOK_AGAIN_SECONDS: Final = 0.2
 """Pause after a look at the children that failed."""
@@ -61,15 +73,21 @@ _RECEIVE_BYTES: Final = 64 * 1024
 class ForkServer:
     """Makes a holder for each session that is asked for through ``requests``.
 
-    ``groups``: where to make control groups, if anywhere.
+    ``groups``: where to make control groups, if anywhere. ``user``: whom programs run as, if not
+    as the user of this process.
     """
 
     def __init__(
-        self, state_dir: Path, requests: socket.socket, groups: Path | None = None
+        self,
+        state_dir: Path,
+        requests: socket.socket,
+        groups: Path | None = None,
+        user: ProgramUser | None = None,
     ) -> None:
         self._state_dir = state_dir
         self._requests = requests
         self._groups = groups
+        self._user = user
         self._foster = Foster()
         # Holders without a session, which the daemon has in its hands.
         self._spares: set[int] = set()
@@ -129,6 +147,8 @@ class ForkServer:
             self._is_spare_due = True
         elif asked.startswith("?"):
             self._name_left(asked)
+        elif asked.startswith(("=", "!")):
+            self._send_deputy(asked)
         else:
             pid, _, session_id = asked.partition(" ")
             self._give(int(pid), session_id)
@@ -139,8 +159,31 @@ class ForkServer:
         except OSError as error:
             self._requests.sendall(_answer(asked, error.errno or errno.EAGAIN))
             return
-        named = [f"{process.pid}:{process.started}" for process in processes[:MAX_NAMED]]
+        named = [process.mark for process in processes[:MAX_NAMED]]
         self._requests.sendall(" ".join([asked, str(int(is_all)), *named, "\n"]).encode())
+
+    def _send_deputy(self, asked: str) -> None:
+        """Have a fork do as the programs' user what the daemon may not do itself."""
+        question, *named = asked.split()
+        try:
+            pid = os.fork()
+        except OSError as error:
+            self._requests.sendall(_answer(question, error.errno or errno.EAGAIN))
+            return
+        if pid:
+            self._foster.raised(pid, "")
+            return
+        try:
+            signal.set_wakeup_fd(-1)
+            become_independent()
+            if self._user is not None:
+                act_as(self._user)
+            found = " ".join(_swept(question[1:], named, is_killing=question[0] == "!"))
+            self._requests.sendall(f"{question} {found}\n".encode())
+        except OSError as error:
+            self._requests.sendall(_answer(question, error.errno or errno.EAGAIN))
+        finally:
+            os._exit(0)
 
     def _give(self, spare: int, session_id: str) -> None:
         """Note the session of a spare, and continue a spare that a program has stopped."""
@@ -202,7 +245,7 @@ class ForkServer:
                 become_independent()
                 if not is_awaited:
                     rehearse_one_shot()
-                _be_holder(self._state_dir, theirs, self._groups)
+                _be_holder(self._state_dir, theirs, self._groups, self._user)
             finally:
                 os._exit(1)
 
@@ -214,12 +257,29 @@ def _use_no_standard_streams() -> None:
     os.close(null)
 
 
-def _be_holder(state_dir: Path, daemon: socket.socket, groups: Path | None) -> NoReturn:
+def _be_holder(
+    state_dir: Path, daemon: socket.socket, groups: Path | None, user: ProgramUser | None
+) -> NoReturn:
     link = HolderLink(daemon)
     start = link.wait_for_start()
     if start is None:
         os._exit(0)
-    hold(directory_of(state_dir, start.session_id), start, link, groups)
+    admission = as_start(start).admission
+    if admission is not None and admission.run_as and user is None:
+        # The program would get this process's own user.
+        link.refuse("EPERM", "this holder cannot become another user")
+        os._exit(1)
+    hold(directory_of(state_dir, start.session_id), start, link, groups, user)
+
+
+def _swept(session_id: str, named: list[str], *, is_killing: bool) -> list[str]:
+    """Kill or only list the processes of a session; return those that are there."""
+    also = [process for name in named if (process := named_process(name)) is not None]
+    if is_killing:
+        kill_leftovers(session_id, lambda: also)
+    pids = [process.pid for process in also if named_process(process.mark) is not None]
+    left = session_members(session_id, roots=(), terminal_session=None, also=pids)
+    return [process.mark for process in left[:MAX_NAMED]]
 
 
 def _answer(asked: str, failed: int) -> bytes:
@@ -229,8 +289,14 @@ def _answer(asked: str, failed: int) -> bytes:
 def main() -> None:
     """Run the fork server, with the socket as standard input.
 
-    ``python -m controller_client.holder.fork_server <state-dir> [<control group>]``
+    ``python -m controller_client.holder.fork_server <state-dir> [<control group> [<user>]]``, with
+    an empty control group for none
     """
+    groups, name = (*sys.argv[2:], "", "")[:2]
+    user = ProgramUser.named(name) if name else None
+    if user is not None:
+        keep_rights_to_itself()
+        account_of(user.uid)
     inherited_ignores()
     prepare_forks()
     signal.signal(signal.SIGCHLD, _on_child_signal)
@@ -242,9 +308,7 @@ def main() -> None:
     gc.collect()
     gc.freeze()
     with socket.socket(fileno=os.dup(0)) as requests:
-        ForkServer(
-            Path(sys.argv[1]), requests, Path(sys.argv[2]) if len(sys.argv) > 2 else None
-        ).serve()
+        ForkServer(Path(sys.argv[1]), requests, Path(groups) if groups else None, user).serve()
 
 
 def _on_child_signal(_number: int, _frame: object) -> None:

@@ -41,6 +41,7 @@ from controller_client.protocol.values import PROVES_READERS
 from controller_client.session_files.directory import LOG_NAME, SOCKET_NAME, SessionDirectory
 from controller_client.session_files.one_shot import StartCommand
 from controller_client.system import prctl, resource_limits
+from controller_client.system.users.two_users import ProgramUser, act_as, as_owner
 
 LOCK_SECONDS: Final = 1.0
 """A new holder waits so long for the lock, which a daemon that looks around takes for a moment."""
@@ -302,30 +303,39 @@ class Holder:
 
 
 def hold(
-    directory: SessionDirectory, start: StartCommand, link: HolderLink, groups: Path | None = None
+    directory: SessionDirectory,
+    start: StartCommand,
+    link: HolderLink,
+    groups: Path | None = None,
+    user: ProgramUser | None = None,
 ) -> NoReturn:
     """Be the holder of the session until the session is forgotten.
 
-    ``groups`` is where control groups of sessions are made, if anywhere. ``link`` leads to the
+    ``groups`` is where control groups of sessions are made, if anywhere. ``user``: the program
+    runs as that user, not as the one of this process. ``link`` leads to the
     daemon that sent START. HOLDER_HELLO greets the daemon before the program starts, or ERROR names
     the errno of the reason why there will be no holder. The process must be a fresh fork with
     nothing to lose, and independent: this changes its directory and signals.
     """
     status = 1
     try:
-        holder = _settle_in(directory, start, link, groups)
+        holder = _settle_in(directory, start, link, groups, user)
         if holder is not None:
             holder.run()
             status = 0
     except BaseException:  # noqa: BLE001 (nobody is there to see it, so it is written down)
-        with suppress(OSError), open(LOG_NAME, "a", opener=_private) as log:
+        with suppress(OSError), as_owner(), open(LOG_NAME, "a", opener=_private) as log:
             traceback.print_exc(file=log)
     finally:
         os._exit(status)
 
 
 def _settle_in(
-    directory: SessionDirectory, start: StartCommand, link: HolderLink, groups: Path | None
+    directory: SessionDirectory,
+    start: StartCommand,
+    link: HolderLink,
+    groups: Path | None,
+    user: ProgramUser | None,
 ) -> Holder | None:
     """Do everything up to the program's start; None if the failure of that was reported."""
     lock = None
@@ -334,7 +344,11 @@ def _settle_in(
         lock = _lock_patiently(directory)
         if lock is not None and directory.read_done() is None:
             directory.sign(lock)
-            return Holder(directory, InteractiveSession(start, groups), link)
+            holder = Holder(directory, InteractiveSession(start, groups), link)
+            # Only now: whoever connects is told the user that this process had when it listened.
+            if user is not None:
+                act_as(user)
+            return holder
         failed = errno.EEXIST
     except OSError as error:
         failed = error.errno or errno.EIO

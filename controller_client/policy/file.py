@@ -3,15 +3,15 @@
 ``[commands]`` has ``allowed`` (entries as in ``command_policy.allowlist``; without it any),
 ``denied`` (names and paths that nothing can allow) and ``search_path`` (absolute directories that
 names are looked up in); ``[directories]`` has ``allowed``; ``[users]`` has ``allowed`` (whom the
-daemon may run as) and ``may_change`` (whether its programs can become others); ``[limits]`` has the
-most a session may use.
+daemon may run as), ``run_as`` (whom its programs run as) and ``may_change`` (whether its programs
+can become others); ``[limits]`` has the most a session may use.
 """
 
 import os
 import pwd
 import sys
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from pathlib import Path
@@ -23,6 +23,7 @@ from controller_client.errors import ConfigurationError
 from controller_client.protocol.messages import ResourceLimits
 from controller_client.system.absence import is_there
 from controller_client.system.resource_limits import NO_LIMITS
+from controller_client.system.users.two_users import why_impossible
 
 NAME = "policy.toml"
 SYSTEM_FILE = Path("/etc/holdline/policy.toml")
@@ -36,7 +37,7 @@ DIGEST_CHARS = 12
 KNOWN: Mapping[str, frozenset[str]] = {
     "commands": frozenset({"allowed", "denied", "search_path"}),
     "directories": frozenset({"allowed"}),
-    "users": frozenset({"allowed", "may_change"}),
+    "users": frozenset({"allowed", "may_change", "run_as"}),
     "limits": frozenset(ResourceLimits.__struct_fields__),
 }
 
@@ -45,7 +46,8 @@ KNOWN: Mapping[str, frozenset[str]] = {
 class PolicyFile:
     """The content of one policy file.
 
-    ``directories`` None allows any directory, ``users`` None any user of the daemon.
+    ``directories`` None allows any directory, ``users`` None any user of the daemon. ``run_as``
+    None runs programs as the daemon's user.
     ``keeps_user``: a program stays the user it was started as, whatever set-uid program it runs.
     ``digest``: the beginning of the SHA-256 digest of the file.
     """
@@ -56,6 +58,7 @@ class PolicyFile:
     directories: tuple[str, ...] | None = None
     users: frozenset[str] | None = None
     keeps_user: bool = False
+    run_as: str | None = None
     limits: ResourceLimits = NO_LIMITS
     digest: str = field(default="", compare=False)
 
@@ -84,16 +87,33 @@ def stop_files(state_dir: Path) -> tuple[Path, ...]:
     return (SYSTEM_FILE.with_name(STOP_NAME), state_dir / STOP_NAME)
 
 
-def read_policy_file(path: Path) -> PolicyFile:
-    """Read and check a policy file. Raises ConfigurationError, which says what to change."""
+def read_policy_file(path: Path, *, is_daemon: bool = True) -> PolicyFile:
+    """Read and check a policy file. Raises ConfigurationError, which says what to change.
+
+    ``is_daemon`` False: this process is not the daemon, so what the file says about the daemon's
+    user is not held against it.
+    """
     try:
         text = read_owned_file("the policy file", path)
         digest = sha256(text.encode()).hexdigest()[:DIGEST_CHARS]
         policy = replace(parse_policy(tomllib.loads(text)), digest=digest)
-        _check_users(policy)
+        if is_daemon:
+            _check_users(policy)
     except ValueError as error:
         raise ConfigurationError(f"the policy file {path} cannot be used: {error}") from None
     return policy
+
+
+def user_of_programs(files: Iterable[PolicyFile]) -> str | None:
+    """Return the user that programs run as, if it is not the daemon's. Raises ConfigurationError.
+
+    The files that name one have to name the same.
+    """
+    names = {file.run_as for file in files if file.run_as is not None}
+    if len(names) > 1:
+        said = " and ".join(sorted(names))
+        raise ConfigurationError(f"the policy files name different users in run_as: {said}")
+    return next(iter(names), None)
 
 
 def parse_policy(tables: Mapping[str, Any]) -> PolicyFile:
@@ -127,6 +147,7 @@ def parse_policy(tables: Mapping[str, Any]) -> PolicyFile:
         directories=tuple(roots) if roots is not None else None,
         users=frozenset(names) if names is not None else None,
         keeps_user="users" in tables and not _flag(users, "may_change"),
+        run_as=_text(users, "run_as"),
         limits=ResourceLimits(
             **{name: _amount(tables["limits"], name) for name in tables.get("limits", {})}
         ),
@@ -139,6 +160,13 @@ def _texts(table: Mapping[str, Any], key: str) -> list[str] | None:
         return None
     if not isinstance(value, list) or not all(isinstance(entry, str) for entry in value):
         raise ValueError(f"{key} has to be a list of texts")
+    return value
+
+
+def _text(table: Mapping[str, Any], key: str) -> str | None:
+    value = table.get(key)
+    if value is not None and (not isinstance(value, str) or not value):
+        raise ValueError(f"{key} has to be a text")
     return value
 
 
@@ -176,11 +204,24 @@ def _check_users(policy: PolicyFile) -> None:
             "only Linux can keep programs from becoming another user; set may_change = true in "
             "[users]"
         )
-    if policy.keeps_user and user == 0:
+    if policy.run_as is not None:
+        _check_run_as(policy.run_as, user)
+    elif policy.keeps_user and user == 0:
         raise ValueError(
             "a program of root can become any user; run the daemon as another user, or set "
             "may_change = true in [users]"
         )
+
+
+def _check_run_as(name: str, daemon: int) -> None:
+    """Raise ValueError unless this daemon can run programs as the user ``name``."""
+    if _user_id(name) in {0, daemon}:
+        raise ValueError(
+            "run_as of [users] has to be another user than root and the daemon's own; without it "
+            "programs run as the daemon's user"
+        )
+    if (problem := why_impossible()) is not None:
+        raise ValueError(problem)
 
 
 def _user_id(name: str) -> int:

@@ -28,7 +28,7 @@ from controller_client.command_policy.typed_lines import (
     check_script,
     is_builtin_like_program,
 )
-from controller_client.policy.file import PolicyFile
+from controller_client.policy.file import PolicyFile, user_of_programs
 from controller_client.policy.kill_switch import KillSwitch
 from controller_client.policy.program_files import (
     guarded_file,
@@ -79,11 +79,15 @@ _HIDDEN = (
 
 
 class HostPolicy:
-    """The decisions of the host: ``admit`` about a start, ``judge`` about an input."""
+    """The decisions of the host: ``admit`` about a start, ``judge`` about an input.
+
+    ``run_as`` is the user of programs, if it is not the daemon's.
+    """
 
     def __init__(self, files: Sequence[PolicyFile] = (), switch: KillSwitch | None = None) -> None:
         self._files = tuple(files)
         self._switch = switch or KillSwitch()
+        self.run_as = user_of_programs(self._files)
 
     @property
     def stopped(self) -> Failure | None:
@@ -103,7 +107,9 @@ class HostPolicy:
         if (failure := self.stopped) is not None:
             raise StartFailed(failure.code, failure.message)
         _check_size(start)
-        keeps_user = any(file.keeps_user for file in self._files)
+        admission = Admission(
+            keeps_user=any(file.keeps_user for file in self._files), run_as=self.run_as
+        )
         start = msgspec.structs.replace(
             start, limits=reduce(lowest, (file.limits for file in self._files), start.limits)
         )
@@ -112,12 +118,11 @@ class HostPolicy:
             for roots in (*(file.directories for file in self._files), start.rules.directories)
             if roots is not None
         ]
+        admission = msgspec.structs.replace(admission, roots=roots)
         try:
             programs = self._programs(start.rules)
             if programs is None:
-                return msgspec.structs.replace(
-                    start, admission=Admission(roots=roots, keeps_user=keeps_user)
-                )
+                return msgspec.structs.replace(start, admission=admission)
             _check_environment(start.env)
             start = msgspec.structs.replace(
                 start, env={**start.env, **_terminal_description(start)}
@@ -128,9 +133,7 @@ class HostPolicy:
                 check_script(script, programs.check_typed)
         except CommandNotAllowed as error:
             raise StartFailed(error.code, str(error)) from None
-        admission = Admission(
-            program=program, roots=roots, takes_lines=takes_lines, keeps_user=keeps_user
-        )
+        admission = msgspec.structs.replace(admission, program=program, takes_lines=takes_lines)
         return msgspec.structs.replace(start, command=None, argv=argv, admission=admission)
 
     def judge(self, command: SendInput, rules: ProjectRules, *, is_hidden: bool) -> SendInput:

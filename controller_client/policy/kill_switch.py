@@ -21,6 +21,7 @@ from typing import Final
 
 from controller_client.policy.file import KEPT_STOP_NAME
 from controller_client.system.absence import is_there
+from controller_client.system.users.two_users import ProgramUser, may_write
 
 logger = logging.getLogger(__name__)
 
@@ -140,20 +141,35 @@ def is_writable(path: Path) -> bool:
     return False
 
 
-def warn_of_places(policies: Sequence[Path], stops: Sequence[Path]) -> None:
+def warn_of_places(
+    policies: Sequence[Path], stops: Sequence[Path], run_as: str | None = None
+) -> None:
     """Warn of policy files and kill switches that programs of sessions could change."""
+    user = None if run_as is None else ProgramUser.named(run_as)
+
+    def can_change(path: Path) -> bool:
+        return is_writable(path) if user is None else _can_reach(user, path)
+
     for path in policies:
-        if is_writable(path):
+        if can_change(path):
             logger.warning(
                 "programs of sessions can replace the policy file %s: keep it in a directory "
                 "of root's",
                 path,
             )
-    if stops and all(is_writable(stop) or not stop.parent.is_dir() for stop in stops):
+    if stops and all(can_change(stop) or not stop.parent.is_dir() for stop in stops):
         logger.warning(
             "programs of sessions can reach every place of the kill switch: make %s, owned by root",
             stops[0].parent,
         )
+
+
+def _can_reach(user: ProgramUser, path: Path) -> bool:
+    for directory in path.absolute().parents:
+        with suppress(OSError):
+            if may_write(user, directory):
+                return True
+    return False
 
 
 class _Watch:

@@ -48,13 +48,18 @@ class Account:
     shell: str
 
 
-@lru_cache(maxsize=1)
 def own_account() -> Account:
-    """Return the user of this process; asked once, because the answer may come over a network."""
+    """Return the user that this process is, or acts as."""
+    return account_of(os.geteuid())
+
+
+@lru_cache(maxsize=2)
+def account_of(uid: int) -> Account:
+    """Return the user of a number; asked once, because the answer may come over a network."""
     try:
-        entry = pwd.getpwuid(os.geteuid())
+        entry = pwd.getpwuid(uid)
     except KeyError:
-        return Account(str(os.geteuid()), "/", "/bin/sh")
+        return Account(str(uid), "/", "/bin/sh")
     return Account(entry.pw_name, entry.pw_dir or "/", entry.pw_shell or "/bin/sh")
 
 

@@ -20,6 +20,7 @@ from controller_client.system.start_failure import (
     program_not_executable,
     program_not_found,
 )
+from controller_client.system.users.two_users import become_program_user
 
 _NOT_EXECUTABLE: Final = frozenset(
     {
@@ -94,9 +95,11 @@ def ignore_as_holder() -> None:
 def prepare(launch: Launch) -> None:
     """Join the group, enter the directory, set limits: what a new process has to do itself.
 
-    Raises ChildProcessError, whose text ``explain`` understands.
+    Its user comes before the limits: the kernel lets nobody execute a program who takes a user with
+    more processes than the limit. Raises ChildProcessError, whose text ``explain`` understands.
     """
     _step("group", lambda: os.write(launch.group_fd, b"0") if launch.group_fd is not None else 0)
+    _step("account", become_program_user)
     _step("chdir", lambda: os.chdir(launch.cwd if launch.cwd_fd is None else launch.cwd_fd))
     _step("limit", lambda: resource_limits.apply(launch.limits))
     _step("user", lambda: prctl.keep_privileges() if launch.keeps_user else None)
@@ -123,6 +126,8 @@ def explain(report: str, launch: Launch) -> StartFailed:
     program = launch.argv[0]
     if step == "chdir":
         return cwd_not_found(launch.cwd, code)
+    if step == "account":
+        return from_os_error(error, "the program's user could not be taken")
     if step in {"group", "limit", "user"}:
         return from_os_error(error, "the program's limits could not be set")
     if code in {errno.ENOENT, errno.ENOTDIR}:

@@ -89,7 +89,7 @@ def _has_shell_syntax(command: str) -> bool:
 
 
 def _shell() -> str:
-    return next((shell for shell in _SHELLS if os.access(shell, os.X_OK)), _SHELLS[-1])
+    return next((shell for shell in _SHELLS if _may_execute(shell)), _SHELLS[-1])
 
 
 def _why_not_runnable(candidate: str) -> int | None:
@@ -100,5 +100,10 @@ def _why_not_runnable(candidate: str) -> int | None:
         return error.errno or errno.ENOENT
     if not stat.S_ISREG(status.st_mode):
         return errno.EISDIR if stat.S_ISDIR(status.st_mode) else errno.EACCES
-    # access() says yes to root for any file that is executable by anybody, as the kernel does.
-    return None if os.access(candidate, os.X_OK) else errno.EACCES
+    return None if _may_execute(candidate) else errno.EACCES
+
+
+def _may_execute(file: str) -> bool:
+    # For root the answer is yes for any file that anybody may execute, as it is the kernel's.
+    # Not the real user: a holder may act as another one.
+    return os.access(file, os.X_OK, effective_ids=os.access in os.supports_effective_ids)

@@ -16,6 +16,7 @@ from controller_client.program.process import Process
 from controller_client.protocol.messages import IoMode, Stream
 from controller_client.system.absence import is_shortage
 from controller_client.system.start_failure import StartFailed, from_os_error
+from controller_client.system.users.two_users import program_ids
 
 PIPE_BYTES: Final = 256 * 1024
 """Room in each output pipe where the kernel grants it: a program that writes much is stopped less
@@ -121,6 +122,7 @@ def _run(launch: Launch, standard: tuple[int, int, int]) -> "subprocess.Popen[by
     """
     said, say = os.pipe()
     stdin, stdout, stderr = standard
+    user, group = program_ids()
 
     def preparation() -> None:
         try:
@@ -140,6 +142,8 @@ def _run(launch: Launch, standard: tuple[int, int, int]) -> "subprocess.Popen[by
             stderr=stderr,
             start_new_session=True,
             umask=0o022,
+            user=user,
+            group=group,
             preexec_fn=None if launch.is_plain else preparation,  # noqa: PLW1509 (a holder has no threads)
         )
     except OSError as error:

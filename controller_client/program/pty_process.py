@@ -8,7 +8,7 @@ stop.
 import errno
 import os
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 import pexpect
 
@@ -22,6 +22,9 @@ class NoTerminal(StartFailed):
     """There is no terminal to be had; the program may still run without one."""
 
 
+# pexpect asks whether this process's own user may execute its command. That is the wrong user where
+# the program gets another one, and the exec that counts is ours.
+_STAND_IN: Final = "/bin/sh"
 # Its type depends on an encoding we do not use, and knows nothing of what is overridden here.
 _PexpectSpawn: Any = pexpect.spawn
 
@@ -64,7 +67,7 @@ class PtyProcess(Process):
                     for descriptor in (launch.cwd_fd, launch.group_fd)
                     if descriptor is not None
                 ],
-                launch.program,
+                _STAND_IN,
                 list(launch.argv),
                 timeout=None,
                 env=dict(launch.env),

@@ -224,12 +224,14 @@ class Admission(msgspec.Struct, kw_only=True, frozen=True, omit_defaults=True):
     ``program`` is the file to execute with the start's ``argv``. The working directory has to be in
     one of each list of ``roots``. ``takes_lines``: the program is a shell, so typed input is
     checked as command lines. ``keeps_user``: no process of the session may become another user.
+    ``run_as``: the user of the program, if it is not the daemon's.
     """
 
     program: str | None = None
     roots: list[list[str]] = []
     takes_lines: bool = False
     keeps_user: bool = False
+    run_as: str | None = None
 
 
 class NamedFile(msgspec.Struct, frozen=True, omit_defaults=True):

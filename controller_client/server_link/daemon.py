@@ -6,6 +6,7 @@ Programs do not depend on the daemon: they belong to their holders.
 import asyncio
 import contextlib
 import logging
+import os
 import platform
 import signal
 import socket
@@ -13,7 +14,12 @@ import socket
 from controller_client import __version__
 from controller_client.config.daemon import DaemonConfig
 from controller_client.config.places import read_credential
-from controller_client.errors import ConfigurationError, ServerRefused, ServerUnreachable
+from controller_client.errors import (
+    ConfigurationError,
+    ForkServerLost,
+    ServerRefused,
+    ServerUnreachable,
+)
 from controller_client.logs.deletion import finish_deletions
 from controller_client.logs.paths import make_managed_directory
 from controller_client.policy.file import policy_paths, read_policy_file, stop_files
@@ -26,6 +32,7 @@ from controller_client.protocol.values import NAMES_FILES, PROVES_READERS, TELLS
 from controller_client.server_link.backoff import Backoff
 from controller_client.server_link.connection import Connection, open_connection
 from controller_client.server_link.holders.fork_server import Spawner
+from controller_client.server_link.holders.privileged import PrivilegedForkServer
 from controller_client.server_link.host_identity import instance_id, lock_state_dir
 from controller_client.server_link.router import SessionRouter
 from controller_client.server_link.version import build_version, is_older
@@ -34,6 +41,7 @@ from controller_client.system import prctl
 from controller_client.system.boot import boot_id
 from controller_client.system.control_group import enable_limits
 from controller_client.system.resource_limits import forbid_core_files
+from controller_client.system.users.two_users import give_up_rights
 
 logger = logging.getLogger(__name__)
 
@@ -59,7 +67,8 @@ async def run_daemon(config: DaemonConfig) -> None:
     )
     switch = KillSwitch(stops, kept_stop(config.state_dir))
     policy = HostPolicy([read_policy_file(path) for path in policies], switch)
-    warn_of_places(policies, stops)
+    privileged = _start_privileged(config, policy.run_as)
+    warn_of_places(policies, stops, policy.run_as)
     # Secrets pass through this process: its memory must not be readable by others.
     forbid_core_files()
     prctl.hide_memory()
@@ -82,14 +91,35 @@ async def run_daemon(config: DaemonConfig) -> None:
         )
     finish_deletions(config.log_paths.managed)
     unwatch = switch.watch()
-    spawner = Spawner(config.state_dir, config.control_group, is_adopting=True)
+    spawner = Spawner(
+        config.state_dir,
+        config.control_group,
+        is_adopting=True,
+        run_as=policy.run_as,
+        privileged=privileged,
+        on_lost=stop.set,
+    )
     await spawner.start()
     try:
         await Daemon(config, identity, spawner, policy, status).run_until(stop)
+        if privileged is not None and privileged.returncode is not None:
+            raise ForkServerLost
     finally:
         unwatch()
         status.remove()
         await spawner.close()
+
+
+def _start_privileged(config: DaemonConfig, run_as: str | None) -> PrivilegedForkServer | None:
+    """Start the fork server while this process may become another user, and give that right up.
+
+    None without another user, and for root, who cannot give the right up.
+    """
+    privileged = None
+    if run_as is not None and os.geteuid() != 0:
+        privileged = PrivilegedForkServer(config.state_dir, config.control_group, run_as)
+    give_up_rights()
+    return privileged
 
 
 class Daemon:

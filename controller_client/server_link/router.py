@@ -42,6 +42,7 @@ from controller_client.server_link.connection import Connection
 from controller_client.server_link.holders.aftermath import Aftermath
 from controller_client.server_link.holders.dead_holder import remove_unless_held
 from controller_client.server_link.holders.fork_server import Spawner
+from controller_client.server_link.holders.leftovers import Leftovers
 from controller_client.server_link.refusals import UNKNOWN_SESSION, Command, refusal
 from controller_client.server_link.session_route import SessionRoute
 from controller_client.session_files.directory import (
@@ -288,7 +289,8 @@ class SessionRouter:
     def _route(self, directory: SessionDirectory) -> SessionRoute:
         groups = self._config.control_group
         group = SessionGroup.of(groups, directory.session_id) if groups is not None else None
-        aftermath = Aftermath(directory, group, adopted_of=self._spawner.left_by)
+        leftovers = Leftovers(directory, self._spawner.run_as, self._spawner.sweep)
+        aftermath = Aftermath(directory, group, self._spawner.left_by, leftovers)
         guard = InputGuard(directory, self._policy)
         return SessionRoute(directory, guard, aftermath, self._on_forgotten)
 

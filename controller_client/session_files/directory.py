@@ -33,6 +33,7 @@ from controller_client.protocol.errors import BadFrame
 from controller_client.protocol.messages import CommandResult, InteractiveCmdDone
 from controller_client.session_files.one_shot import StartCommand
 from controller_client.system.absence import is_absent
+from controller_client.system.users.two_users import as_owner
 
 SOCKET_NAME = "holder.sock"
 LOG_NAME = "holder.log"
@@ -164,7 +165,8 @@ class SessionDirectory:
 
     def remove(self) -> None:
         """Delete the directory with its files, if it is there."""
-        shutil.rmtree(self.path, ignore_errors=True)
+        with as_owner():
+            shutil.rmtree(self.path, ignore_errors=True)
 
     @contextmanager
     def socket_address(self) -> Iterator[str]:
@@ -207,11 +209,15 @@ class SessionDirectory:
 
     def _put(self, name: str, content: bytes) -> None:
         """Write a file that is written once, and of which a reader knows a part from the whole."""
-        with os.fdopen(_create(self.path / name), "wb") as file:
+        with as_owner(), os.fdopen(_create(self.path / name), "wb") as file:
             file.write(content)
 
     def _write(self, name: str, content: bytes, *, durable: bool) -> None:
         """Write all of ``content`` under its final name, or nothing."""
+        with as_owner():
+            self._replace(name, content, durable=durable)
+
+    def _replace(self, name: str, content: bytes, *, durable: bool) -> None:
         temporary = self.path / f"{name}.new"
         descriptor = _create(temporary)
         with os.fdopen(descriptor, "wb") as file:

@@ -14,6 +14,7 @@ import msgspec
 
 from controller_client.protocol.messages import ResourceLimits
 from controller_client.system.absence import is_absent
+from controller_client.system.users.two_users import as_owner
 
 DAEMON_GROUP = "daemon"
 """Name of the leaf the daemon and its holders are in: ``DelegateSubgroup=`` of its systemd unit."""
@@ -77,6 +78,7 @@ class SessionGroup:
         """Return the group of the session below ``root``, whether or not it was created."""
         return cls(root / f"{_PREFIX}{session_id}")
 
+    @as_owner()
     def create(self, limits: ResourceLimits) -> None:
         """Make the group and set what it can limit. Raises OSError, and then there is none."""
         try:
@@ -99,6 +101,7 @@ class SessionGroup:
             memory_bytes=None if self._has("memory.max") else limits.memory_bytes,
         )
 
+    @as_owner()
     def open_members(self) -> int | None:
         """A descriptor through which a process can move itself in; None if the group is gone.
 
@@ -124,11 +127,13 @@ class SessionGroup:
                 return []
             raise
 
+    @as_owner()
     def kill(self) -> None:
         """Kill everything in the group at once, also what is being forked (Linux 5.14)."""
         with suppress(OSError):
             (self.path / "cgroup.kill").write_text("1")
 
+    @as_owner()
     def remove(self) -> None:
         """Remove the group; one with a process in it stays."""
         with suppress(OSError):

@@ -48,6 +48,11 @@ class ProcessInfo:
         """The process as people read it: ``name[pid]``."""
         return f"{self.name}[{self.pid}]"
 
+    @property
+    def mark(self) -> str:
+        """The process as ``named_process`` finds it: ``<pid>:<start>``."""
+        return f"{self.pid}:{self.started}"
+
 
 def live_processes() -> dict[int, ProcessInfo]:
     """Return every process that is not dead, by pid. Raises OSError."""
@@ -88,6 +93,13 @@ def is_same(process: ProcessInfo) -> bool:
     """Return whether the process still exists, and its pid was not reused. Raises OSError."""
     current = read_process(process.pid)
     return current is not None and current.started == process.started
+
+
+def named_process(mark: str) -> ProcessInfo | None:
+    """Return the process of a mark, if it is still there. Raises OSError."""
+    pid, _, started = mark.partition(":")
+    process = read_process(int(pid))
+    return process if process is not None and process.started == int(started) else None
 
 
 def own_children() -> list[int]:

@@ -18,7 +18,7 @@ help() {
 Options:
   --code CODE      enrol this host with a code of the server's operator
   --user           install for this user alone, without root
-  --run-as USER    whom programs run as, with root (default: holdline)
+  --run-as USER    whom the daemon and programs run as, with root (default: holdline)
   --name NAME      the host's name, with a key for a number of hosts (default: its hostname)
   --label WORD     a label of the host; can be repeated
   --allow-sudo     let sudo work in sessions

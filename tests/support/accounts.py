@@ -39,6 +39,18 @@ class Account:
         return ["setpriv", "--reuid", str(self.uid), "--regid", str(self.gid), "--init-groups"]
 
     @property
+    def as_daemon(self) -> list[str]:
+        """``as_user``, with the rights of a daemon whose programs run as another user."""
+        rights = "+setuid,+setgid"
+        return [*self.as_user, f"--inh-caps={rights}", f"--ambient-caps={rights}"]
+
+    def write_policy(self, state_dir: Path) -> None:
+        """Write a policy by which programs run as this user, and sudo works."""
+        policy = state_dir / "policy.toml"
+        policy.write_text(f'[users]\nrun_as = "{self.name}"\nmay_change = true\n')
+        policy.chmod(0o600)
+
+    @property
     def shell_prefix(self) -> str:
         """``as_user`` for a command line of a shell, with the user's own environment."""
         return f"{' '.join(self.as_user)} env HOME={self.home} USER={self.name} LOGNAME={self.name}"

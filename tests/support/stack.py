@@ -66,10 +66,10 @@ class Stack:
     """A server and a daemon that can be killed, stopped and started again.
 
     ``SERVER_KIND``, one of SERVERS, serves ``APPLICATION``. ``account``: the daemon runs as that
-    ordinary user. ``daemon_port``: where the daemon connects if not to the server itself, such as a
-    proxy. ``daemon_prefix`` stands before the daemon's command line. ``root`` holds ``data``
-    (server), ``host`` (daemon's state), the logs of both processes, and the directories of logs
-    that may be monitored.
+    ordinary user. ``run_as``: its programs run as that one. ``daemon_port``: where the daemon
+    connects if not to the server itself, such as a proxy. ``daemon_prefix`` stands before the
+    daemon's command line. ``root`` holds ``data`` (server), ``host`` (daemon's state), the logs of
+    both processes, and the directories of logs that may be monitored.
     """
 
     SERVER_KIND: ClassVar[str] = "daphne"
@@ -79,6 +79,7 @@ class Stack:
         self,
         *,
         account: Account | None = None,
+        run_as: Account | None = None,
         max_interactive_sessions: int = 200,
         port: int | None = None,
         daemon_port: int | None = None,
@@ -87,7 +88,7 @@ class Stack:
     ) -> None:
         self.root = Path(tempfile.mkdtemp(prefix="holdline-stack-"))
         self.root.chmod(0o711)
-        self.account = account
+        self.account, self.run_as = account, run_as
         self.port = port or free_port()
         self.daemon_port = daemon_port or self.port
         self.data_dir, self.state_dir = self.root / "data", self.root / "host"
@@ -113,9 +114,11 @@ class Stack:
         self.credential_file = self.root / f"host{_CREDENTIAL_SUFFIX}"
         self.credential_file.touch(mode=0o600)
         self.credential_file.write_text(self.provisioned.credential + "\n")
+        if self.run_as:
+            self.run_as.write_policy(self.state_dir)
         if self.account:
-            os.chown(self.state_dir, self.account.uid, self.account.gid)
-            os.chown(self.credential_file, self.account.uid, self.account.gid)
+            for path in (self.state_dir, self.credential_file, *self.state_dir.iterdir()):
+                os.chown(path, self.account.uid, self.account.gid)
 
     # ---- server ----------------------------------------------------------------------------------
 
@@ -233,7 +236,8 @@ class Stack:
             "USER": self.account.name,
             "PYTHONPATH": str(host_libraries()),
         }
-        return [*self.account.as_user, interpreter_for(self.account), *arguments], environment
+        become = self.account.as_daemon if self.run_as else self.account.as_user
+        return [*become, interpreter_for(self.account), *arguments], environment
 
     def start_daemon(self) -> None:
         """Start the daemon, and return when the server has accepted its HELLO."""

@@ -10,6 +10,7 @@ from typing import Final
 from controller_client.administration.doctor import host
 from controller_client.administration.doctor.finding import Finding
 from controller_client.administration.doctor.network import examine_network
+from controller_client.administration.doctor.users import examine_users
 from controller_client.administration.installation import say
 from controller_client.administration.local_sessions import become_owner, state_dir_of
 from controller_client.config.file import find_file
@@ -52,8 +53,7 @@ def _findings(options: argparse.Namespace, state_dir: Path) -> Iterator[Finding]
     yield host.check_daemon(daemon)
     yield host.check_control_group(daemon)
     yield host.check_evidence()
-    yield host.check_users(state_dir)
-    yield host.check_sudo(daemon)
+    yield from examine_users(state_dir, getattr(options, "policy", None), daemon)
     yield host.check_disk(state_dir)
 
 

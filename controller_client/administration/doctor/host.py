@@ -162,24 +162,16 @@ def _talk(program: "subprocess.Popen[bytes]") -> None:
         program.stdout.readline()
 
 
-def check_users(state_dir: Path) -> Finding:
-    """Say whom programs run as, and what they can reach as that user."""
-    try:
-        user = state_dir.owner()
-    except (OSError, KeyError):
-        return Finding("users", "note", "not known while there is no state directory")
-    text = f"the daemon and all programs run as {user}"
-    if user == "root":
-        return Finding(
-            "users", "warning", text, "holdline-controller service install --run-as USER"
-        )
-    return Finding("users", "note", f"{text}, so a program can read the credential of this host")
-
-
-def check_sudo(daemon: DaemonStatus | None) -> Finding:
+def check_sudo(daemon: DaemonStatus | None, *, keeps_user: bool = False) -> Finding:
     """See whether programs of sessions can use sudo, and why not."""
     if shutil.which("sudo") is None:
         return Finding("sudo", "note", "not installed here")
+    if keeps_user:
+        return Finding(
+            "sudo",
+            "note",
+            "does not work in sessions: [users] of the policy has no may_change = true",
+        )
     status = _lines_of(daemon.pid if daemon is not None else None, "status")
     if "NoNewPrivs:\t1" in status:
         return Finding(

@@ -19,17 +19,13 @@ from controller_client.log import Outage
 from controller_client.protocol.messages import InteractiveCmdDone
 from controller_client.protocol.values import NOTE_LEFT_RUNNING, NOTE_LEFT_UNKNOWN
 from controller_client.server_link.holders.dead_holder import DeadHolder
+from controller_client.server_link.holders.leftovers import Leftovers
 from controller_client.session_files.directory import SessionDirectory
 from controller_client.system.adoption import Left
 from controller_client.system.boot import boot_id
 from controller_client.system.control_group import SessionGroup
-from controller_client.system.process_tree import (
-    ProcessInfo,
-    is_same,
-    read_process,
-    session_members,
-)
-from controller_client.system.termination import MAX_SURVIVORS, kill_leftovers
+from controller_client.system.process_tree import ProcessInfo, read_process
+from controller_client.system.termination import MAX_SURVIVORS
 
 logger = logging.getLogger(__name__)
 
@@ -55,11 +51,13 @@ class Aftermath:
     """The cleaning up after one session's holder.
 
     ``adopted_of`` returns the processes of a session that came to the fork server or the daemon.
+    ``leftovers`` finds and ends processes of the session.
     """
 
     directory: SessionDirectory
     group: SessionGroup | None
     adopted_of: Callable[[str], Coroutine[object, object, Left]]
+    leftovers: Leftovers
 
     async def put_on_record(self, dead: DeadHolder) -> None:
         """Set ``dead.done``: as the holder recorded the end or, if it did not, as a loss.
@@ -102,14 +100,7 @@ class Aftermath:
             try:
                 adopted = await self.adopted_of(self.directory.session_id)
                 known = [*_recorded(self.directory), *adopted.processes, *_grouped(self.group)]
-                also = [process.pid for process in known if is_same(process)]
-                return await asyncio.to_thread(
-                    session_members,
-                    self.directory.session_id,
-                    roots=(),
-                    terminal_session=None,
-                    also=also,
-                )
+                return await self.leftovers.members(known)
             except OSError as error:
                 _OUTAGE.report("what dead holders left cannot be looked for: %s", error)
             await asyncio.sleep(RETRY_SECONDS)
@@ -157,7 +148,7 @@ class Aftermath:
                 processes = answer.result(ANSWER_SECONDS).processes
             return [*recorded, *processes, *_grouped(group)]
 
-        survivors = await asyncio.to_thread(kill_leftovers, session_id, find_processes)
+        survivors = await self.leftovers.end(find_processes)
         if group is not None:
             group.remove()
         return Ended(survivors, is_all)

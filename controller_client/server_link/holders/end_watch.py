@@ -41,7 +41,7 @@ from controller_client.session_files.lock_owner import living_holder
 from controller_client.session_files.one_shot import as_start
 from controller_client.system.boot import boot_id, lifetime_clock
 from controller_client.system.process_tree import ProcessInfo, live_processes, read_process
-from controller_client.system.termination import kill_leftovers, send_signal
+from controller_client.system.termination import send_signal
 
 logger = logging.getLogger(__name__)
 
@@ -261,9 +261,7 @@ class EndWatch:
         try:
             holder = living_holder(self._directory)
             if holder is not None:
-                await asyncio.to_thread(
-                    kill_leftovers, self._session_id, lambda: _children_of(holder)
-                )
+                await self._aftermath.leftovers.end(lambda: _children_of(holder))
         except OSError as error:
             _OUTAGE.report("processes of sessions cannot be looked at: %s", error)
 

@@ -6,17 +6,14 @@ server is started again when it has ended.
 
 import asyncio
 import errno
-import os
 import signal
 import socket
-import sys
 from asyncio.subprocess import Process
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
-import controller_client
 from controller_client.protocol.messages import FromHolder, Message
 from controller_client.server_link.holders.client import (
     HolderClient,
@@ -24,20 +21,26 @@ from controller_client.server_link.holders.client import (
     ignore,
     nothing,
 )
+from controller_client.server_link.holders.privileged import (
+    PrivilegedForkServer,
+    fork_server_command,
+    fork_server_environment,
+)
 from controller_client.server_link.holders.spares import SPAWN_SECONDS, ForkServerLink
 from controller_client.session_files.directory import all_sessions
 from controller_client.session_files.one_shot import StartCommand
 from controller_client.system import prctl
 from controller_client.system.adoption import Foster, Left
-from controller_client.system.process_tree import ProcessInfo, read_process
+from controller_client.system.process_tree import ProcessInfo, named_process
 from controller_client.system.start_failure import StartFailed, from_os_error
 
 # The delay before children are looked at again that could not be looked at.
 LOOK_AGAIN_SECONDS: Final = 0.2
 # The fork server has this long to name the processes that a dead holder left.
 LEFT_SECONDS: Final = 1.0
+# Killing takes 2 s where something cannot be killed.
+SWEEP_SECONDS: Final = 10.0
 _STOP_SECONDS: Final = 5.0
-_PASSED_ON: Final = ("HOME", "USER", "LOGNAME", "PATH", "LANG", "TZ")
 
 
 class Spawner:
@@ -45,15 +48,27 @@ class Spawner:
 
     ``groups`` is the directory for control groups, if there is one. ``is_adopting``: this process
     becomes the parent of the processes that a dead fork server and its holders leave. It then reaps
-    every child that it did not start itself.
+    every child that it did not start itself. ``run_as``: the user of programs, if that is another.
+    ``privileged`` is the fork server that this process started while it had the right to; there
+    cannot be a second one, so ``on_lost`` is called when it has ended.
     """
 
     def __init__(
-        self, state_dir: Path, groups: Path | None = None, *, is_adopting: bool = False
+        self,
+        state_dir: Path,
+        groups: Path | None = None,
+        *,
+        is_adopting: bool = False,
+        run_as: str | None = None,
+        privileged: PrivilegedForkServer | None = None,
+        on_lost: Callable[[], None] = nothing,
     ) -> None:
-        self._arguments = [str(state_dir), *([str(groups)] if groups is not None else [])]
+        self._command = fork_server_command(state_dir, groups, run_as)
         self._state_dir = state_dir
-        self._process: Process | None = None
+        self.run_as = run_as
+        self._privileged = privileged
+        self._on_lost = on_lost
+        self._process: Process | PrivilegedForkServer | None = None
         self._link: ForkServerLink | None = None
         self._starting = asyncio.Lock()
         self._foster = Foster(self._session_held_by, self._is_fork_server) if is_adopting else None
@@ -73,15 +88,13 @@ class Spawner:
 
     async def _launch(self) -> None:
         await self._discard()
+        if self._privileged is not None:
+            self._process, self._link = self._privileged, self._privileged.link()
+            return
         ours, theirs = socket.socketpair()
         with theirs:
             self._process = await asyncio.create_subprocess_exec(
-                sys.executable,
-                "-m",
-                "controller_client.holder.fork_server",
-                *self._arguments,
-                stdin=theirs.fileno(),
-                env=_environment(),
+                *self._command, stdin=theirs.fileno(), env=fork_server_environment()
             )
         self._link = ForkServerLink(ours)
 
@@ -125,8 +138,21 @@ class Spawner:
             return ours
         if is_all in errno.errorcode.values():
             raise error_named(is_all)
-        found = [process for name in named if (process := _process_named(name)) is not None]
+        found = [process for name in named if (process := named_process(name)) is not None]
         return Left([*ours.processes, *found], ours.is_all or is_all == "1")
+
+    async def sweep(
+        self, sign: str, session_id: str, known: Sequence[ProcessInfo]
+    ) -> list[ProcessInfo]:
+        """Have a fork of the fork server list (``=``) or kill (``!``) a session's processes.
+
+        Returns those that are left. Raises OSError.
+        """
+        link, marks = await self._reached(), " ".join(process.mark for process in known)
+        said = (await link.ask(f"{sign}{session_id}", SWEEP_SECONDS, marks)).split()
+        if said and said[0] in errno.errorcode.values():
+            raise error_named(said[0])
+        return [process for mark in said if (process := named_process(mark)) is not None]
 
     async def _reached(self) -> ForkServerLink:
         """Return the way to a fork server that runs, and is not stopped. Raises OSError."""
@@ -143,6 +169,8 @@ class Spawner:
                 self._process.send_signal(signal.SIGCONT)
 
     def _look(self, foster: Foster) -> None:
+        if self._privileged is not None and self._privileged.returncode is not None:
+            self._on_lost()
         try:
             foster.look()
         except OSError:
@@ -155,7 +183,8 @@ class Spawner:
         While the fork server is being started, its process id is not known yet. Any child may be
         the fork server then, so none is taken for a holder's.
         """
-        return self._starting.locked() or (self._process is not None and self._process.pid == pid)
+        known = (self._process, self._privileged)
+        return self._starting.locked() or pid in {each.pid for each in known if each is not None}
 
     def _session_held_by(self, pid: int) -> str | None:
         """Return the session whose holder recorded this process id. Raises OSError."""
@@ -185,20 +214,3 @@ class Spawner:
                 self._process.kill()
                 await self._process.wait()
             self._process = None
-
-
-def _process_named(name: str) -> ProcessInfo | None:
-    """Find the process of ``<pid>:<start>``, if it is still there. Raises OSError."""
-    pid, _, started = name.partition(":")
-    process = read_process(int(pid))
-    return process if process is not None and process.started == int(started) else None
-
-
-def _environment() -> dict[str, str]:
-    """Return the few variables that the fork server needs.
-
-    A holder inherits them, and every program of its user can read a holder's environment.
-    """
-    root = str(Path(controller_client.__file__).resolve().parent.parent)
-    kept = {name: os.environ[name] for name in _PASSED_ON if name in os.environ}
-    return {**kept, "PYTHONPATH": root, "PYTHONDONTWRITEBYTECODE": "1", "PYTHONNODEBUGRANGES": "1"}

@@ -70,11 +70,11 @@ class ForkServerLink:
             raise
         return spare
 
-    async def ask(self, question: str, seconds: float) -> str:
-        """Return the answer to a question. Raises OSError."""
+    async def ask(self, question: str, seconds: float, details: str = "") -> str:
+        """Return the answer to a question, which is one word. Raises OSError."""
         answer = self._questions[question] = self._loop.create_future()
         try:
-            self._tell(f"{question}\n")
+            self._tell(f"{question} {details}\n" if details else f"{question}\n")
             return await asyncio.wait_for(answer, seconds)
         finally:
             self._questions.pop(question, None)

@@ -285,9 +285,9 @@ def holders_of(fork_server: int) -> set[int]:
 class HolderHost:
     """The fork server and the sessions of one test."""
 
-    def __init__(self, state_dir: Path) -> None:
+    def __init__(self, state_dir: Path, run_as: str | None = None) -> None:
         self.state_dir = state_dir
-        self.spawner = Spawner(state_dir)
+        self.spawner = Spawner(state_dir, run_as=run_as)
         self._sessions: list[str] = []
         self._conversations: list[Conversation] = []
 
@@ -385,9 +385,9 @@ class HolderHost:
 
 
 @asynccontextmanager
-async def holder_host(state_dir: Path) -> AsyncIterator[HolderHost]:
+async def holder_host(state_dir: Path, run_as: str | None = None) -> AsyncIterator[HolderHost]:
     """A host for one test; after the block its processes are all gone."""
-    host = HolderHost(state_dir)
+    host = HolderHost(state_dir, run_as)
     await host.spawner.start()
     try:
         yield host

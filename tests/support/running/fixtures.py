@@ -39,10 +39,24 @@ def sudoer() -> Iterator[Account]:
 
 
 @pytest.fixture(scope="session")
-def unprivileged_stack(sudoer: Account) -> Iterator[Stack]:
+def unprivileged_stack(request: pytest.FixtureRequest, sudoer: Account) -> Iterator[Stack]:
     """A stack whose daemon runs as an ordinary user."""
     requires_root()
+    if request.config.getoption("--two-users"):
+        yield request.getfixturevalue("two_user_stack")
+        return
     with running_stack(account=sudoer) as started:
+        yield started
+
+
+@pytest.fixture(scope="session")
+def two_user_stack(sudoer: Account) -> Iterator[Stack]:
+    """A stack whose daemon runs as one ordinary user, and its programs as another."""
+    requires_root()
+    with (
+        ordinary_user("d") as keeper,
+        running_stack(account=keeper, run_as=sudoer) as started,
+    ):
         yield started
 
 

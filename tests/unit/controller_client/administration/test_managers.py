@@ -1,41 +1,24 @@
-"""The unit and the property list that an installation gets."""
+"""The directories of an installation, the unit that is kept up to date, and what is told."""
 
 import os
 import pwd
-import shutil
-import subprocess
 from pathlib import Path
 
 import pytest
 
-from controller_client.administration import installation
+from controller_client.administration import installation, managers
+from controller_client.administration import unit as unit_module
 from controller_client.administration.installation import Installation
-from controller_client.administration.managers import UNIT, unit_text
+from controller_client.administration.managers import Systemd
+from controller_client.administration.unit import UNIT, unit_text
 from controller_client.errors import ConfigurationError
 
-USER = pwd.getpwuid(os.geteuid()).pw_name
-
-
-@pytest.fixture(autouse=True)
-def command(monkeypatch: pytest.MonkeyPatch) -> None:
-    def found() -> Path:
-        return Path("/bin/true")
-
-    monkeypatch.setattr(installation, "command_path", found)
-
-
-def _place(*, is_system: bool, user: str = USER) -> Installation:
-    return Installation(
-        is_system=is_system,
-        user=user,
-        state_dir=Path("/var/lib/holdline-controller"),
-        config_file=Path("/etc/holdline/controller.toml" if is_system else "/home/x/c.toml"),
-    )
-
-
-def _settings(text: str) -> dict[str, str]:
-    lines = (line for line in text.splitlines() if "=" in line and not line.startswith("#"))
-    return dict(line.split("=", 1) for line in lines)
+PLACE = Installation(
+    is_system=False,
+    user=pwd.getpwuid(os.geteuid()).pw_name,
+    state_dir=Path("/var/lib/holdline-controller"),
+    config_file=Path("/home/x/c.toml"),
+)
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root makes directories for others")
@@ -58,37 +41,58 @@ def test_what_is_told_does_nothing_to_a_terminal(capsys: pytest.CaptureFixture[s
     assert capsys.readouterr().out == "bash \ufffd]0;x\ufffd\nnext\n"
 
 
-def test_a_hosts_unit_has_its_user_and_lets_programs_live() -> None:
-    unit = _settings(unit_text(_place(is_system=True), allow_sudo=False))
-    assert unit["ExecStart"] == "/bin/true run"
-    assert (unit["User"], unit["StateDirectory"]) == (USER, "holdline-controller")
-    assert (unit["KillMode"], unit["NoNewPrivileges"]) == ("process", "yes")
+@pytest.fixture
+def unit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The place of the unit. systemd is told nothing."""
+    unit = tmp_path / "unit"
+    monkeypatch.setattr(installation, "command_path", lambda: Path("/bin/true"))
+    monkeypatch.setattr(Systemd, "_unit", property(lambda _self: unit))
+    monkeypatch.setattr(managers, "_do", lambda *_command: None)
+    monkeypatch.setattr(managers, "_runs", lambda _command: True)
+    return unit
 
 
-def test_sudo_works_only_where_it_is_allowed() -> None:
-    unit = unit_text(_place(is_system=True), allow_sudo=True)
-    assert "NoNewPrivileges" not in _settings(unit)
+def _install_earlier(unit: Path, monkeypatch: pytest.MonkeyPatch, *, allow_sudo: bool) -> None:
+    """Install the unit of a version that wrote another one."""
+    deploy = unit.with_name("deploy")
+    deploy.mkdir()
+    text = (unit_module._DEPLOY / UNIT).read_text()
+    (deploy / UNIT).write_text(text.replace("RestartSec=2", "RestartSec=5"))
+    with monkeypatch.context() as patched:
+        patched.setattr(unit_module, "_DEPLOY", deploy)
+        Systemd(PLACE).install(allow_sudo=allow_sudo)
 
 
-def test_a_users_own_unit_names_its_configuration_and_no_user() -> None:
-    unit = _settings(unit_text(_place(is_system=False), allow_sudo=False))
-    assert unit["ExecStart"] == "/bin/true run --config /home/x/c.toml"
-    assert not unit.keys() & {"User", "Group", "StateDirectory"}
-    assert unit["WantedBy"] == "default.target"
+@pytest.mark.parametrize("allow_sudo", [True, False])
+def test_a_start_writes_a_unit_of_another_version_anew(
+    unit: Path, monkeypatch: pytest.MonkeyPatch, allow_sudo: bool
+) -> None:
+    wanted = unit_text(PLACE, allow_sudo=allow_sudo)
+    _install_earlier(unit, monkeypatch, allow_sudo=allow_sudo)
+    assert "RestartSec=5" in unit.read_text()
+    Systemd(PLACE).start()
+    assert unit.read_text() == wanted
 
 
-@pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="needs systemd-analyze")
-@pytest.mark.parametrize("is_system", [True, False])
-def test_systemd_understands_the_unit(tmp_path: Path, is_system: bool) -> None:
-    file = tmp_path / UNIT
-    file.write_text(unit_text(_place(is_system=is_system), allow_sudo=False))
-    verified = subprocess.run(
-        ["systemd-analyze", "verify", *(() if is_system else ("--user",)), str(file)],
-        capture_output=True,
-        text=True,
-        check=False,
-        env={**os.environ, "XDG_RUNTIME_DIR": str(tmp_path)},
-    )
-    # Versions before 254 ignore this one key, as the unit says.
-    said = [line for line in verified.stderr.splitlines() if "DelegateSubgroup" not in line]
-    assert [line for line in said if UNIT in line] == []
+def test_a_start_keeps_a_unit_that_was_changed_and_says_what_to_do(
+    unit: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    _install_earlier(unit, monkeypatch, allow_sudo=False)
+    changed = unit.read_text().replace("LimitCORE=0", "LimitCORE=1")
+    unit.write_text(changed)
+    capsys.readouterr()
+    Systemd(PLACE).start()
+    assert unit.read_text() == changed
+    told = capsys.readouterr().out
+    assert ("changed by hand" in told, "service install" in told) == (True, True)
+    # What this version wrote and a person changed lacks nothing: nothing is said.
+    Systemd(PLACE).install(allow_sudo=False)
+    unit.write_text(unit.read_text().replace("LimitCORE=0", "LimitCORE=1"))
+    capsys.readouterr()
+    Systemd(PLACE).start()
+    assert ("LimitCORE=1" in unit.read_text(), capsys.readouterr().out) == (True, "")
+
+
+def test_a_start_without_a_unit_of_ours_writes_none(unit: Path) -> None:
+    Systemd(PLACE).start()
+    assert not unit.exists()

@@ -10,7 +10,12 @@ import pytest
 
 from controller_client.errors import ConfigurationError
 from controller_client.policy import file as policy_file
-from controller_client.policy.file import PolicyFile, policy_paths, read_policy_file
+from controller_client.policy.file import (
+    PolicyFile,
+    policy_paths,
+    read_policy_file,
+    user_of_programs,
+)
 from controller_client.protocol.messages import ResourceLimits
 from tests.support.accounts import requires_root
 
@@ -62,6 +67,26 @@ def test_a_file_names_users_and_limits(file: Path, monkeypatch: pytest.MonkeyPat
         read_policy_file(file)
 
 
+def test_programs_run_as_one_other_user_if_the_daemon_may_become_that_user(
+    file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file.write_text("[users]\nrun_as = 'nobody'\n")
+    monkeypatch.setattr(policy_file, "why_impossible", lambda: None)
+    policy = read_policy_file(file)
+    assert (policy.run_as, policy.keeps_user) == ("nobody", True)
+    assert user_of_programs([PolicyFile(), policy, policy]) == "nobody"
+    assert user_of_programs([PolicyFile()]) is None
+    with pytest.raises(ConfigurationError, match="daemon and nobody"):
+        user_of_programs([policy, PolicyFile(run_as="daemon")])
+    monkeypatch.setattr(os, "geteuid", lambda: pwd.getpwnam("nobody").pw_uid)
+    with pytest.raises(ConfigurationError, match="the daemon's own"):
+        read_policy_file(file)
+    monkeypatch.undo()
+    monkeypatch.setattr(policy_file, "why_impossible", lambda: "it needs CAP_SETUID")
+    with pytest.raises(ConfigurationError, match="needs CAP_SETUID"):
+        read_policy_file(file)
+
+
 def test_an_empty_file_allows_everything(file: Path) -> None:
     file.write_text("")
     policy = read_policy_file(file)
@@ -87,7 +112,10 @@ def test_an_empty_file_allows_everything(file: Path) -> None:
         ("[users]\nallowed = ['nobody']\nmay_change = true", "not in allowed"),
         ("[users]\nmay_change = 1", "true or false"),
         ("[users]\nmay_change = 'no'", "true or false"),
-        ("[users]\nrun_as = ['nobody']", "nothing else"),
+        ("[users]\nrun_as = ['nobody']", "run_as has to be a text"),
+        ("[users]\nrun_as = ''", "run_as has to be a text"),
+        ("[users]\nrun_as = 'no such user here'", "no user 'no such user here'"),
+        ("[users]\nrun_as = 'root'", "another user than root"),
         ("[limits]\nprocesses = 0", "from 1 on"),
         ("[limits]\nprocesses = true", "from 1 on"),
         ("[limits]\nmemory_bytes = '1G'", "from 1 on"),

@@ -70,9 +70,21 @@ def test_a_path_below_a_directory_of_the_user_counts_as_writable(tmp_path: Path)
 def test_the_start_warns_of_places_that_programs_can_write(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
+    places = [tmp_path / "policy.toml"], [tmp_path / "stop"]
     with caplog.at_level(logging.WARNING):
-        warn_of_places([tmp_path / "policy.toml"], [tmp_path / "stop"])
+        warn_of_places(*places)
     assert [str(tmp_path / "policy.toml") in caplog.text, "kill switch" in caplog.text] == [
         True,
         True,
     ]
+    caplog.clear()
+    tmp_path.chmod(0o700)
+    warn_of_places(*places, run_as="nobody")
+    assert caplog.text == ""
+    tmp_path.chmod(0o777)
+    warn_of_places(*places, run_as="nobody")
+    assert "replace the policy file" in caplog.text
+    caplog.clear()
+    tmp_path.chmod(0o1777)
+    warn_of_places(*places, run_as="nobody")
+    assert caplog.text == ""

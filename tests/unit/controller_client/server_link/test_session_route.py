@@ -23,6 +23,7 @@ from controller_client.protocol.messages import (
 from controller_client.server_link import session_route
 from controller_client.server_link.holders.aftermath import Aftermath
 from controller_client.server_link.holders.dead_holder import DeadHolder
+from controller_client.server_link.holders.leftovers import Leftovers
 from controller_client.server_link.route_states import (
     Attached,
     Detached,
@@ -70,7 +71,7 @@ class Route(SessionRoute):
     def __init__(self, directory: SessionDirectory) -> None:
         self.forgotten: list[str] = []
         self.ended: list[str] = []
-        aftermath = Aftermath(directory, None, self._adopted_of)
+        aftermath = Aftermath(directory, None, self._adopted_of, Leftovers(directory))
         guard = InputGuard.__new__(InputGuard)
         super().__init__(directory, guard, aftermath, self.forgotten.append)
 

@@ -1,7 +1,6 @@
 """The doctor finds what is wrong with a host, in set-ups that are really broken."""
 
 import os
-import pwd
 import subprocess
 import sys
 import time
@@ -103,16 +102,6 @@ def test_a_daemon_that_is_not_connected_says_why() -> None:
     assert "service start" in host.check_daemon(None).remedy
     found = host.check_daemon(_status(state="refused", why="the credential is revoked"))
     assert (found.level, found.remedy) == ("problem", "the credential is revoked")
-
-
-@NEEDS_ROOT
-def test_programs_of_root_are_warned_of_and_others_are_named(state_dir: Path) -> None:
-    found = host.check_users(state_dir)
-    assert (found.level, "--run-as" in found.remedy) == ("warning", True)
-    os.chown(state_dir, pwd.getpwnam("nobody").pw_uid, -1)
-    found = host.check_users(state_dir)
-    assert (found.level, "run as nobody" in found.text) == ("note", True)
-    assert host.check_users(state_dir / "none").level == "note"
 
 
 @NEEDS_ROOT

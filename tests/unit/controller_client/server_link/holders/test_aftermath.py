@@ -1,6 +1,7 @@
 """Cleaning up after a dead holder on a host that cannot do everything at once."""
 
 import errno
+from collections.abc import Callable, Coroutine
 from pathlib import Path
 from uuid import uuid4
 
@@ -10,8 +11,15 @@ from controller_client.protocol.messages import InteractiveCmdDone, StartInterac
 from controller_client.server_link.holders import aftermath
 from controller_client.server_link.holders.aftermath import Aftermath, Ended
 from controller_client.server_link.holders.dead_holder import DeadHolder
+from controller_client.server_link.holders.leftovers import Leftovers
 from controller_client.session_files.directory import SessionDirectory, create, directory_of
 from controller_client.system.adoption import Left
+
+
+def _aftermath(
+    directory: SessionDirectory, adopted_of: Callable[[str], Coroutine[object, object, Left]]
+) -> Aftermath:
+    return Aftermath(directory, None, adopted_of, Leftovers(directory))
 
 
 @pytest.fixture(autouse=True)
@@ -28,7 +36,7 @@ async def test_a_failed_look_for_lost_processes_is_retried(tmp_path: Path) -> No
             raise OSError(errno.EMFILE, "Too many open files")
         return Left([], True)
 
-    ended = await Aftermath(SessionDirectory(tmp_path), None, adopted_of).end_processes()
+    ended = await _aftermath(SessionDirectory(tmp_path), adopted_of).end_processes()
     assert (ended.survivors, ended.is_all) == ([], True)
     assert len(looks) >= 3
 
@@ -53,7 +61,7 @@ async def test_a_loss_is_recorded_as_soon_as_the_start_can_be_read(
         return start
 
     monkeypatch.setattr(SessionDirectory, "read_start", read_start)
-    await Aftermath(directory, None, adopted_of).record_loss(dead, Ended([], is_all=True))
+    await _aftermath(directory, adopted_of).record_loss(dead, Ended([], is_all=True))
     messages = dead.closing_messages({})
     ends = [done.end_reason for done in messages if isinstance(done, InteractiveCmdDone)]
     assert ends == ["lost"]

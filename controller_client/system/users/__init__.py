@@ -1,0 +1,1 @@
+"""The users of a process, and the rights that it has."""

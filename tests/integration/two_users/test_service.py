@@ -1,0 +1,85 @@
+"""A host without a service manager starts a daemon that may run programs as another user."""
+
+import os
+import shlex
+from collections.abc import Iterator
+from contextlib import suppress
+
+import pytest
+
+from controller_client.administration import installation
+from controller_client.administration.doctor.users import examine_users
+from controller_client.administration.installation import Installation
+from controller_client.administration.managers import Unmanaged
+from controller_client.session_files.daemon_status import DaemonStatus, read_status
+from controller_client.system.users.two_users import can_become_others
+from tests.support.accounts import (
+    Account,
+    host_libraries,
+    interpreter_for,
+    ordinary_user,
+    requires_root,
+)
+from tests.support.processes import children_of
+from tests.support.waiting import wait_until
+
+
+@pytest.fixture
+def place(
+    tmp_path_factory: pytest.TempPathFactory, sudoer: Account, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Installation]:
+    """A host of root's: its policy names the user of programs, and its server is away."""
+    requires_root()
+    with ordinary_user("k") as keeper:
+        root = keeper.home / "host"
+        (state := root / "state").mkdir(parents=True)
+        command, policy, config = root / "command", root / "policy.toml", root / "controller.toml"
+        run = [interpreter_for(keeper), "-m", "controller_client"]
+        command.write_text(
+            f'#!/bin/sh\nexport PYTHONPATH={host_libraries()}\nexec {shlex.join(run)} "$@"\n'
+        )
+        policy.write_text(f'[users]\nrun_as = "{sudoer.name}"\n')
+        config.write_text(
+            f'server = "http://127.0.0.1:9"\nstate_dir = "{state}"\npolicy = "{policy}"\n'
+        )
+        (state / "credential").write_text(f"ctl_abc123_{'s' * 43}\n")
+        for file, mode in ((command, 0o755), (policy, 0o644), (config, 0o644)):
+            file.chmod(mode)
+        for path, mode in ((state, 0o700), (state / "credential", 0o600)):
+            os.chown(path, keeper.uid, keeper.gid)
+            path.chmod(mode)
+        monkeypatch.setattr(installation, "command_path", lambda: command)
+        yield Installation(is_system=True, user=keeper.name, state_dir=state, config_file=config)
+
+
+# The command that starts the daemon ends before the daemon does.
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+def test_the_daemon_gets_the_rights_and_its_fork_server_alone_keeps_them(
+    place: Installation,
+) -> None:
+    manager = Unmanaged(place)
+    manager.start()
+    status = _status(place)
+    try:
+        wait_until(lambda: bool(_fork_server(place)), 30, "the fork server")
+        (fork_server,) = _fork_server(place)
+        wait_until(lambda: not can_become_others(status.pid), 30, "the daemon to drop the rights")
+        assert can_become_others(fork_server)
+        policy = place.config_file.with_name("policy.toml")
+        found, _ = examine_users(place.state_dir, policy, status)
+        assert (found.level, found.text.startswith("programs run as")) == ("ok", True)
+    finally:
+        manager.stop()
+        with suppress(ChildProcessError):
+            os.waitpid(status.pid, 0)
+
+
+def _status(place: Installation) -> DaemonStatus:
+    status = read_status(place.state_dir)
+    assert status is not None
+    return status
+
+
+def _fork_server(place: Installation) -> list[int]:
+    status = read_status(place.state_dir)
+    return [] if status is None else children_of(status.pid)
