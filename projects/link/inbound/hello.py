@@ -28,6 +28,7 @@ from projects.link.inbound.refusals import (
     AwaitsApproval,
     Revoked,
     SecondInstance,
+    StillConnected,
     VersionUnsupported,
 )
 from projects.link.inbound.restored import EPOCHS_SKIPPED, higher
@@ -100,7 +101,7 @@ def hello(
 
     The connection has the ``epoch`` of its WELCOME. Raises VersionUnsupported, Revoked or
     AwaitsApproval. Raises SecondInstance while the lease of another daemon runs, and for a copy of
-    that daemon's credential.
+    that daemon's credential; StillConnected while the lease of another boot runs.
     """
     if not set(message.versions) & set(SUPPORTED_VERSIONS):
         raise VersionUnsupported(SUPPORTED_VERSIONS)
@@ -112,6 +113,8 @@ def hello(
         alarm = _suspicion(controller, owner, message)
         if alarm:
             alarm_raise(controller.id, stored_text(message.hostname, 255), alarm)
+        elif _is_live(controller) and _is_rebooted(controller, message):
+            raise StillConnected
         else:
             if credential_id is not None and not owner:
                 _claim(credential_id, message)
@@ -173,11 +176,7 @@ def _suspicion(controller: _Controller, owner: str, message: Hello) -> str:
     A daemon that comes back is the same instance.
     """
     instance_id, boot_id = stored_text(message.instance_id, 64), stored_text(message.boot_id, 64)
-    is_live = (
-        controller.lease_expires_at is not None
-        and controller.lease_expires_at > clock.lease_now(conf.lease_seconds)
-    )
-    if is_live and controller.instance_id not in ("", instance_id):
+    if _is_live(controller) and controller.instance_id not in ("", instance_id):
         return "another daemon is connected as this controller; its lease must run out first"
     if owner not in ("", instance_id):
         return (
@@ -191,6 +190,15 @@ def _suspicion(controller: _Controller, owner: str, message: Hello) -> str:
             "another machine, or that one is"
         )
     return ""
+
+
+def _is_live(controller: _Controller) -> bool:
+    expires_at = controller.lease_expires_at
+    return expires_at is not None and expires_at > clock.lease_now(conf.lease_seconds)
+
+
+def _is_rebooted(controller: _Controller, message: Hello) -> bool:
+    return controller.boot_id not in ("", stored_text(message.boot_id, 64))
 
 
 def _claim(credential_id: UUID, message: Hello) -> None:
@@ -268,7 +276,7 @@ def _host(controller: _Controller, message: Hello) -> reconciling.Host:
         id=controller.id,
         project_id=controller.project_id,
         name=controller.name,
-        is_rebooted=controller.boot_id not in ("", stored_text(message.boot_id, 64)),
+        is_rebooted=_is_rebooted(controller, message),
         is_another=controller.instance_id not in ("", stored_text(message.instance_id, 64)),
         is_ahead=_is_behind(controller, message),
     )

@@ -47,6 +47,22 @@ class SessionNotNamed(Declined):
         super().__init__("HELLO did not name the session of this frame; connect again")
 
 
+class StillConnected(Declined):
+    """The host says that it was booted anew, and its lease of the boot before still runs.
+
+    Either the host came back fast, or this is a copy of its disk on another machine.
+    """
+
+    code = "STILL_CONNECTED"
+    close_code = CloseCode.GOING_AWAY
+
+    def __init__(self) -> None:
+        super().__init__(
+            "this host is connected from another boot: that lease has to run out before its "
+            "sessions are lost; connect again"
+        )
+
+
 class SecondInstance(Declined):
     """The peer may have a copy of the credential; ``reason`` says why it looks like one."""
 

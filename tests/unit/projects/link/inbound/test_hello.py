@@ -10,7 +10,12 @@ from django.utils import timezone
 from controller_client.protocol.messages import SessionSummary, StartInteractiveCmd, StreamPosition
 from controller_client.protocol.session_state import SessionState
 from projects.link.inbound import hello as greeting
-from projects.link.inbound.refusals import Revoked, SecondInstance, VersionUnsupported
+from projects.link.inbound.refusals import (
+    Revoked,
+    SecondInstance,
+    StillConnected,
+    VersionUnsupported,
+)
 from projects.link.inbound.twins import lose_unnamed
 from projects.models import AuditEvent, CommandSession, Controller, ControllerCommand
 from projects.sessions import outbox
@@ -64,6 +69,17 @@ def test_a_second_instance_is_refused_only_while_the_first_ones_lease_runs(
     assert AuditEvent.objects.filter(action="controller.second_instance").count() == 1
     Controller.objects.update(lease_expires_at=timezone.now() - timedelta(hours=1))
     assert greeting.hello(controller.id, make_hello(instance_id="copy"))[0].epoch == 6
+
+
+def test_another_boot_waits_for_the_lease_and_loses_nothing_before(controller: Controller) -> None:
+    session = make_session(controller)
+    greeting.hello(controller.id, make_hello(make_summary(session)))
+    with pytest.raises(StillConnected):
+        greeting.hello(controller.id, make_hello(boot_id="boot-2"))
+    assert _states() == {session.id: "RUNNING"}
+    Controller.objects.update(lease_expires_at=timezone.now() - timedelta(hours=1))
+    _, missing = greeting.hello(controller.id, make_hello(boot_id="boot-2"))
+    assert missing.lost == [str(session.id)]
 
 
 def test_the_same_daemon_may_reconnect_before_its_old_connection_is_closed(
