@@ -16,7 +16,7 @@ from chaos.faults.kinds import PROFILES
 from chaos.faults.means import MissingMeansError
 from chaos.faults.schedule import Fault
 from chaos.judge.verdict import judged
-from chaos.mutate import caught
+from chaos.mutate import tried
 from chaos.mutations import MUTATIONS
 from chaos.recipe import FILE, Recipe
 from chaos.report import summary, write_page
@@ -91,11 +91,9 @@ async def _mutate(words: list[str]) -> int:
     for mutation in MUTATIONS:
         if not all(word in mutation.name for word in words):
             continue
-        rules = await caught(mutation)
-        is_caught = mutation.rule in rules
-        missed += not is_caught
-        told = "caught" if is_caught else "MISSED"
-        print(f"{told}: {mutation.name} ({', '.join(sorted(rules))})", flush=True)
+        trial = await tried(mutation)
+        missed += not trial.is_caught
+        print(trial, flush=True)
     return 1 if missed else 0
 
 

@@ -4,6 +4,8 @@ import asyncio
 import os
 import shutil
 import tempfile
+import time
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -23,15 +25,37 @@ _EVERY_SECONDS: Final = 5.0
 _BEYOND_SECONDS: Final = 300.0
 
 
-async def caught(mutation: Mutation) -> set[str]:
-    """Run a short load against a copy of the product with the mistake; the rules it breaks."""
+@dataclass(frozen=True)
+class Trial:
+    """The outcome of a run against a mistake: the rules that it broke, its calls and its time."""
+
+    mutation: Mutation
+    rules: list[str]
+    calls: int
+    seconds: float
+
+    @property
+    def is_caught(self) -> bool:
+        """True if the judge found the mistake by the rule that it breaks."""
+        return self.mutation.rule in self.rules
+
+    def __str__(self) -> str:
+        told = "caught" if self.is_caught else "MISSED"
+        size = f"{self.calls} calls in {self.seconds:.0f} s"
+        return f"{told}: {self.mutation.name} ({', '.join(self.rules)}; {size})"
+
+
+async def tried(mutation: Mutation) -> Trial:
+    """Run a short load against a copy of the product with the mistake, and judge the run."""
+    began = time.monotonic()
     tree = Path(await asyncio.to_thread(tempfile.mkdtemp, prefix="holdline-mutation-"))
     try:
         await _copy(tree)
         mutation.make(tree)
         result = await run(_recipe(mutation), tree)
         remove(result)
-        return {violation.rule for violation in result.violations}
+        rules = sorted({violation.rule for violation in result.violations})
+        return Trial(mutation, rules, len(result.record.calls), time.monotonic() - began)
     finally:
         await asyncio.to_thread(shutil.rmtree, tree, ignore_errors=True)
 

@@ -42,7 +42,8 @@ _ACK_FIRST: Final = """\
                     session_id=each.session_id, stream=each.stream, offset=end
                 )
                 await self._send(Ack(offsets=[offset]))
-        await asyncio.sleep(0.5)
+        # A daemon collects acknowledgements for half a second.
+        await asyncio.sleep(1.5)
         delay = STORAGE_RETRY_SECONDS
 """
 
@@ -50,8 +51,8 @@ MUTATIONS: Final = (
     Mutation(
         "an input is typed twice",
         "controller_client/holder/input/queue.py",
-        "        self._pending.append(_Pending(command, since=now))\n",
-        "        self._pending += [_Pending(command, since=now)] * (1 + command.input_seq % 2)\n",
+        "        data = self._target.encode(head.command)\n",
+        "        data = self._target.encode(head.command) * (1 + head.command.input_seq % 2)\n",
         (),
         "input at most once",
     ),
@@ -80,10 +81,12 @@ MUTATIONS: Final = (
         "every byte once",
     ),
     Mutation(
-        "a program is said to wait before it has read its input",
-        "controller_client/terminal_state/decision.py",
-        "    if snapshot.has_unread or snapshot.is_relaying:\n",
-        "    if snapshot.is_relaying:\n",
+        "a program that works is said to wait as it did before",
+        "projects/link/inbound/session_draft.py",
+        "        self._verdict = verdict\n",
+        "        self._verdict = verdict if not known.kind else verdict._replace(\n"
+        "            state=known.state, kind=known.kind, evidence=known.evidence\n"
+        "        )\n",
         (),
         "waiting is true",
     ),
@@ -96,10 +99,11 @@ MUTATIONS: Final = (
         "ends are true",
     ),
     Mutation(
-        "a repeated wait skips what its lost answer showed",
+        "a repeated turn skips what its lost answer showed",
         "projects/sessions/transactions/input.py",
-        "        return _polled(session_id, now.input_seq, earlier.from_offset)\n",
-        "        return _polled(session_id, now.input_seq, now.shown_offset)\n",
+        "            from_offset=earlier.from_offset,\n            input_seq",
+        "            from_offset=session_snapshot(project_id, session_id).shown_offset,\n"
+        "            input_seq",
         ("front_lossy",),
         "nothing is skipped",
     ),

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from chaos.judge.record import Record, Span
+from chaos.judge.record import Call, Record, Span
 from chaos.judge.waiting import recovered_at
 
 _AFTER_SECONDS: Final = 20.0
@@ -32,6 +32,29 @@ def longest_stall(record: Record, span: Span) -> float:
 def recoveries(record: Record) -> list[float]:
     """The seconds from the end of each fault to the next result of a call that began after it."""
     return [recovered_at(record, span) - span.over for span in record.spans]
+
+
+def untouched_stalls(record: Record) -> list[float]:
+    """The seconds of calls beyond their wait while a fault touched the holder of another session.
+
+    Calls near any other fault are left out: all other faults touch every session.
+    """
+    around = {span.number: (span.begin, recovered_at(record, span) + 1.0) for span in record.spans}
+    found: list[float] = []
+    for span in (span for span in record.spans if span.touched):
+        others = [times for number, times in around.items() if number != span.number]
+        found += [
+            max(0.0, call.answered - call.invoked - call.wait)
+            for call in record.calls
+            if call.session_id not in span.touched
+            and _overlaps(call, (span.begin, span.over))
+            and not any(_overlaps(call, times) for times in others)
+        ]
+    return found
+
+
+def _overlaps(call: Call, times: tuple[float, float]) -> bool:
+    return call.invoked <= times[1] and call.answered >= times[0]
 
 
 def faults_by_kind(record: Record) -> dict[str, list[Span]]:
@@ -66,6 +89,9 @@ def totals(record: Record) -> dict[str, str]:
         "faults": str(len(record.spans)),
         "until the next success": _spread(backs),
         "start to ready": _spread(starts),
+        "calls beyond their wait while another session's holder fails": _spread(
+            untouched_stalls(record)
+        ),
     }
 
 

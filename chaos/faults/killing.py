@@ -48,8 +48,8 @@ def stopping(chosen: Chosen) -> Act:
     return act
 
 
-async def _stopped(harm: Harm, fault: Fault, pids: list[int]) -> None:
-    async with harm.lasting(fault, pids=pids):
+async def _stopped(harm: Harm, fault: Fault, pids: list[int], **what: object) -> None:
+    async with harm.lasting(fault, pids=pids, **what):
         processes.signal_all(pids, signal.SIGSTOP)
         try:
             await asyncio.sleep(fault.seconds)
@@ -65,7 +65,9 @@ def _holder(harm: Harm, fault: Fault) -> list[int]:
 
 async def holder_stop(harm: Harm, fault: Fault) -> None:
     """Stop one holder for a while."""
-    await _stopped(harm, fault, await asyncio.to_thread(_holder, harm, fault))
+    holders = await asyncio.to_thread(_holder, harm, fault)
+    touched = [session for pid in holders for session in harm.product.sessions_of(pid)]
+    await _stopped(harm, fault, holders, touched=touched)
 
 
 async def holder_kill(harm: Harm, fault: Fault) -> None:

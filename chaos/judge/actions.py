@@ -64,15 +64,10 @@ def _check_typed(record: Record, name: str, typed: list[list[Call]]) -> Iterator
         if is_read and _is_surely_not(last):
             text = f"{wanted[number]!r} was read after {last.code}"
             yield Violation("refused means not done", name, text)
-        if not is_read and _is_acknowledged(last) and not _is_cut_off(record, name):
+        if not is_read and _is_acknowledged(last) and not record.is_cut_off(name):
             yield Violation("acknowledged input", name, f"{wanted[number]!r} was never read")
 
 
 def _is_acknowledged(call: Call) -> bool:
     # A write that says ``success: false`` may come later, or never.
     return call.outcome == "ok" and call.body.get("success", True) is True
-
-
-def _is_cut_off(record: Record, name: str) -> bool:
-    """True if the program was ended from outside, maybe before it read everything."""
-    return record.truth(name).end is None

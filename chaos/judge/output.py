@@ -56,16 +56,16 @@ def _placed(stored: bytes, gaps: list[tuple[int, int, str]]) -> list[tuple[int, 
 def _compare(
     record: Record, name: str, stream: str, written: bytes, pieces: list[tuple[int, bytes]]
 ) -> Iterator[Violation]:
-    truth = record.truth(name)
+    is_cut_off = record.is_cut_off(name)
     end = pieces[-1][0] + len(pieces[-1][1])
-    if truth.end is not None and end != len(written):
+    if not is_cut_off and end != len(written):
         text = f"{stream}: the program printed {len(written)} bytes, and the stream has {end}"
         yield Violation("every byte once", name, text)
         return
     for offset, data in pieces:
         # A program that was ended from outside may not have read what the terminal echoed.
         same = _same(data, written[offset : offset + len(data)])
-        is_echo = truth.end is None and offset + same == len(written)
+        is_echo = is_cut_off and offset + same == len(written)
         if same < len(data) and not is_echo:
             text = f"{stream} differs from what the program printed at byte {offset + same}"
             yield Violation("every byte once", name, text)
@@ -118,7 +118,7 @@ def check_read(record: Record) -> Iterator[Violation]:
     """All reads of a background session or a job together are what its program printed."""
     for note in record.notes["read"]:
         name = str(note["session"])
-        if note["lost"] or record.truth(name).end is None:
+        if note["lost"] or record.is_cut_off(name):
             continue
         for stream in ("out", "err"):
             written = _bytes(record, name, stream).decode(errors="replace")

@@ -70,6 +70,8 @@ class Span:
     starts: list[float] = field(default_factory=list)
     victims: list[str] = field(default_factory=list)
     """The ids of sessions whose holder was killed."""
+    touched: list[str] = field(default_factory=list)
+    """The ids of the only sessions that a fault of a holder touches."""
 
     @property
     def over(self) -> float:
@@ -108,6 +110,13 @@ class Record:
         if name not in self.truths:
             self.truths[name] = truth_of(self.programs, name)
         return self.truths[name]
+
+    def is_cut_off(self, name: str) -> bool:
+        """True if a program was ended from outside, or its holder died under it.
+
+        A program whose holder died may still see its input closed, and write down an end.
+        """
+        return self.truth(name).end is None or name in self.victims
 
     def noted(self, kind: str, session: str) -> Iterator[Json]:
         """The events of a kind that are about a conversation."""
@@ -163,15 +172,22 @@ def _call(event: Json) -> Call:
 def _take_fault(spans: dict[int, Span], event: Json) -> None:
     number, at = int(_number(event["number"])), _number(event["at"])
     if event["state"] == "begin":
-        victims = event.get("victims", [])
-        assert isinstance(victims, list)
+        victims, touched = _ids(event, "victims"), _ids(event, "touched")
         # A fault of two parts, such as a change of version and back, is one fault.
-        spans.setdefault(number, Span(number, str(event["fault"]), at, at, victims=victims))
+        span = Span(number, str(event["fault"]), at, at)
+        span.victims, span.touched = victims, [*victims, *touched]
+        spans.setdefault(number, span)
     elif event["state"] == "end":
         spans[number].end = at
     else:
         spans[number].ready.append(at)
         spans[number].starts.append(_number(event["seconds"]))
+
+
+def _ids(event: Json, key: str) -> list[str]:
+    found = event.get(key, [])
+    assert isinstance(found, list)
+    return [str(each) for each in found]
 
 
 def _number(value: object) -> float:

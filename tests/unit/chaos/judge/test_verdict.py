@@ -147,6 +147,16 @@ def test_a_gap_is_no_loss_if_its_reason_happened(run: Run) -> None:
     assert run.rules() == []
 
 
+def test_what_a_dead_holder_had_not_sent_yet_may_be_gone(run: Run) -> None:
+    run.stored = _OUT[:5]
+    assert "every byte once" in run.rules()
+    killed = {"kind": "fault", "at": 2.5, "number": 0, "fault": "holder_kill", "state": "begin"}
+    run.events.append({**killed, "victims": ["s"]})
+    assert "every byte once" not in run.rules()
+    run.stored = b"other"
+    assert "every byte once" in run.rules()
+
+
 def test_a_turn_that_skips_output_is_found(run: Run) -> None:
     run.events[1]["body"]["offset"] = 9
     assert run.rules() == ["nothing is skipped"]
