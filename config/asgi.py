@@ -9,6 +9,7 @@ import os
 import django
 from django.utils.module_loading import import_string
 
+from config.server_lock import take_server_lock
 from config.start_checks import refuse_what_cannot_work
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings.base")
@@ -17,6 +18,7 @@ gc.disable()
 try:
     django.setup(set_prefix=False)
     refuse_what_cannot_work()
+    take_server_lock()
     application = import_string("config.serving.application")
 finally:
     gc.enable()

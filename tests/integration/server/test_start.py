@@ -22,6 +22,7 @@ from tests.support.ports import free_port
 from tests.support.stack import (
     PROJECT_ROOT,
     RUNSERVER,
+    SERVERS,
     Stack,
     accepts,
     running_stack,
@@ -169,6 +170,26 @@ def test_a_sqlite_file_of_another_encoding_is_refused(tmp_path: Path) -> None:
     made.execute("CREATE TABLE t (x TEXT)")
     made.close()
     _assert_refused(_environment(tmp_path), "UTF-16le")
+
+
+@pytest.mark.parametrize("server", SERVERS)
+def test_a_second_server_on_a_sqlite_file_is_refused(developed: Stack, server: str) -> None:
+    refused = subprocess.run(
+        server_command(server, free_port()),
+        cwd=PROJECT_ROOT,
+        env=developed.server_environment(),
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+    assert refused.returncode != 0
+    assert "another server process serves" in refused.stderr
+    assert _status(developed.port, "/readyz") == 200
+    # A process that was killed leaves no lock.
+    developed.kill_server()
+    developed.start_server()
+    assert _status(developed.port, "/readyz") == 200
 
 
 def test_a_check_makes_no_database(tmp_path: Path) -> None:
