@@ -9,12 +9,17 @@ import functools
 import json
 import os
 import shutil
+import sqlite3
 import subprocess
 import sys
 import tempfile
+from contextlib import closing
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+USUAL_LIMIT = 200
+"""The interactive sessions that the first project allows at once, unless a stack says otherwise."""
+_LIMIT_OF_FIRST = "UPDATE projects_project SET max_interactive_sessions = ? WHERE name = 'first'"
 _PROJECT_ROOT = Path(__file__).resolve().parents[2]
 
 
@@ -62,11 +67,11 @@ def fill(data_dir: Path, max_interactive_sessions: int, **environment: str) -> P
 
 
 @functools.cache
-def _template(max_interactive_sessions: int) -> tuple[Path, Provisioned]:
+def _template() -> tuple[Path, Provisioned]:
     """A data directory to copy, and its credentials. It is removed when the test process ends."""
     data_dir = Path(tempfile.mkdtemp(prefix="holdline-template-"))
     atexit.register(shutil.rmtree, data_dir, ignore_errors=True)
-    return data_dir, fill(data_dir, max_interactive_sessions)
+    return data_dir, fill(data_dir, USUAL_LIMIT)
 
 
 def provision(data_dir: Path, max_interactive_sessions: int) -> Provisioned:
@@ -74,8 +79,11 @@ def provision(data_dir: Path, max_interactive_sessions: int) -> Provisioned:
 
     Its first project allows ``max_interactive_sessions`` at once.
     """
-    template, provisioned = _template(max_interactive_sessions)
+    template, provisioned = _template()
     shutil.copytree(template, data_dir)
+    if max_interactive_sessions != USUAL_LIMIT:
+        with closing(sqlite3.connect(data_dir / "db.sqlite3")) as database, database:
+            database.execute(_LIMIT_OF_FIRST, (max_interactive_sessions,))
     return provisioned
 
 
