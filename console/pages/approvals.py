@@ -14,17 +14,19 @@ from django.views.decorators.http import require_POST
 from console.parts.access import ANSWER, SEE_APPROVALS, SEE_SCREENS, page, sessions_of
 from console.parts.header import open_approvals_of
 from projects.admin.parts.access import actor_of, projects_of
-from projects.admin.parts.display import visible
+from projects.admin.parts.display import spelled, visible
 from projects.audit.log import audit
 from projects.errors.base import ControllerActionError
 from projects.models import Approval
 from projects.output.view import view_screen
-from projects.policy.call_risk import STARTERS, TYPERS
+from projects.policy.call_risk import STARTERS, TYPERS, WAITING_ARGUMENTS
 from projects.sessions.approvals.answering import approval_answer
 from projects.sessions.approvals.asking import arguments_of, asked_of
 from projects.wakeups.doorbells import ring_approval
 
 _MOST: Final = 100
+_FIRST: Final = ("command", "input_text", "keys", "input", "secret")
+_HANDLES: Final = frozenset({"session_id", "sessionId"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +42,11 @@ def approvals(request: HttpRequest) -> HttpResponse:
     """Shows what waits for a person in the person's projects, oldest first, and what is over."""
     waiting = open_approvals_of(request).select_related("project").order_by("id")[:_MOST]
     over = _rows(request).exclude(answer=Approval.Answer.PENDING).order_by("-id")
-    context = {"waiting": [(row, _lead(row)) for row in waiting], "over": over[:_MOST]}
+    context = {
+        "waiting": [(row, _lead(row)) for row in waiting],
+        "most": _MOST,
+        "over": over[:_MOST],
+    }
     return render(request, "console/approvals.html", context)
 
 
@@ -97,10 +103,8 @@ def exact(value: object) -> Iterator[Span]:
 
     A line break is marked and kept.
     """
-    text = value if isinstance(value, str) else str(value)
     plain = ""
-    for char in text:
-        shown = visible(char)
+    for char, shown in spelled(str(value)):
         if shown == char:
             plain += char
             continue
@@ -118,13 +122,16 @@ def _rows(request: HttpRequest) -> QuerySet[Approval]:
 
 
 def _arguments(row: Approval) -> Iterator[tuple[str, str]]:
-    """The arguments as texts: what is run or typed first, lists and objects one by one."""
+    """The arguments as texts: what is run or typed first, lists and objects one by one.
+
+    Those of one attempt are no part of the question. The session has a link of its own.
+    """
     given = arguments_of(row)
     if given is None:
         yield "call", "cannot be shown: the server has no key for it any more"
         return
-    first = ("command", "input_text", "keys", "input", "secret")
-    for name in sorted(given, key=lambda name: (name not in first, name)):
+    quiet = WAITING_ARGUMENTS if row.session_id is None else WAITING_ARGUMENTS | _HANDLES
+    for name in sorted(given.keys() - quiet, key=lambda name: (name not in _FIRST, name)):
         value = given[name]
         if isinstance(value, Mapping):
             yield from ((f"{name}: {visible(str(key))}", str(one)) for key, one in value.items())
@@ -136,8 +143,9 @@ def _arguments(row: Approval) -> Iterator[tuple[str, str]]:
 
 def _lead(row: Approval) -> str:
     """The call in one line of the queue."""
-    first = next((text for _, text in _arguments(row)), "")
-    return f"{row.tool} {visible(first)}"
+    name, text = next(_arguments(row), ("", ""))
+    said = visible(text) if name in _FIRST else f"{name} {visible(text)}"
+    return f"{row.tool} {said}".strip()
 
 
 def _screen(request: HttpRequest, row: Approval) -> str:

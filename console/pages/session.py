@@ -5,20 +5,30 @@ from typing import Final
 from uuid import UUID
 
 from asgiref.sync import async_to_sync
+from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseBadRequest
 from django.shortcuts import render
 
-from console.parts.access import SEE_SCREENS, TYPE, page, session_or_404
+from console.parts.access import SEE_APPROVALS, SEE_SCREENS, TYPE, page, session_or_404
 from console.parts.browser_files import has_terminal
+from console.parts.header import open_approvals_of
 from projects.admin.parts.access import actor_of
 from projects.admin.parts.display import shortened
-from projects.models import SessionEvent
+from projects.models import (
+    ActionRequest,
+    Approval,
+    AttentionEvent,
+    AttentionKind,
+    CommandSession,
+    SessionEvent,
+)
 from projects.output.recording.labels import label_of
 from projects.output.result import Result
 from projects.secrets.masks import secret_mask
 from projects.storage.access import at_length
 
 MAX_EVENTS: Final = 200
+_MOST_ASKED: Final = 20
 _MOST: Final = 2**62
 
 
@@ -36,8 +46,27 @@ def session(request: HttpRequest, session_id: UUID) -> HttpResponse:
         "actor": actor_of(request),
         "may_type": request.user.has_perm(TYPE),
         "has_terminal": has_terminal(),
+        "wanted": _wanted(found) if request.user.has_perm(TYPE) else "",
     }
+    if request.user.has_perm(SEE_APPROVALS):
+        context["asked"] = open_approvals_of(request).filter(session_id=found.pk)[:_MOST_ASKED]
+        context["answered"] = _answered(found)
     return render(request, "console/session.html", context)
+
+
+def _wanted(found: CommandSession) -> str:
+    """The words of a caller that asks a person for a secret; empty if none does."""
+    asked = AttentionEvent.objects.filter(
+        session=found, kind=AttentionKind.SECRET_WANTED, resolved_at__isnull=True
+    )
+    return asked.exclude(wanted="").values_list("wanted", flat=True).first() or ""
+
+
+def _answered(found: CommandSession) -> QuerySet[Approval]:
+    """The approvals of the session's start and of what was done to it, newest first."""
+    done = ActionRequest.objects.filter(session=found).values("request_id")
+    rows = Approval.objects.filter(project_id=found.project_id, request_id__in=done)
+    return rows.exclude(answered_at=None).order_by("-id")[:_MOST_ASKED]
 
 
 class Told(Result):

@@ -32,7 +32,8 @@ def due_letters(busy: Collection[UUID], most: int) -> list[Letter]:
     """The oldest due message of each target that is not ``busy``, at most so many."""
     due = AttentionMessage.objects.filter(due_at__lte=clock.now()).exclude(target_id__in=busy)
     letters: dict[UUID, Letter] = {}
-    for message in due.select_related("target").order_by("due_at")[: 8 * most]:
+    in_order = due.select_related("target").order_by("due_at", "created_at", "id")
+    for message in in_order[: 8 * most]:
         if message.target_id not in letters and len(letters) < most:
             letters[message.target_id] = letter_of(message)
     return list(letters.values())
@@ -58,6 +59,9 @@ def record(letter: Letter, outcome: SendResult) -> None:
     attempts = letter.attempts + 1
     if not outcome.error:
         waiting.update(attempts=attempts, due_at=None, sent_at=now, last_error="")
+        # The target is back: what waits for it follows at once, the oldest first.
+        kept = AttentionMessage.objects.filter(target_id=letter.target_id, due_at__gt=now)
+        kept.update(due_at=now)
         return
     error = outcome.error[:200]
     if outcome.is_final or waiting.filter(began_at__lte=now - TRIED_FOR).exists():

@@ -124,8 +124,8 @@ class PersonPending(Conflict):
     code = "PERSON_PENDING"
     retryable = True
     hint = (
-        "Repeat the same call to go on waiting. Do not guess the secret, and do not ask for it in "
-        "a conversation."
+        "Tell your user. Repeat the same call to go on waiting. Do not guess the secret, and do "
+        "not ask for it in a conversation."
     )
 
     def __init__(self, event_id: str, link: str) -> None:

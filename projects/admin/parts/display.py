@@ -6,7 +6,7 @@ Nothing in it stays invisible, and nothing reorders the text around it.
 import json
 import re
 import unicodedata
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -30,13 +30,23 @@ def visible(text: str, *, keep: str = "") -> str:
     Characters in ``keep`` stay. Text with nothing to keep is a name or a command: there, letters
     that look like others are spelled out, too.
     """
-    text = text if keep or text.isascii() else _WORD.sub(_without_lookalikes, text)
+    if not keep:
+        return "".join(shown for _, shown in spelled(text))
     return "".join(
-        _spelled_out(char)
-        if char not in keep and unicodedata.category(char) in _INVISIBLE
-        else char
-        for char in text
+        char if char in keep or not _is_invisible(char) else _spelled_out(char) for char in text
     )
+
+
+def spelled(text: str) -> Iterator[tuple[str, str]]:
+    """Each character of a name or a command, and what is shown in its place.
+
+    The words around a letter say whether it passes for another one.
+    """
+    words = () if text.isascii() else _WORD.finditer(text)
+    lookalikes = {place for word in words for place in _lookalikes(word)}
+    for place, char in enumerate(text):
+        is_odd = place in lookalikes or _is_invisible(char)
+        yield char, _spelled_out(char) if is_odd else char
 
 
 def in_full(command: str) -> str:
@@ -52,16 +62,15 @@ def in_full(command: str) -> str:
     )
 
 
-def _without_lookalikes(word: "re.Match[str]") -> str:
-    r"""Spells out letters of another script among Latin ones, as in ``\u0455udo``.
+def _lookalikes(word: "re.Match[str]") -> Iterator[int]:
+    r"""The places of letters of another script among Latin ones, as in ``\u0455udo``.
 
-    Full-width, bold and other fancy forms of Latin letters are spelled out, too.
+    Full-width, bold and other fancy forms of Latin letters count, too.
     """
     has_latin = any(char.isascii() and char.isalpha() for char in word[0])
-    return "".join(
-        _spelled_out(char) if _passes_for_another(char, has_latin=has_latin) else char
-        for char in word[0]
-    )
+    for place, char in enumerate(word[0], word.start()):
+        if _passes_for_another(char, has_latin=has_latin):
+            yield place
 
 
 def _passes_for_another(char: str, *, has_latin: bool) -> bool:
@@ -114,6 +123,10 @@ def duration(begin: datetime | None, end: datetime | None) -> str:
         return "-"
     seconds = ((end or timezone.now()) - begin).total_seconds()
     return f"{seconds:.1f} s" if seconds < 60 else str(timedelta(seconds=int(seconds)))
+
+
+def _is_invisible(char: str) -> bool:
+    return unicodedata.category(char) in _INVISIBLE
 
 
 def _spelled_out(char: str) -> str:

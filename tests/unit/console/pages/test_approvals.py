@@ -29,6 +29,21 @@ def test_a_call_is_shown_exactly(person_with: PersonWith, asked: Approval) -> No
     assert "\u202e" not in text
 
 
+def test_a_letter_that_looks_like_another_is_marked(person_with: PersonWith, ours: Tenant) -> None:
+    asked = make_approval(ours.project, arguments={"command": "deploy pr\u043eduction"})
+    client = person_with(*RIGHTS)
+    assert "deploy pr<mark>\\u043e</mark>duction" in client.get(f"/approvals/{asked.pk}/").text
+    assert "deploy pr\\u043eduction" in client.get("/approvals/").text
+
+
+def test_what_is_no_part_of_the_question_is_left_out(person_with: PersonWith, ours: Tenant) -> None:
+    given = {"session_id": str(ours.session.pk), "terminate": True, "wait_seconds": 7.5}
+    asked = make_approval(ours.project, "send_command_input", given, session_id=ours.session.pk)
+    client = person_with(*RIGHTS)
+    assert "send_command_input terminate True" in client.get("/approvals/").text
+    assert "7.5" not in client.get(f"/approvals/{asked.pk}/").text
+
+
 def test_an_answer_is_given_once(person_with: PersonWith, asked: Approval) -> None:
     client = person_with(*RIGHTS)
     page = f"/approvals/{asked.pk}/"

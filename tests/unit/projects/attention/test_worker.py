@@ -97,6 +97,40 @@ async def test_a_failing_listener_becomes_a_dead_letter_that_can_be_sent(
     assert len({request.headers["webhook-id"] for request in listener.requests}) == 1
 
 
+async def test_all_that_waited_follows_in_order_once_the_listener_is_back(
+    listener: Listener,
+) -> None:
+    listener.status = 503
+    working = Worker()
+    await working.round()
+    await _sent()
+    await in_database(_keep_three_waiting)
+    listener.requests.clear()
+    listener.status = 204
+    unsent = AttentionMessage.objects.filter(sent_at__isnull=True)
+    for left in (3, 2, 1, 0):
+        await working.round()
+        await await_until(lambda n=left: in_database(lambda: unsent.count() == n), 30, "a result")
+    ids = [request.headers["webhook-id"] for request in listener.requests]
+    sent = await in_database(lambda: list(AttentionMessage.objects.order_by("created_at")))
+    assert ids == [f"msg_{message.id.hex}" for message in sent]
+
+
+def _keep_three_waiting() -> None:
+    """One message is due after an hour of failures; newer ones wait, the newest the shortest."""
+    first, now = _message(), timezone.now()
+    AttentionMessage.objects.update(due_at=now, attempts=9)
+    for minutes in (50, 30, 10):
+        AttentionMessage.objects.create(
+            target=first.target,
+            kind="test",
+            event_count=1,
+            body=first.body,
+            attempts=8,
+            due_at=now + timedelta(minutes=minutes),
+        )
+
+
 async def test_a_silent_listener_delays_no_other_target(
     listener: Listener, controller: Controller
 ) -> None:

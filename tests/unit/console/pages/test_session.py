@@ -1,0 +1,50 @@
+"""The page of a session: what it says of approvals and of secrets that are wanted."""
+
+from uuid import uuid4
+
+from django.utils import timezone
+
+from projects.models import ActionRequest, AttentionEvent
+from tests.support.rows import make_approval
+from tests.unit.console.conftest import PersonWith, Tenant
+
+SEES = ("view_commandsession", "view_transcript")
+
+
+def test_the_page_leads_to_what_waits_and_says_who_approved(
+    person_with: PersonWith, ours: Tenant
+) -> None:
+    start = uuid4()
+    answered = {"answer": "approved", "answered_by": "admin:bob", "answered_at": timezone.now()}
+    started = make_approval(ours.project, request_id=start, **answered)
+    ActionRequest.objects.create(project=ours.project, request_id=start, session=ours.session)
+    waits = make_approval(ours.project, "send_command_input", session_id=ours.session.pk)
+    other = make_approval(ours.project, "send_command_input", session_id=uuid4())
+    text = person_with(*SEES, "view_approval").get(f"/sessions/{ours.session.pk}/").text
+    assert f"/approvals/{waits.pk}/" in text
+    assert f"/approvals/{started.pk}/" in text
+    assert "admin:bob" in text
+    assert f"/approvals/{other.pk}/" not in text
+
+
+def test_who_may_not_see_approvals_or_type_is_led_nowhere(
+    person_with: PersonWith, ours: Tenant
+) -> None:
+    waits = make_approval(ours.project, "send_command_input", session_id=ours.session.pk)
+    AttentionEvent.objects.create(
+        project=ours.project, session=ours.session, kind="secret_wanted", wanted="the sudo password"
+    )
+    text = person_with(*SEES).get(f"/sessions/{ours.session.pk}/").text
+    assert f"/approvals/{waits.pk}/" not in text
+    assert "the sudo password" not in text
+
+
+def test_the_page_leads_to_the_field_for_a_secret_that_is_wanted(
+    person_with: PersonWith, ours: Tenant
+) -> None:
+    AttentionEvent.objects.create(
+        project=ours.project, session=ours.session, kind="secret_wanted", wanted="the sudo password"
+    )
+    text = person_with(*SEES, "take_over_session").get(f"/sessions/{ours.session.pk}/").text
+    assert f"/sessions/{ours.session.pk}/secret/" in text
+    assert "the sudo password" in text
