@@ -22,6 +22,11 @@ def default_credential_file(state_dir: Path) -> Path:
     return state_dir / "credential"
 
 
+def earlier_credential_file(path: Path) -> Path:
+    """The file with the credential that ``rotate`` has replaced by the one in ``path``."""
+    return path.with_name(f"{path.name}.earlier")
+
+
 def read_credential(path: Path) -> str:
     """Read the one line of ``path``, a file that only its owner may read."""
     try:

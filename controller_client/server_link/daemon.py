@@ -10,10 +10,11 @@ import os
 import platform
 import signal
 import socket
+from http import HTTPStatus
 
 from controller_client import __version__
 from controller_client.config.daemon import DaemonConfig
-from controller_client.config.places import read_credential
+from controller_client.config.places import earlier_credential_file, read_credential
 from controller_client.errors import (
     ConfigurationError,
     ForkServerLost,
@@ -46,6 +47,8 @@ from controller_client.system.users.two_users import give_up_rights
 logger = logging.getLogger(__name__)
 
 _LOOK_AGAIN_SECONDS = 1.0
+# What a server says to a credential that it does not know. Daphne makes a 403 of each refusal.
+_NOT_KNOWN = (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN, CloseCode.UNAUTHENTICATED)
 CAPABILITIES = [
     "pty",
     "pipe",
@@ -164,7 +167,7 @@ class Daemon:
         while True:
             began, credential = loop.time(), self._credential()
             try:
-                await self._connect_once(credential)
+                await self._connect_known(credential)
             except ServerRefused as error:
                 delay = self._backoff.refused_delay() if self._credential() == credential else 0.0
                 when = (
@@ -204,6 +207,27 @@ class Daemon:
             step = min(seconds, _LOOK_AGAIN_SECONDS)
             await asyncio.sleep(step)
             seconds -= step
+
+    async def _connect_known(self, credential: str) -> None:
+        """Connect with the credential, or with the one before it if the server does not know it.
+
+        So it is after a restore of the server's database. Raises as ``_connect_once`` does.
+        """
+        try:
+            await self._connect_once(credential)
+        except ServerRefused as error:
+            earlier = self._earlier_credential()
+            if error.status not in _NOT_KNOWN or earlier is None:
+                raise
+            logger.warning("the server refused this host's credential; trying the one before it")
+            await self._connect_once(earlier)
+
+    def _earlier_credential(self) -> str | None:
+        """Return the credential before the last rotation, if there was one."""
+        try:
+            return read_credential(earlier_credential_file(self._config.credential_file))
+        except ConfigurationError:
+            return None
 
     async def _connect_once(self, credential: str) -> None:
         """Connect and serve the connection to its end.

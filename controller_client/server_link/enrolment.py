@@ -10,11 +10,12 @@ import json
 import os
 from base64 import b64encode
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Final, Self
 from urllib.parse import SplitResult, unquote, urlsplit
 
-from controller_client.config.places import CREDENTIAL, read_credential
+from controller_client.config.places import CREDENTIAL, earlier_credential_file, read_credential
 from controller_client.config.server_address import DIRECT, Way, check_server_url
 from controller_client.errors import ConfigurationError, EnrolmentFailed
 from controller_client.protocol.sentences import sentences
@@ -55,7 +56,7 @@ def enrol(
         answer, awaits_approval = _ask(
             url, way, ENROL_PATH, {"code": code, "name": name, "labels": list(labels)}, {}
         )
-        return draft.keep(answer), awaits_approval
+        return draft.keep(answer, is_rotation=False), awaits_approval
 
 
 def rotate(*, server: str, credential_file: Path, way: Way = DIRECT) -> str:
@@ -66,7 +67,7 @@ def rotate(*, server: str, credential_file: Path, way: Way = DIRECT) -> str:
     url, credential = check_server_url(server), read_credential(credential_file)
     with _Draft(credential_file) as draft:
         answer, _ = _ask(url, way, ROTATE_PATH, {}, {"Authorization": f"Bearer {credential}"})
-        return draft.keep(answer)
+        return draft.keep(answer, is_rotation=True)
 
 
 class _Draft:
@@ -99,9 +100,20 @@ class _Draft:
         os.close(self._descriptor)
         self._fresh.unlink(missing_ok=True)
 
-    def keep(self, answer: dict[str, str]) -> str:
+    def keep(self, answer: dict[str, str], *, is_rotation: bool) -> str:
+        """Put the credential of the answer in its place; return the host's name.
+
+        A rotated credential stays beside the new one: a server whose database was restored may know
+        no other. That of another enrolment may be another server's.
+        """
         os.write(self._descriptor, f"{answer['credential']}\n".encode("ascii"))
         os.fsync(self._descriptor)
+        earlier = earlier_credential_file(self._path)
+        earlier.unlink(missing_ok=True)
+        if is_rotation:
+            # A file system without hard links keeps none.
+            with suppress(OSError):
+                os.link(self._path, earlier)
         self._fresh.replace(self._path)
         return f"{answer['project']}/{answer['controller']}"
 

@@ -43,6 +43,20 @@ def _restore(stack: Stack, backup: Path, *options: str) -> str:
     return said
 
 
+def _rotate(stack: Stack) -> None:
+    """Give the host another credential, which the backup does not know."""
+    # The stack's host has two already, and a third is refused.
+    manage_well(stack, "revoke", stack.provisioned.spare_credential.split("_")[1])
+    known = stack.credential_file.read_text()
+    command, environment = stack.daemon_command()
+    as_root = ["--allow-root"] if "--allow-root" in command else []
+    server = f"ws://127.0.0.1:{stack.port}/ws/controller/"
+    command[command.index("run") :] = ["rotate", "--server", server, *as_root]
+    command += ["--credential-file", str(stack.credential_file)]
+    subprocess.run(command, env=environment, cwd=stack.root, check=True, capture_output=True)
+    assert stack.credential_file.read_text() != known
+
+
 def _actions(stack: Stack, action: str) -> list[dict[str, Any]]:
     found = stack.database.rows(
         "SELECT detail FROM projects_auditevent WHERE action = ? ORDER BY id", action
@@ -78,6 +92,7 @@ async def test_a_restore_under_a_live_holder_loses_and_repeats_nothing(
         backup = _back_up(stack)
         await session.send("two\n", wait_for="got-two", request_id=repeated)
         await session.send("three\n", wait_for="got-three")
+    _rotate(stack)
     said = _restore(stack, backup)
     assert "confirm_restore" in said
     assert _is_refused(stack)

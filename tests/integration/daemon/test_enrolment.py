@@ -145,6 +145,7 @@ def test_a_host_enrols_and_rotates_its_credential_and_a_copy_is_refused(own_stac
         assert asked(own_stack, "rotate", state_dir).returncode == 0
         second = key_id_in(file)
         assert second != first
+        assert key_id_in(state_dir / "credential.earlier") == first
         assert connected_with(own_stack, "web-1") == first
         assert asked(own_stack, "rotate", state_dir).returncode == 1, "a third credential"
         manage(own_stack, "revoke", first)
