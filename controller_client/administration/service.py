@@ -193,8 +193,11 @@ def upgrade(options: argparse.Namespace) -> int:
     way = check_way(options.ca_file, options.proxy)
     script = fetch(check_server_url(options.server), way, "/install.sh")
     arguments = ["--upgrade", *(["--user"] if options.user or os.geteuid() else [])]
-    for name, value in (("--ca-file", way.ca_file), ("--proxy", way.proxy)):
-        arguments += [name, str(value)] if value is not None else []
+    arguments += ["--ca-file", str(way.ca_file)] if way.ca_file is not None else []
+    # A proxy may have a password, which is not for the list of processes.
+    environment = {**os.environ, **({"HOLDLINE_PROXY": way.proxy} if way.proxy else {})}
     shell = str(Path("/bin/sh"))
-    ran = subprocess.run([shell, "-s", "--", *arguments], input=script, check=False)
+    ran = subprocess.run(
+        [shell, "-s", "--", *arguments], input=script, env=environment, check=False
+    )
     return ran.returncode

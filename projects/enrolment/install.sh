@@ -11,12 +11,16 @@ server='@SERVER@'
 # One line for each bundle of this server: the platform, and the SHA-256 of the file.
 bundles='@BUNDLES@'
 
-code='' is_user='' is_dry='' action=install python='' ca_file='' proxy='' run_as='' name='' sudo='' more=''
+code='' is_user='' is_dry='' action=install python='' ca_file='' run_as='' name='' sudo='' more=''
+# A proxy's password is not for the list of processes.
+proxy=${HOLDLINE_PROXY-}
+unset HOLDLINE_PROXY
 
 help() {
   cat <<END
 Options:
   --code CODE      enrol this host with a code of the server's operator
+  --code-file FILE read the code from a file: no other user of this host sees it
   --user           install for this user alone, without root
   --run-as USER    whom the daemon and programs run as, with root (default: holdline)
   --name NAME      the host's name, with a key for a number of hosts (default: its hostname)
@@ -39,10 +43,11 @@ has() { command -v "$1" >/dev/null 2>&1; }
 
 while [ $# -gt 0 ]; do
   case $1 in
-    --code | --ca-file | --proxy | --python | --run-as | --name | --label) [ $# -gt 1 ] || fail "$1 needs a value" ;;
+    --code | --code-file | --ca-file | --proxy | --python | --run-as | --name | --label) [ $# -gt 1 ] || fail "$1 needs a value" ;;
   esac
   case $1 in
     --code) code=$2; shift ;;
+    --code-file) code=$(cat -- "$2") || fail "cannot read $2"; shift ;;
     --ca-file) ca_file=$2; shift ;;
     --proxy) proxy=$2; shift ;;
     --python) python=$2; shift ;;
@@ -117,18 +122,24 @@ need_platform() {
   fi
 }
 
+through_proxy() {
+  if [ -n "$proxy" ]; then
+    http_proxy=$proxy https_proxy=$proxy "$@"
+  else
+    "$@"
+  fi
+}
+
 download() {
   if has curl; then
     # -q: what a .curlrc says is meant for other things.
     set -- --fail --silent --show-error --max-time 300 --output "$2" "$server$1"
     [ -z "$ca_file" ] || set -- --cacert "$ca_file" "$@"
-    [ -z "$proxy" ] || set -- --proxy "$proxy" "$@"
-    curl -q "$@"
+    through_proxy curl -q "$@"
   elif has wget; then
     set -- --quiet --max-redirect=0 --timeout=60 --output-document="$2" "$server$1"
     [ -z "$ca_file" ] || set -- --ca-certificate="$ca_file" "$@"
-    [ -z "$proxy" ] || set -- -e use_proxy=yes -e "http_proxy=$proxy" -e "https_proxy=$proxy" "$@"
-    wget "$@"
+    through_proxy wget "$@"
   else
     fail 'this needs curl or wget'
   fi
@@ -169,6 +180,9 @@ install_version() {
   say "installed $("$link" --version)"
 }
 
+is_ours() {
+  [ ! -e "$prefix" ] || [ -d "$prefix/versions" ] || [ -e "$prefix/pyvenv.cfg" ] || [ -z "$(ls -A "$prefix")" ]
+}
 is_installed() { [ -x "$prefix/bin/holdline-controller" ]; }
 
 if [ "$action" = uninstall ]; then
@@ -181,12 +195,16 @@ if [ "$action" = uninstall ]; then
   if "$link" sessions | grep -q '  process '; then
     say "kept $prefix, which its sessions still use"
   else
-    rm -rf "$prefix" "$link"
-    say "removed $prefix"
+    # The environment of an installation by hand is all ours. Else only what was put there goes.
+    [ ! -e "$prefix/pyvenv.cfg" ] || rm -rf "$prefix"
+    rm -rf "$prefix/versions" "$prefix/bin" "$link"
+    [ ! -d "$prefix" ] || rmdir "$prefix" 2>/dev/null || say "kept what else is in $prefix"
+    say "removed the daemon from $prefix"
   fi
   exit 0
 fi
 
+is_ours || fail "$prefix has files of something else, such as a server of Holdline; move them away first"
 need_python
 need_platform
 say "Install the daemon for $platform with $found into $prefix, from $server"
