@@ -21,6 +21,7 @@ from projects.audit.marks import Heads
 from projects.models import (
     ApiToken,
     Approval,
+    AttentionTarget,
     Controller,
     EnrolmentCode,
     HeldKeyboard,
@@ -100,6 +101,10 @@ def brought_back() -> dict[str, list[str]]:
         "tokens": [f"{row.project.name}: {row.name} ({row.key_id})" for row in tokens],
         "users": [row.get_username() + " (superuser)" * row.is_superuser for row in users],
         "hosts": [f"{row.project.name}/{row.name}" for row in hosts],
+        "attention targets": [
+            f"{row.project.name}: {row.name} ({row.place})"
+            for row in AttentionTarget.objects.select_related("project").order_by("project__name")
+        ],
         "secrets": [
             f"{row.project.name}: {row.name}"
             for row in Secret.objects.select_related("project").order_by("project__name", "name")

@@ -24,6 +24,8 @@ from projects.conf import conf
 
 Address = IPv4Address | IPv6Address
 
+_GLOBAL: Final = ip_network("2000::/3")
+"""The addresses of IPv6 on the internet. All others are local, old or translations."""
 _NAT64: Final = ip_network("64:ff9b::/96")
 # A name server that hangs holds a thread of its own, and none of the server's.
 _RESOLVERS: Final = ThreadPoolExecutor(4, thread_name_prefix="resolver")
@@ -83,7 +85,8 @@ def is_allowed(address: Address, *, is_encrypted: bool) -> bool:
     real = _unwrapped(address)
     if any(real in network for network in _allowed_networks()):
         return True
-    return is_encrypted and real.is_global and not real.is_multicast
+    is_public = real.is_global and not real.is_multicast
+    return is_encrypted and is_public and (real.version == 4 or real in _GLOBAL)
 
 
 def _unwrapped(address: Address) -> Address:

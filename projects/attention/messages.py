@@ -7,13 +7,14 @@ from typing import Final
 from uuid import UUID
 
 from django.db import transaction
+from django.db.models import Exists, Min, QuerySet
 
 from projects import metrics
 from projects.attention.sending import Letter, SendResult
 from projects.attention.targets import opened
 from projects.audit.log import audit
 from projects.conf import conf
-from projects.models import AttentionEvent, AttentionMessage
+from projects.models import AttentionEvent, AttentionMessage, Restore
 from projects.storage import clock
 
 TRIED_FOR: Final = timedelta(days=1)
@@ -25,18 +26,29 @@ MOST_FORGOTTEN: Final = 200
 
 def has_due_messages() -> bool:
     """True if a message is to be sent now."""
-    return AttentionMessage.objects.filter(due_at__lte=clock.now()).exists()
+    return _due().exists()
+
+
+def _due() -> QuerySet[AttentionMessage]:
+    """The messages to send now. A target may have been removed since a backup was made.
+
+    So nothing is sent after a restore before it is confirmed.
+    """
+    due = AttentionMessage.objects.filter(due_at__lte=clock.now(), target__is_enabled=True)
+    return due.exclude(Exists(Restore.objects.filter(confirmed_at__isnull=True)))
 
 
 def due_letters(busy: Collection[UUID], most: int) -> list[Letter]:
-    """The oldest due message of each target that is not ``busy``, at most so many."""
-    due = AttentionMessage.objects.filter(due_at__lte=clock.now()).exclude(target_id__in=busy)
-    letters: dict[UUID, Letter] = {}
-    in_order = due.select_related("target").order_by("due_at", "created_at", "id")
-    for message in in_order[: 8 * most]:
-        if message.target_id not in letters and len(letters) < most:
-            letters[message.target_id] = letter_of(message)
-    return list(letters.values())
+    """The oldest due message of each target that is not ``busy``, at most so many.
+
+    A target of which many wait takes one place, so no other one waits for all of them.
+    """
+    due = _due().exclude(target_id__in=busy).select_related("target")
+    due = due.order_by("due_at", "created_at", "id")
+    targets = due.order_by().values("target_id").annotate(first=Min("due_at")).order_by("first")
+    chosen = [row["target_id"] for row in targets[:most]]
+    messages = [due.filter(target_id=target).first() for target in chosen]
+    return [letter_of(message) for message in messages if message is not None]
 
 
 def letter_of(message: AttentionMessage) -> Letter:

@@ -12,8 +12,8 @@ from projects.management.signed_heads import heads_of_log
 
 class Command(RefusingCommand):
     help = (
-        "List the tokens, users, hosts and secrets that a restore brought back. With --yes, let "
-        "tokens and logins count again. Revoke first what was revoked since the backup."
+        "List the tokens, users, hosts, targets and secrets that a restore brought back. With "
+        "--yes, let tokens and logins count again. Revoke first what was revoked since the backup."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:

@@ -14,9 +14,12 @@ from backup.suspension import brought_back, confirm, suspend, unconfirmed
 from projects.accounts.authentication import Caller, check_caller
 from projects.accounts.credentials import api_token_create
 from projects.accounts.errors import EnrolmentRefused
+from projects.attention.messages import due_letters, has_due_messages
+from projects.attention.targets import target_save
+from projects.attention.telling import message_of
 from projects.enrolment.codes import enrolment_code_create, host_enrol
 from projects.errors.access import Unauthenticated
-from projects.models import Approval, AuditEvent, HeldKeyboard, Restore
+from projects.models import Approval, AttentionTarget, AuditEvent, HeldKeyboard, Restore
 from projects.sessions.transactions.keyboard import keyboard_take
 from projects.storage.sealing import seal
 from tests.support.rows import make_controller, make_session
@@ -45,6 +48,20 @@ def test_tokens_are_refused_until_the_restore_is_confirmed() -> None:
     assert confirm(actor="cli:admin") == 1
     check_caller(Caller(project.id, "old", frozenset(), old.id))
     assert unconfirmed() is None
+
+
+def test_targets_that_come_back_are_listed_and_told_nothing() -> None:
+    host = make_controller()
+    target = AttentionTarget(project=host.project, name="ops", way="webhook")
+    target_save(target, address="https://gone.example/hook", key=None, actor="test")
+    message_of(target, "taken_over", []).save()
+    assert has_due_messages()
+    _restored()
+    assert not has_due_messages()
+    assert due_letters((), 8) == []
+    assert brought_back()["attention targets"] == [f"{host.project.name}: ops (gone.example)"]
+    confirm(actor="cli:admin")
+    assert len(due_letters((), 8)) == 1
 
 
 def test_nobody_stays_logged_in_or_logs_in_before_the_confirmation() -> None:
