@@ -4,21 +4,25 @@ import fcntl
 import os
 import re
 import shutil
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
+from django.conf import settings
+
 from backup import manifest
 from backup.errors import BackupError
 
 _UNFINISHED: Final = ".unfinished-"
+_PLAIN: Final = ".backup-"
 _NAME: Final = re.compile(r"holdline-\d{8}T\d{6}Z")
 
 
 @contextmanager
 def locked(directory: Path) -> Iterator[None]:
-    """Inside, no other backup is made in the directory. Raises BackupError."""
+    """Inside, no other backup or restore uses the directory. Raises BackupError."""
     try:
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
@@ -28,10 +32,24 @@ def locked(directory: Path) -> Iterator[None]:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
-            raise BackupError(f"another backup is being made in {directory}") from None
+            raise BackupError(f"another backup or restore uses {directory} now") from None
         yield
     finally:
         os.close(descriptor)
+
+
+@contextmanager
+def beside_the_database() -> Iterator[Path]:
+    """A directory for what is encrypted in a backup: in the data directory it lies in the clear.
+
+    No two backups or restores are there at once. What a killed process left is removed first.
+    """
+    data_dir = Path(settings.DATA_DIR)
+    with locked(data_dir):
+        for left in data_dir.glob(f"{_PLAIN}*"):
+            shutil.rmtree(left, ignore_errors=True)
+        with tempfile.TemporaryDirectory(prefix=_PLAIN, dir=data_dir) as beside:
+            yield Path(beside)
 
 
 @contextmanager
@@ -49,21 +67,25 @@ def draft(directory: Path, name: str) -> Iterator[Path]:
         unfinished.mkdir(mode=0o700)
         yield unfinished
         for path in (*unfinished.iterdir(), unfinished):
-            _flush(path)
+            flush(path)
         unfinished.rename(final)
-        _flush(directory)
+        flush(directory)
     finally:
         shutil.rmtree(unfinished, ignore_errors=True)
 
 
-def remove_old(directory: Path, keep: int) -> list[str]:
-    """Remove all whole backups but the newest ``keep``. Returns the names of those removed."""
-    whole = sorted(
+def remove_old(directory: Path, keep: int, *, made: str) -> list[str]:
+    """Remove all whole backups but ``made`` and the newest others, ``keep`` in all.
+
+    The backup that was just made stays even if a clock that went ahead named others after it.
+    Returns the names of those removed.
+    """
+    others = sorted(
         path
         for path in directory.iterdir()
-        if _NAME.fullmatch(path.name) and (path / manifest.FILE).is_file()
+        if _NAME.fullmatch(path.name) and path.name != made and (path / manifest.FILE).is_file()
     )
-    old = whole[: max(0, len(whole) - keep)]
+    old = others[: max(0, len(others) + 1 - keep)]
     for path in old:
         # First it stops being a backup: a removal that is cut short leaves none that looks whole.
         gone = path.with_name(f"{_UNFINISHED}{path.name}")
@@ -72,7 +94,13 @@ def remove_old(directory: Path, keep: int) -> list[str]:
     return [path.name for path in old]
 
 
-def _flush(path: Path) -> None:
+def left_over(directory: Path) -> list[str]:
+    """The names of directories that could not be removed; they are no backups any more."""
+    return sorted(path.name for path in directory.glob(f"{_UNFINISHED}*"))
+
+
+def flush(path: Path) -> None:
+    """Have a file, or the names in a directory, on the disk before going on."""
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
         os.fsync(descriptor)

@@ -9,6 +9,7 @@ from typing import Final
 import msgspec
 from django.conf import settings
 
+from backup.directory import flush
 from backup.errors import BackupError
 from projects.conf import conf
 
@@ -43,7 +44,10 @@ def read(file: Path) -> Keys:
 
     Keys that are set in the environment stay as they are, so those of the backup must be there.
     """
-    kept = msgspec.json.decode(file.read_bytes(), type=Keys)
+    try:
+        kept = msgspec.json.decode(file.read_bytes(), type=Keys)
+    except msgspec.DecodeError as error:
+        raise BackupError(f"{file} holds no keys: {error}") from None
     is_known = set(kept.encryption_keys) <= set(conf.encryption_keys)
     if (
         not is_known
@@ -97,10 +101,16 @@ def _file(name: str, current: str | None, kept: list[str]) -> Path | None:
 
 
 def _replace(path: Path, key: str) -> None:
-    """Replace a key file. The old key stays beside it: nobody else may have it."""
+    """Replace a key file in one step. The old key stays beside it: nobody else may have it."""
+    _write(path.with_name(f"{path.name}.before-restore"), path.read_text())
+    _write(path, key + "\n")
+
+
+def _write(path: Path, text: str) -> None:
     fresh = path.with_name(f".{path.name}.restoring")
     fresh.unlink(missing_ok=True)
     fresh.touch(mode=0o600)
-    fresh.write_text(key + "\n")
-    path.replace(path.with_name(f"{path.name}.before-restore"))
+    fresh.write_text(text)
+    flush(fresh)
     fresh.replace(path)
+    flush(path.parent)

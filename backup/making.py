@@ -1,15 +1,11 @@
 """Makes a backup: database and keys, copied while the server serves, checked, and put on record."""
 
-import shutil
-import tempfile
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from hashlib import sha256
 from pathlib import Path
 
-from django.conf import settings
 from django.db import connection
 from django.db.migrations.recorder import MigrationRecorder
 
@@ -24,16 +20,16 @@ from projects.audit.log import audit
 from projects.conf import conf
 
 _BLOCK_BYTES = 1 << 20
-_PLAIN = ".backup-"
 
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """A finished backup, and the names of the old ones that were removed."""
+    """A finished backup, and the old ones: those removed, and those that could not be."""
 
     path: Path
     manifest: Manifest
     removed: list[str]
+    left: list[str]
 
 
 def backup_make(
@@ -50,7 +46,8 @@ def backup_make(
             with backups.draft(directory, name_of(made_at)) as draft:
                 manifest = _filled(draft, made_at, sealer)
                 manifest.write(draft)
-            removed = [] if keep is None else backups.remove_old(directory, keep)
+            removed = _removed(directory, keep, name_of(made_at))
+            left = backups.left_over(directory)
     except OSError as error:
         raise BackupError(f"the backup cannot be written: {error}") from None
     path = directory / name_of(made_at)
@@ -61,13 +58,17 @@ def backup_make(
         "removed": removed,
     }
     audit(actor, "backup.make", (None, None, None), detail)
-    return Made(path, manifest, removed)
+    return Made(path, manifest, removed, left)
+
+
+def _removed(directory: Path, keep: int | None, made: str) -> list[str]:
+    return [] if keep is None else backups.remove_old(directory, keep, made=made)
 
 
 def _filled(draft: Path, made_at: datetime, sealer: Sealer | None) -> Manifest:
     """Write the files of the backup into its directory, and read all of them again."""
     stored = storage()
-    with _beside_the_database() as beside:
+    with backups.beside_the_database() as beside:
         plain = draft if sealer is None else beside
         migrations = _migrations()
         rows = stored.copy_out(plain / stored.FILE)
@@ -85,20 +86,6 @@ def _filled(draft: Path, made_at: datetime, sealer: Sealer | None) -> Manifest:
             database=database,
             keys=_kept(plain / keys.FILE, draft, sealer),
         )
-
-
-@contextmanager
-def _beside_the_database() -> Iterator[Path]:
-    """A directory for what is to be encrypted: there it lies in the clear anyway.
-
-    What a killed process left is removed first.
-    """
-    data_dir = Path(settings.DATA_DIR)
-    with backups.locked(data_dir):
-        for left in data_dir.glob(f"{_PLAIN}*"):
-            shutil.rmtree(left, ignore_errors=True)
-        with tempfile.TemporaryDirectory(prefix=_PLAIN, dir=data_dir) as beside:
-            yield Path(beside)
 
 
 def _kept(plain: Path, draft: Path, sealer: Sealer | None) -> StoredFile:

@@ -63,6 +63,8 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
                 f"the backup has format {found.format}, made by release {found.release}, which is "
                 "newer than this one"
             )
+        if any(Path(stored.name).name != stored.name for stored in (found.database, found.keys)):
+            raise BackupError(f"{path} names a file outside its directory")
         return found
 
 

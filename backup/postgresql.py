@@ -8,7 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any, Final, cast
 
-from django.db import connection, transaction
+from django.db import DatabaseError, connection, transaction
 
 from backup.errors import BackupError
 from projects.storage.unfinished import TABLE
@@ -47,7 +47,7 @@ DO $empty$ DECLARE it record; BEGIN
 END $empty$;
 """
 _BARE: Final = ("--no-owner", "--no-privileges")
-_BEGIN: Final = f"BEGIN;\n{_EMPTY}\nCREATE TABLE {TABLE} (since timestamptz DEFAULT now());\n"
+_BEGIN: Final = f"BEGIN;\n{_EMPTY}\nCREATE TABLE {TABLE} (since text);\n"
 
 
 class PostgresqlStorage:
@@ -73,12 +73,16 @@ class PostgresqlStorage:
         return rows
 
     def copy_in(self, file: Path, finish: Callable[[], None]) -> None:
-        """Replace everything in one transaction, and forbid servers to start until ``finish``."""
+        """Replace everything in one transaction, which also forbids servers to start."""
         connection.close()
         _load(file)
-        finish()
-        with connection.cursor() as cursor:
-            cursor.execute(f"DROP TABLE {TABLE}")
+        try:
+            finish()
+        except DatabaseError as error:
+            raise BackupError(
+                f"the restore was cut short: {error}. No server starts on the database until "
+                "restore has been run again"
+            ) from None
 
     def users(self) -> int:
         """The number of other clients that are connected to the database."""

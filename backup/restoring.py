@@ -1,17 +1,16 @@
 """Puts a backup back: checked before anything is replaced, suspended before anybody can use it."""
 
-import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
-from django.conf import settings
 from django.contrib.auth import get_user_model
 from django.core.management import call_command
-from django.db import connection
+from django.db import DatabaseError, connection
 from django.db.migrations.loader import MigrationLoader
 
+from backup import directory as backups
 from backup import keys
 from backup.errors import BackupError
 from backup.making import digest_of
@@ -21,6 +20,7 @@ from backup.storage import Storage, storage
 from backup.suspension import suspend
 from controller_client import __version__
 from projects.models import Project
+from projects.storage import unfinished
 
 _SERVED: Final = (
     "a server or another program still uses the database. Stop every server process first"
@@ -51,7 +51,10 @@ def restore(
             suspend(made_at=manifest.made_at, release=manifest.release, actor=actor)
 
         stored.copy_in(file(manifest.database), finish)
-        return keys.put_back(kept)
+        said = keys.put_back(kept)
+        # Not before the keys are there: a server without them reads no secret of this database.
+        unfinished.end()
+        return said
 
 
 def _require_fitting(manifest: Manifest) -> None:
@@ -70,14 +73,22 @@ def _require_fitting(manifest: Manifest) -> None:
 
 
 def _require_free(stored: Storage, *, is_replacing: bool) -> None:
-    tables = connection.introspection.table_names()
-    is_filled = Project._meta.db_table in tables and (
-        Project.objects.exists() or get_user_model().objects.exists()
-    )
-    if is_filled and not is_replacing:
-        raise BackupError(_FILLED)
     if stored.users():
         raise BackupError(_SERVED)
+    if not is_replacing and _is_filled():
+        raise BackupError(_FILLED)
+
+
+def _is_filled() -> bool:
+    """True if somebody would lose something. What a restore left unfinished belongs to nobody."""
+    try:
+        tables = connection.introspection.table_names()
+        if Project._meta.db_table not in tables or unfinished.TABLE in tables:
+            return False
+        return Project.objects.exists() or get_user_model().objects.exists()
+    except DatabaseError:
+        # What cannot be read may still be worth something.
+        return True
 
 
 @contextmanager
@@ -90,7 +101,7 @@ def _opened(
             f"the backup is encrypted ({manifest.sealed_with}); name the passphrase file or the "
             "private key with --decrypt-with"
         )
-    with tempfile.TemporaryDirectory(prefix=".restore-", dir=settings.DATA_DIR) as beside:
+    with backups.beside_the_database() as beside:
 
         def plain(stored: StoredFile) -> Path:
             file = directory / stored.name
@@ -98,7 +109,7 @@ def _opened(
                 raise BackupError(f"{file} is missing, or is not what the manifest says")
             if manifest.sealed_with is None or key_file is None:
                 return file
-            opened = Path(beside) / stored.name.removesuffix(".sealed")
+            opened = beside / stored.name.removesuffix(".sealed")
             with opened.open("xb") as target:
                 for block in unsealed(file, key_file):
                     target.write(block)

@@ -125,7 +125,7 @@ def _passphrase(content: bytes, key_file: Path) -> bytes:
     if len(passphrase) < MIN_PASSPHRASE_BYTES:
         raise BackupError(
             f"the passphrase in {key_file} is shorter than {MIN_PASSPHRASE_BYTES} bytes. Make one: "
-            f"openssl rand -base64 32 >{key_file}"
+            "openssl rand -base64 32"
         )
     return passphrase
 

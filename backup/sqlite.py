@@ -1,15 +1,22 @@
 """SQLite: copied by its backup API, put back by renaming a finished file over the old one."""
 
-import os
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import closing
 from pathlib import Path
 
-from django.db import connection
+from django.db import DatabaseError, connection
 
+from backup.directory import flush
 from backup.errors import BackupError
+from projects.storage import unfinished
 
+_LOGS = ("-wal", "-shm", "-journal")
+_IN_USE = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
+_DAMAGED = (
+    "{} cannot be used: {}. If it is damaged, stop every server process, move it away, together "
+    "with the files beside it that end with -wal and -shm, and run this again"
+)
 _TABLES = (
     "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\'"
 )
@@ -46,13 +53,18 @@ class SqliteStorage:
             _copy(file, fresh)
             connection.settings_dict["NAME"] = fresh
             finish()
+            unfinished.begin()
             # Nothing of the new database may be left in a log beside it.
             with connection.cursor() as cursor:
                 cursor.execute("PRAGMA journal_mode=DELETE")
             connection.close()
             self._let_go()
+            # SQLite would carry out a log that outlived its database on the new one.
+            self._remove(self._path, _LOGS)
+            flush(fresh)
             fresh.replace(self._path)
-        except (OSError, sqlite3.Error) as error:
+            flush(self._path.parent)
+        except (OSError, sqlite3.Error, DatabaseError) as error:
             raise BackupError(f"the database cannot be put back: {error}") from None
         finally:
             connection.close()
@@ -64,8 +76,10 @@ class SqliteStorage:
         connection.close()
         try:
             self._let_go()
-        except sqlite3.OperationalError:
-            return 1
+        except sqlite3.Error as error:
+            if error.sqlite_errorcode in _IN_USE:
+                return 1
+            raise BackupError(_DAMAGED.format(self._path, error)) from None
         return 0
 
     def _let_go(self) -> None:
@@ -75,8 +89,8 @@ class SqliteStorage:
                 old.execute("PRAGMA journal_mode=DELETE")
 
     @staticmethod
-    def _remove(file: Path) -> None:
-        for suffix in ("", "-wal", "-shm", "-journal"):
+    def _remove(file: Path, suffixes: Iterable[str] = ("", *_LOGS)) -> None:
+        for suffix in suffixes:
             file.with_name(file.name + suffix).unlink(missing_ok=True)
 
 
@@ -85,8 +99,6 @@ def _copy(file: Path, target: Path) -> None:
         target.chmod(0o600)
         while block := source.read(1 << 20):
             out.write(block)
-        out.flush()
-        os.fsync(out.fileno())
 
 
 def _checked(copy: sqlite3.Connection) -> dict[str, int]:

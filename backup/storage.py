@@ -22,14 +22,17 @@ class Storage(Protocol):
         """
 
     def copy_in(self, file: Path, finish: Callable[[], None]) -> None:
-        """Replace the database by the copy, and call ``finish`` before any server can use it.
+        """Replace the database by the copy, and call ``finish``, which works on its connection.
 
-        ``finish`` works on Django's connection. Raises BackupError; the database is then as it was,
-        or refuses to be served.
+        The database then refuses to be served until ``unfinished.end``. Raises BackupError; the
+        database is then as it was, or refuses to be served.
         """
 
     def users(self) -> int:
-        """The number of other connections to the database; a served one has at least one."""
+        """The number of other connections to the database; a served one has at least one.
+
+        Raises BackupError if that cannot be known.
+        """
 
 
 _KINDS: Final[dict[str, Callable[[], Storage]]] = {

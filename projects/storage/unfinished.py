@@ -1,5 +1,6 @@
 """A restore that was begun and not finished: no server may serve such a database."""
 
+from pathlib import Path
 from typing import Final
 
 from django.db import connection
@@ -9,12 +10,24 @@ TABLE: Final = "holdline_unfinished_restore"
 """A table that is there from the moment a restore replaces the data until the restore is over."""
 
 
+def begin() -> None:
+    """Mark the database of Django's connection."""
+    with connection.cursor() as cursor:
+        cursor.execute(f"CREATE TABLE IF NOT EXISTS {TABLE} (since text)")
+
+
+def end() -> None:
+    """Let servers use the database."""
+    with connection.cursor() as cursor:
+        cursor.execute(f"DROP TABLE {TABLE}")
+
+
 def problem() -> str:
     """A sentence about a restore that is not finished; empty if there is none.
 
-    A database that is away is no problem here. A file of SQLite is replaced when it is finished.
+    A database that is away is no problem here, and a file that is not there is not made.
     """
-    if connection.vendor != "postgresql":
+    if connection.vendor == "sqlite" and not Path(connection.settings_dict["NAME"]).is_file():
         return ""
     try:
         with connection.cursor() as cursor:

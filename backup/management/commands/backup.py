@@ -4,6 +4,8 @@ from argparse import ArgumentParser, ArgumentTypeError
 from pathlib import Path
 from typing import Any
 
+from django.core.management.base import CommandError
+
 from backup.errors import BackupError
 from backup.making import backup_make
 from projects.management.naming import actor
@@ -49,3 +51,9 @@ class Command(RefusingCommand):
             )
         for name in made.removed:
             self.stdout.write(f"removed: {name}")
+        if made.left:
+            names = ", ".join(made.left)
+            raise CommandError(
+                f"the backup was made, but these old ones in {directory} cannot be removed: "
+                f"{names}. See who owns them"
+            )

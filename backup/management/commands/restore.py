@@ -41,6 +41,8 @@ class Command(RefusingCommand):
             said = restore(directory, actor=actor(), key_file=decrypt_with, is_replacing=replace)
         except BackupError as error:
             raise refused(f"not restored: {error}") from None
+        except OSError as error:
+            raise refused(f"the restore was cut short: {error}. Run it again") from None
         for sentence in said:
             self.stdout.write(sentence)
         self.stdout.write(

@@ -1,6 +1,7 @@
 """A backup is there whole or not at all, and only whole backups are counted and removed."""
 
 import errno
+import shutil
 from pathlib import Path
 
 import pytest
@@ -42,14 +43,30 @@ def test_the_newest_backups_are_kept_and_nothing_else_is_touched(tmp_path: Path)
         _make(tmp_path, name)
     (tmp_path / "holdline-20250101T000000Z").mkdir()
     (tmp_path / "mine").mkdir()
-    assert backups.remove_old(tmp_path, 2) == days[:3]
+    assert backups.remove_old(tmp_path, 2, made=days[-1]) == days[:3]
     assert _names(tmp_path) == ["holdline-20250101T000000Z", *days[3:], "mine"]
+
+
+def test_a_clock_that_went_ahead_does_not_remove_the_backup_just_made(tmp_path: Path) -> None:
+    ahead = ["holdline-20310101T000000Z", "holdline-20310102T000000Z"]
+    for name in (*ahead, "holdline-20260101T000000Z"):
+        _make(tmp_path, name)
+    assert backups.remove_old(tmp_path, 2, made="holdline-20260101T000000Z") == ahead[:1]
+    assert _names(tmp_path) == ["holdline-20260101T000000Z", ahead[1]]
+
+
+def test_what_cannot_be_removed_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("holdline-20260101T000000Z", "holdline-20260102T000000Z"):
+        _make(tmp_path, name)
+    monkeypatch.setattr(shutil, "rmtree", lambda *_args, **_options: None)
+    backups.remove_old(tmp_path, 1, made="holdline-20260102T000000Z")
+    assert backups.left_over(tmp_path) == [".unfinished-holdline-20260101T000000Z"]
 
 
 def test_two_backups_at_once_are_refused(tmp_path: Path) -> None:
     with (
         backups.locked(tmp_path),
-        pytest.raises(BackupError, match="another backup is being made"),
+        pytest.raises(BackupError, match="another backup or restore"),
         backups.locked(tmp_path),
     ):
         pass
