@@ -19,18 +19,31 @@ from projects.storage.access import at_length, in_database
 
 async def output_clear(project_id: UUID, session_id: UUID, *, actor: str) -> None:
     """Delete the output of a session that is over. Raises SessionNotFound or SessionActive."""
-    await in_database(_mark_cleared, project_id, session_id, actor)
-    while await in_database(output_log.clear, session_id):
+    await in_database(_begin_to_clear, project_id, session_id, actor)
+    while await in_database(_clear_some, session_id):
         pass
 
 
-def _mark_cleared(project_id: UUID, session_id: UUID, actor: str) -> None:
+def _begin_to_clear(project_id: UUID, session_id: UUID, actor: str) -> None:
     session = _ended(project_id, session_id)
-    if CommandSession.objects.filter(id=session_id, cleared_at__isnull=True).update(
-        cleared_at=timezone.now()
-    ):
+    if session.cleared_at is None:
         erasure.forget_text(session_id)
         audit(actor, "session.clear", (project_id, session.controller_id, session_id), {})
+
+
+def _clear_some(session_id: UUID) -> bool:
+    """Delete a batch; False if that was the last.
+
+    Marked with its last batch: what a server left that died before is deleted when somebody, or the
+    sweeper, does it again.
+    """
+    if output_log.clear(session_id):
+        return True
+    rows = CommandSession.objects.filter(id=session_id, cleared_at__isnull=True)
+    if rows.update(cleared_at=timezone.now()):
+        # Screens may have been made of what was left meanwhile.
+        erasure.forget_text(session_id)
+    return False
 
 
 async def output_black_out(

@@ -115,6 +115,30 @@ async def test_a_deleted_recording_leaves_no_prompt_and_no_screen() -> None:
     assert not await in_database(RecordingScreen.objects.filter(session=session).exists)
 
 
+async def test_a_deletion_that_was_cut_short_can_be_done_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    session = await in_database(_recorded)
+    about = (session.project_id, session.pk)
+    clear, batches = output_log.clear, iter([True, False])
+
+    def cut_short(session_id: UUID) -> bool:
+        if not next(batches):
+            raise InterruptedError
+        return clear(session_id)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(output_log, "TRIM_CHUNKS_PER_TRANSACTION", 2)
+        patched.setattr(output_log, "clear", cut_short)
+        with pytest.raises(InterruptedError):
+            await output_clear(*about, actor="user:ada")
+    left = CommandSession.objects.filter(pk=session.pk, cleared_at__isnull=True)
+    assert await in_database(left.exists)
+    await output_clear(*about, actor="user:ada")
+    assert not await in_database(left.exists)
+    assert "more" not in await in_database(_all_text, session.pk)
+
+
 async def test_what_cannot_be_blacked_out_stays_whole(monkeypatch: pytest.MonkeyPatch) -> None:
     ended = await in_database(_recorded)
     active = await in_database(_recorded, SessionState.RUNNING, "other")
