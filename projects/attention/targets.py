@@ -41,25 +41,35 @@ def target_save(
 ) -> str | None:
     """Store a target and its audit row. None keeps the address or the key as it is.
 
-    A webhook without a key gets one. Returns that new key, which nothing shows again. Raises
-    UnusableTarget.
+    A key goes to no other host, and serves no other way: it is forgotten if one of them changes. A
+    webhook without a key gets one. Returns that new key, which nothing shows again. Raises
+    UnusableTarget, and ValidationError for a name that is none.
     """
-    is_new = not AttentionTarget.objects.filter(id=target.id).exists()
+    before = AttentionTarget.objects.filter(id=target.id).first()
     if address is not None:
         target.place = check_address(target.way, address)
         target.sealed_address = seal(address.encode())
     check_kinds(target.kinds)
+    if before is not None and not _keeps_key(before, target):
+        target.sealed_key = None
     made = None
     if key is None and target.way == Way.WEBHOOK and target.sealed_key is None:
         key = made = new_key()
     if key is not None:
         check_key(target.way, key)
         target.sealed_key = seal(key.encode()) if key else None
+    target.clean_fields()
     target.save()
     detail = {"name": target.name, "way": target.way, "place": target.place, "kinds": target.kinds}
-    action = "attention_target.create" if is_new else "attention_target.change"
+    action = "attention_target.create" if before is None else "attention_target.change"
     audit(actor, action, (target.project_id, None, None), detail)
     return made
+
+
+def _keeps_key(before: AttentionTarget, target: AttentionTarget) -> bool:
+    # The key of a webhook only signs; every other key is shown to the host.
+    is_shown = target.way != Way.WEBHOOK
+    return before.way == target.way and (not is_shown or before.place == target.place)
 
 
 def target_delete(target: AttentionTarget, *, actor: str) -> None:

@@ -11,7 +11,7 @@ from django.core.management.base import CommandError
 from django.db.models import QuerySet
 
 from projects.management.refusals import refused
-from projects.models import Controller, Project, Secret
+from projects.models import AttentionTarget, Controller, Project, Secret
 
 MAX_LISTED: Final = 20
 _CREATE_PROJECT: Final = "Create one: manage.py create_project NAME"
@@ -90,4 +90,15 @@ def secret_named(project: Project, name: str) -> Secret:
         raise unknown(
             "secret", name, known, code="SECRET_NOT_FOUND", remedy="Store it: manage.py set_secret"
         )
+    return found
+
+
+def targets_of(project: Project, name: str) -> QuerySet[AttentionTarget]:
+    """The target of this name; without a name, all of the project. Raises CommandError."""
+    targets = AttentionTarget.objects.filter(project=project)
+    found = targets.filter(name=name) if name else targets
+    if not found:
+        known = names_of(targets.values_list("name", flat=True))
+        what = f"no target {name!r}; targets: {known}" if name else "no target"
+        raise refused(f"{project.name} has {what}. Make one: manage.py set_attention_target")
     return found

@@ -3,7 +3,7 @@
 from argparse import ArgumentParser
 
 from projects.attention.messages import send_again
-from projects.management.naming import actor, project_named
+from projects.management.naming import actor, project_named, targets_of
 from projects.management.refusals import RefusingCommand
 from projects.models import AttentionMessage
 
@@ -16,9 +16,7 @@ class Command(RefusingCommand):
         parser.add_argument("--target", default="", help="only messages to this target")
 
     def handle(self, *, project: str, target: str, **_options: object) -> None:
-        dead = AttentionMessage.objects.filter(
-            target__project=project_named(project), dead_at__isnull=False
-        )
-        dead = dead.filter(target__name=target) if target else dead
+        targets = targets_of(project_named(project), target)
+        dead = AttentionMessage.objects.filter(target__in=targets, dead_at__isnull=False)
         sent = [send_again(message, actor=actor()) for message in dead.select_related("target")]
         self.stdout.write(f"messages that are sent again: {sum(sent)}")

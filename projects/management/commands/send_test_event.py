@@ -8,7 +8,7 @@ from django.core.management.base import CommandError
 from projects.attention.messages import letter_of
 from projects.attention.sending import SendResult, send
 from projects.attention.telling import message_of
-from projects.management.naming import project_named
+from projects.management.naming import project_named, targets_of
 from projects.management.refusals import RefusingCommand
 from projects.models import AttentionMessage, AttentionTarget
 from projects.storage import clock
@@ -22,11 +22,8 @@ class Command(RefusingCommand):
         parser.add_argument("--target", default="", help="only the target of this name")
 
     def handle(self, *, project: str, target: str, **_options: object) -> None:
-        targets = AttentionTarget.objects.filter(project=project_named(project))
-        targets = targets.filter(name=target) if target else targets
+        targets = targets_of(project_named(project), target)
         outcomes = {row.name: _send(row) for row in targets}
-        if not outcomes:
-            raise CommandError(f"{project} has no such target")
         for name, outcome in outcomes.items():
             self.stdout.write(f"{name}: {outcome.error or 'received'}")
         if any(outcome.error for outcome in outcomes.values()):

@@ -8,7 +8,7 @@ from typing import Any
 from django.core.management.base import CommandError
 
 from projects.attention.targets import UnusableTarget, target_delete, target_save
-from projects.management.naming import actor, project_named
+from projects.management.naming import actor, project_named, targets_of
 from projects.management.refusals import RefusingCommand, refused
 from projects.models import AttentionTarget
 from projects.models.attention_kinds import TELLABLE
@@ -48,9 +48,7 @@ class Command(RefusingCommand):
         row = project_named(project)
         target = AttentionTarget.objects.filter(project=row, name=name).first()
         if delete:
-            if target is None:
-                raise refused(f"{project} has no target {name!r}")
-            target_delete(target, actor=actor())
+            target_delete(targets_of(row, name).get(), actor=actor())
             self.stdout.write(f"target {name} of {project} is deleted")
             return
         way = options["way"] or (target.way if target else None)
