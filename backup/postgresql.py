@@ -104,8 +104,10 @@ def _load(file: Path) -> None:
                 script.write(b"COMMIT;\n")
         finally:
             psql.wait()
-        if psql.returncode:
-            raise BackupError(f"the database cannot be put back: {_reason(said)}")
+            # Told first: of this error pg_restore only says that nobody reads any more.
+            if psql.returncode:
+                reason = f"the database cannot be put back: {_reason(said)}"
+                raise BackupError(reason) from None
 
 
 def _run(program: str, *arguments: str, out: IO[bytes] | int = subprocess.DEVNULL) -> None:
