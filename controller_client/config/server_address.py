@@ -38,7 +38,7 @@ def check_server_url(url: str) -> str:
     """
     try:
         parts = urlsplit(url)
-        host, _ = parts.hostname, parts.port
+        host, _ = _name_in(parts), parts.port
     except ValueError:
         raise ConfigurationError("--server is not a URL: wss://HOST/ws/controller/") from None
     if parts.scheme in _SOCKET_SCHEMES:
@@ -55,6 +55,13 @@ def check_server_url(url: str) -> str:
             "ws:// is unencrypted and allowed to a loopback address only; use wss://"
         )
     return urlunsplit(parts)
+
+
+def _name_in(parts: SplitResult) -> str:
+    """Return the host. Raises ValueError for a name that nobody could look up, such as a..b."""
+    host = parts.hostname or ""
+    host.encode("idna")
+    return host
 
 
 def _socket_address(parts: SplitResult) -> SplitResult:
@@ -87,7 +94,7 @@ def check_way(ca_file: Path | None, proxy: str | None) -> Way:
 def _checked_proxy(proxy: str) -> str:
     try:
         parts = urlsplit(proxy)
-        is_right = parts.scheme == "http" and parts.hostname and parts.port
+        is_right = parts.scheme == "http" and _name_in(parts) and parts.port
     except ValueError:
         is_right = False
     if not is_right:

@@ -5,6 +5,7 @@ import socket
 import ssl
 import time
 from collections.abc import Iterator
+from contextlib import closing
 from email.utils import parsedate_to_datetime
 from typing import Final
 from urllib.parse import urlsplit
@@ -16,6 +17,7 @@ from controller_client.server_link.enrolment import web_connection
 
 PATIENCE_SECONDS: Final = 5.0
 _CLOCK_SECONDS: Final = 60.0
+_MOST_BYTES: Final = 65536
 _HEALTH_PATH: Final = "/healthz"
 _UPGRADE: Final = {
     "Connection": "Upgrade",
@@ -50,12 +52,13 @@ def examine_network(url: str, way: Way) -> Iterator[Finding]:
     except ConfigurationError as error:
         yield Finding("ca_file", "problem", str(error), "name a file of certificates in PEM")
         return
-    connected = _connected(connection, url)
-    yield connected
-    if connected.level != "problem":
+    with closing(connection):
+        connected = _connected(connection, url)
+        yield connected
+        if connected.level == "problem":
+            return
         yield from _asked(connection)
-        connection.close()
-        yield _upgraded(url, way)
+    yield _upgraded(url, way)
 
 
 def _resolved(host: str) -> Finding:
@@ -101,7 +104,7 @@ def _connected(connection: http.client.HTTPConnection, url: str) -> Finding:
             f"no TLS on this port within {PATIENCE_SECONDS:g} s: {error}",
             "does this port speak TLS? Correct the port, or for a local server write http://",
         )
-    except OSError as error:
+    except (OSError, http.client.HTTPException) as error:
         return Finding("proxy", "problem", str(error), "allow CONNECT to the server in the proxy")
     if not is_secure:
         return Finding("tls", "note", "not encrypted, to this machine only")
@@ -121,7 +124,7 @@ def _asked(connection: http.client.HTTPConnection) -> Iterator[Finding]:
     try:
         connection.request("GET", _HEALTH_PATH)
         answer = connection.getresponse()
-        answer.read()
+        answer.read(_MOST_BYTES)
     except (OSError, http.client.HTTPException) as error:
         yield Finding("health", "problem", f"no answer: {error!r}", "look at the server's log")
         return

@@ -49,7 +49,7 @@ def test_a_web_address_stands_for_the_address_of_its_socket(written: str, socket
 
 
 @pytest.mark.parametrize(
-    "proxy", ["proxy:3128", "https://p:1", "socks5://p:1", "http://p", "http://:1"]
+    "proxy", ["proxy:3128", "https://p:1", "socks5://p:1", "http://p", "http://:1", "http://p..q:1"]
 )
 def test_a_proxy_that_is_not_understood_is_refused_unrepeated(proxy: str) -> None:
     with pytest.raises(ConfigurationError, match="--proxy must look like") as refused:
@@ -76,6 +76,8 @@ def test_a_file_of_authorities_that_cannot_be_read_is_refused(tmp_path: Path) ->
         "wss://",
         "wss://host:port/",
         "wss://[::1/",
+        "wss://secret..example/",
+        f"wss://{'secret' * 11}.example/",
         "wss://user:secret@host/",
         "wss://host/?token=secret",
         "wss://host/#x",

@@ -155,6 +155,23 @@ def test_a_file_without_certificates_is_found(tmp_path: Path) -> None:
     assert (found.check, found.level) == ("ca_file", "problem")
 
 
+def test_a_proxy_that_speaks_no_http_is_found() -> None:
+    def speak() -> None:
+        taken, _ = listener.accept()
+        taken.close()
+        taken, _ = listener.accept()
+        with taken:
+            taken.sendall(b"SSH-2.0-OpenSSH_9.2\r\n")
+
+    with create_server(("127.0.0.1", 0)) as listener:
+        thread = threading.Thread(target=speak)
+        thread.start()
+        proxy = f"http://127.0.0.1:{listener.getsockname()[1]}"
+        found = _last("wss://localhost:9/", Way(None, proxy))
+        thread.join()
+    assert (found.check, found.level) == ("proxy", "problem")
+
+
 def test_a_proxy_that_does_not_let_pass_is_found(tmp_path: Path) -> None:
     certificate = _certificate(tmp_path)
     with _serving() as proxy, _serving(certificate) as port:
