@@ -39,7 +39,7 @@ from controller_client.protocol.messages import (
     TerminateCmd,
     Welcome,
 )
-from controller_client.server_link.backoff import Backoff
+from controller_client.server_link.network.backoff import Backoff
 
 PROMPT = b"> "
 

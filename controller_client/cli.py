@@ -18,13 +18,13 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Final, NoReturn
 
-from controller_client import log
+from controller_client.config import log
 from controller_client.config.daemon import SESSION_LOGS, check_user, load_config
+from controller_client.config.errors import ConfigurationError
 from controller_client.config.file import OFF, OPTIONS, SYSTEM_FILE, find_file, read_file, user_file
 from controller_client.config.places import default_credential_file, prepare_state_dir
 from controller_client.config.server_address import Way, check_way
-from controller_client.errors import ConfigurationError, EnrolmentFailed, ForkServerLost
-from controller_client.protocol.messages import ResourceLimits
+from controller_client.server_link.errors import EnrolmentFailed, ForkServerLost
 from controller_client.server_link.version import build_version
 from controller_client.system.standard_output import reader_may_go
 
@@ -257,12 +257,10 @@ def _run(options: argparse.Namespace) -> None:
         credential_file=options.credential_file,
         state_dir=options.state_dir,
         policy_file=options.policy,
-        limits=ResourceLimits(
-            processes=options.max_processes,
-            memory_bytes=options.max_memory,
-            file_size_bytes=options.max_file_size,
-            open_files=options.max_open_files,
-        ),
+        max_processes=options.max_processes,
+        max_memory_bytes=options.max_memory,
+        max_file_size_bytes=options.max_file_size,
+        max_open_files=options.max_open_files,
         control_group=options.control_group,
         log_roots=options.log_root,
         session_logs=options.session_logs,

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from controller_client.config.errors import ConfigurationError
 from controller_client.config.file import OFF, SYSTEM_FILE, read_file, user_file
 from controller_client.config.places import SERVICE_STATE_DIR, default_state_dir
 from controller_client.config.server_address import check_server_url, check_way
-from controller_client.errors import ConfigurationError
 
 USER: Final = "holdline"
 COMMAND: Final = "holdline-controller"

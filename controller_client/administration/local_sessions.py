@@ -16,8 +16,8 @@ from typing import Final
 
 from controller_client.administration.installation import find, groups_of, say
 from controller_client.administration.managers import manager_of
+from controller_client.config.errors import ConfigurationError
 from controller_client.config.places import SERVICE_STATE_DIR, default_state_dir
-from controller_client.errors import ConfigurationError, HolderUnreachable
 from controller_client.protocol.messages import (
     FromHolder,
     HolderAttach,
@@ -26,6 +26,7 @@ from controller_client.protocol.messages import (
     StreamOffset,
     TerminateCmd,
 )
+from controller_client.server_link.errors import HolderUnreachable
 from controller_client.server_link.holders.client import HolderClient
 from controller_client.session_files.daemon_status import is_daemon_running
 from controller_client.session_files.directory import SessionDirectory, all_sessions

@@ -25,7 +25,7 @@ from controller_client.administration.unit import (
     mark_of,
     unit_text,
 )
-from controller_client.errors import ConfigurationError
+from controller_client.config.errors import ConfigurationError
 from controller_client.session_files.daemon_status import is_daemon_running, read_status
 
 LABEL: Final = "holdline.controller"

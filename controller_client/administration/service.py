@@ -17,8 +17,8 @@ from typing import Final
 from controller_client.administration.installation import Installation, find, make, say
 from controller_client.administration.local_sessions import Found, become_owner, sessions_of
 from controller_client.administration.managers import manager_of, until
+from controller_client.config.errors import ConfigurationError
 from controller_client.config.server_address import check_server_url, check_way
-from controller_client.errors import ConfigurationError
 from controller_client.session_files.daemon_status import read_status
 
 _CONNECT_SECONDS: Final = 10.0

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Final
 
 from controller_client.administration.installation import Installation
+from controller_client.config.errors import ConfigurationError
 from controller_client.config.file import read_file
-from controller_client.errors import ConfigurationError
 from controller_client.policy.file import SYSTEM_FILE, read_policy_file
 
 UNIT: Final = "holdline-controller.service"

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
+from controller_client.config.errors import ConfigurationError
 from controller_client.config.places import (
     default_credential_file,
     default_state_dir,
@@ -16,11 +17,9 @@ from controller_client.config.places import (
     read_credential,
 )
 from controller_client.config.server_address import DIRECT, Way, check_server_url
-from controller_client.errors import ConfigurationError
 from controller_client.logs.paths import MANAGED_DIRECTORY, LogPaths
 from controller_client.protocol.messages import ResourceLimits
 from controller_client.system.control_group import delegated_root, is_usable
-from controller_client.system.resource_limits import NO_LIMITS
 
 # The directory in which logs may be monitored and deleted by default.
 SESSION_LOGS: Final = MANAGED_DIRECTORY
@@ -53,7 +52,10 @@ def load_config(
     credential_file: Path | None,
     state_dir: Path | None,
     policy_file: Path | None = None,
-    limits: ResourceLimits = NO_LIMITS,
+    max_processes: int | None = None,
+    max_memory_bytes: int | None = None,
+    max_file_size_bytes: int | None = None,
+    max_open_files: int | None = None,
     control_group: str = "auto",
     log_roots: Sequence[str] = (),
     session_logs: str = SESSION_LOGS,
@@ -73,11 +75,23 @@ def load_config(
         state_dir=prepare_state_dir(state_dir),
         credential_file=credential_file.absolute(),
         policy_file=policy_file,
-        limits=limits,
+        limits=ResourceLimits(
+            processes=max_processes,
+            memory_bytes=max_memory_bytes,
+            file_size_bytes=max_file_size_bytes,
+            open_files=max_open_files,
+        ),
         control_group=find_control_group(control_group),
-        log_paths=LogPaths(log_roots, session_logs),
+        log_paths=_log_paths(log_roots, session_logs),
         way=way,
     )
+
+
+def _log_paths(roots: Sequence[str], managed: str) -> LogPaths:
+    try:
+        return LogPaths(roots, managed)
+    except ValueError as error:
+        raise ConfigurationError(str(error)) from None
 
 
 def check_user(*, allow_root: bool) -> None:

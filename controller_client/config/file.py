@@ -10,9 +10,9 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Final
 
+from controller_client.config.errors import ConfigurationError
+from controller_client.config.log import LEVELS
 from controller_client.config.owned_file import read_owned_file
-from controller_client.errors import ConfigurationError
-from controller_client.log import LEVELS
 
 NAME: Final = "controller.toml"
 SYSTEM_FILE: Final = Path("/etc/holdline") / NAME

@@ -5,7 +5,7 @@ import stat
 from pathlib import Path
 from typing import Final
 
-from controller_client.errors import ConfigurationError
+from controller_client.config.errors import ConfigurationError
 
 _MAX_BYTES: Final = 1 << 20
 

@@ -10,7 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
-from controller_client.errors import ConfigurationError
+from controller_client.config.errors import ConfigurationError
 
 CREDENTIAL: Final = re.compile(r"ctl_[A-Za-z0-9]+_[A-Za-z0-9_-]+")
 SERVICE_STATE_DIR: Final = Path("/var/lib/holdline-controller")

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import SplitResult, urlsplit, urlunsplit
 
-from controller_client.errors import ConfigurationError
+from controller_client.config.errors import ConfigurationError
 
 SOCKET_PATH: Final = "/ws/controller/"
 _SOCKET_SCHEMES: Final = {"https": "wss", "http": "ws"}

@@ -19,7 +19,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Final
 
-from controller_client.errors import ConfigurationError
 from controller_client.protocol.limits import MAX_LOG_ROOT_CHARS, MAX_LOG_ROOTS
 from controller_client.protocol.messages import Failure
 
@@ -110,7 +109,10 @@ def identity_of(status: os.stat_result) -> str:
 
 
 class LogPaths:
-    """The log directories of this host, as they were configured."""
+    """The log directories of this host, as they were configured.
+
+    Raises ValueError for a directory that can never have logs.
+    """
 
     def __init__(self, roots: Sequence[str] = (), managed: str = MANAGED_DIRECTORY) -> None:
         self.managed = _checked_root(managed)
@@ -290,7 +292,7 @@ def _checked_root(root: str) -> str:
         or path == "/"
         or any(path == top or path.startswith(f"{top}/") for top in _NO_FILES)
     ):
-        raise ConfigurationError(
+        raise ValueError(
             f"{root} cannot be a log directory: it has to be an absolute path of a directory with "
             "files, and not /"
         )

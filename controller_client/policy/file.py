@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import Any
 
 from controller_client.command_policy.allowlist import Allowlist, entry_problem
+from controller_client.config.errors import ConfigurationError
 from controller_client.config.owned_file import read_owned_file
-from controller_client.errors import ConfigurationError
 from controller_client.protocol.messages import ResourceLimits
 from controller_client.system.absence import is_there
 from controller_client.system.resource_limits import NO_LIMITS

@@ -14,13 +14,8 @@ from http import HTTPStatus
 
 from controller_client import __version__
 from controller_client.config.daemon import DaemonConfig
+from controller_client.config.errors import ConfigurationError
 from controller_client.config.places import earlier_credential_file, read_credential
-from controller_client.errors import (
-    ConfigurationError,
-    ForkServerLost,
-    ServerRefused,
-    ServerUnreachable,
-)
 from controller_client.logs.deletion import finish_deletions
 from controller_client.logs.paths import make_managed_directory
 from controller_client.policy.file import policy_paths, read_policy_file, stop_files
@@ -30,11 +25,12 @@ from controller_client.protocol.limits import SUPPORTED_VERSIONS, CloseCode
 from controller_client.protocol.messages import Draining, FromServer, Hello, Ping, SessionSummary
 from controller_client.protocol.sentences import sentences
 from controller_client.protocol.values import NAMES_FILES, PROVES_READERS, TELLS_FOUND
-from controller_client.server_link.backoff import Backoff
-from controller_client.server_link.connection import Connection, open_connection
+from controller_client.server_link.errors import ForkServerLost, ServerRefused, ServerUnreachable
 from controller_client.server_link.holders.fork_server import Spawner
 from controller_client.server_link.holders.privileged import PrivilegedForkServer
 from controller_client.server_link.host_identity import instance_id, lock_state_dir
+from controller_client.server_link.network.backoff import Backoff
+from controller_client.server_link.network.connection import Connection, open_connection
 from controller_client.server_link.router import SessionRouter
 from controller_client.server_link.version import build_version, is_older
 from controller_client.session_files.daemon_status import StatusFile

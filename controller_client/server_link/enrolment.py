@@ -15,11 +15,12 @@ from pathlib import Path
 from typing import Final, Self
 from urllib.parse import SplitResult, unquote, urlsplit
 
+from controller_client.config.errors import ConfigurationError
 from controller_client.config.places import CREDENTIAL, earlier_credential_file, read_credential
 from controller_client.config.server_address import DIRECT, Way, check_server_url
-from controller_client.errors import ConfigurationError, EnrolmentFailed
 from controller_client.protocol.sentences import sentences
-from controller_client.server_link.tls import client_context, with_hint
+from controller_client.server_link.errors import EnrolmentFailed
+from controller_client.server_link.network.tls import client_context, with_hint
 
 ENROL_PATH: Final = "/controllers/enrol"
 ROTATE_PATH: Final = "/controllers/rotate"

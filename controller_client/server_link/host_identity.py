@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Final
 from uuid import UUID, uuid4
 
-from controller_client.errors import AlreadyRunning, ConfigurationError
+from controller_client.config.errors import AlreadyRunning, ConfigurationError
 from controller_client.session_files.daemon_status import LOCK_NAME
 
 # Whoever looks whether a daemon runs has the lock for a moment.

@@ -42,11 +42,11 @@ DeadHolder   waits for WELCOME           ``_report_end`` runs        ``_bury`` r
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from controller_client.errors import HolderUnreachable
 from controller_client.protocol.messages import FromHolder, SessionSummary
-from controller_client.server_link.connection import Connection
+from controller_client.server_link.errors import HolderUnreachable
 from controller_client.server_link.holders.client import HolderClient
 from controller_client.server_link.holders.dead_holder import DeadHolder
+from controller_client.server_link.network.connection import Connection
 from controller_client.session_files.directory import SessionDirectory
 
 # ---- what is known of the holder

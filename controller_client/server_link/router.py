@@ -38,11 +38,11 @@ from controller_client.protocol.messages import (
     TerminateCmd,
     Welcome,
 )
-from controller_client.server_link.connection import Connection
 from controller_client.server_link.holders.aftermath import Aftermath
 from controller_client.server_link.holders.dead_holder import remove_unless_held
 from controller_client.server_link.holders.fork_server import Spawner
 from controller_client.server_link.holders.leftovers import Leftovers
+from controller_client.server_link.network.connection import Connection
 from controller_client.server_link.refusals import UNKNOWN_SESSION, Command, refusal
 from controller_client.server_link.session_route import SessionRoute
 from controller_client.session_files.directory import (

@@ -29,8 +29,6 @@ from collections.abc import Callable
 
 import msgspec
 
-from controller_client.errors import HolderUnreachable
-from controller_client.log import Outage
 from controller_client.policy.input_guard import InputGuard
 from controller_client.protocol.limits import SESSION_WINDOW_BYTES
 from controller_client.protocol.messages import (
@@ -54,11 +52,13 @@ from controller_client.protocol.messages import (
     new_id,
 )
 from controller_client.server_link.ack_ledger import AckCourier, end_of
-from controller_client.server_link.connection import Connection
+from controller_client.server_link.errors import HolderUnreachable
 from controller_client.server_link.holders.aftermath import Aftermath
 from controller_client.server_link.holders.dead_holder import DeadHolder
 from controller_client.server_link.holders.end_watch import EndWatch, is_end
 from controller_client.server_link.holders.fork_server import Spawner
+from controller_client.server_link.holders.outage import Outage
+from controller_client.server_link.network.connection import Connection
 from controller_client.server_link.refusals import ENDED, TOO_OLD, Command, refusal
 from controller_client.server_link.route_states import (
     Attached,

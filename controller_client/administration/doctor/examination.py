@@ -13,9 +13,9 @@ from controller_client.administration.doctor.network import examine_network
 from controller_client.administration.doctor.users import examine_users
 from controller_client.administration.installation import say
 from controller_client.administration.local_sessions import become_owner, state_dir_of
+from controller_client.config.errors import ConfigurationError
 from controller_client.config.file import find_file
 from controller_client.config.server_address import check_server_url, check_way
-from controller_client.errors import ConfigurationError
 from controller_client.session_files.daemon_status import DaemonStatus, read_status
 
 _SIGNS: Final = {"ok": "ok     ", "note": "note   ", "warning": "WARNING", "problem": "PROBLEM"}

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Final
 
 from controller_client.administration.doctor.finding import Finding
+from controller_client.config.errors import ConfigurationError
 from controller_client.config.places import default_credential_file, read_credential
-from controller_client.errors import ConfigurationError
 from controller_client.policy.file import stop_files
 from controller_client.policy.kill_switch import kept_stop
 from controller_client.session_files.daemon_status import DaemonStatus

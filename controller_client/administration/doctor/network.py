@@ -11,8 +11,8 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from controller_client.administration.doctor.finding import Finding
+from controller_client.config.errors import ConfigurationError
 from controller_client.config.server_address import Way
-from controller_client.errors import ConfigurationError
 from controller_client.server_link.enrolment import web_connection
 
 PATIENCE_SECONDS: Final = 5.0

@@ -8,7 +8,7 @@ from typing import Final
 from controller_client.administration.doctor.finding import Finding
 from controller_client.administration.doctor.host import check_sudo
 from controller_client.administration.unit import UNIT, grants_rights
-from controller_client.errors import ConfigurationError
+from controller_client.config.errors import ConfigurationError
 from controller_client.policy.file import (
     PolicyFile,
     policy_paths,

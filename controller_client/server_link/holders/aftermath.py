@@ -15,11 +15,11 @@ from typing import NamedTuple
 
 import msgspec
 
-from controller_client.log import Outage
 from controller_client.protocol.messages import InteractiveCmdDone
 from controller_client.protocol.values import NOTE_LEFT_RUNNING, NOTE_LEFT_UNKNOWN
 from controller_client.server_link.holders.dead_holder import DeadHolder
 from controller_client.server_link.holders.leftovers import Leftovers
+from controller_client.server_link.holders.outage import Outage
 from controller_client.session_files.directory import SessionDirectory
 from controller_client.system.adoption import Left
 from controller_client.system.boot import boot_id

@@ -11,7 +11,6 @@ import socket
 from collections.abc import Callable
 from typing import Self, cast
 
-from controller_client.errors import HolderUnreachable
 from controller_client.protocol.codec import decode_from_holder, encode
 from controller_client.protocol.errors import ProtocolError
 from controller_client.protocol.messages import (
@@ -21,6 +20,7 @@ from controller_client.protocol.messages import (
     Message,
     SessionSummary,
 )
+from controller_client.server_link.errors import HolderUnreachable
 from controller_client.session_files.directory import SessionDirectory
 from controller_client.session_files.framing import Unpacker, pack
 from controller_client.session_files.peer_credentials import is_same_user

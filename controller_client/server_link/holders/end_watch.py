@@ -21,8 +21,6 @@ import signal
 from contextlib import suppress
 from typing import Final
 
-from controller_client.errors import HolderUnreachable
-from controller_client.log import Outage
 from controller_client.protocol.limits import TERMINATE_GRACE_SECONDS
 from controller_client.protocol.messages import (
     CommandAck,
@@ -32,9 +30,11 @@ from controller_client.protocol.messages import (
     Started,
     TerminateCmd,
 )
+from controller_client.server_link.errors import HolderUnreachable
 from controller_client.server_link.holders.aftermath import Aftermath
 from controller_client.server_link.holders.client import HolderClient
 from controller_client.server_link.holders.dead_holder import DeadHolder
+from controller_client.server_link.holders.outage import Outage
 from controller_client.server_link.refusals import Command
 from controller_client.session_files.directory import SessionDirectory
 from controller_client.session_files.lock_owner import living_holder

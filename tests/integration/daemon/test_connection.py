@@ -5,7 +5,6 @@ from http import HTTPStatus
 
 import pytest
 
-from controller_client.errors import ServerRefused, ServerUnreachable
 from controller_client.protocol.messages import (
     Draining,
     Error,
@@ -17,7 +16,8 @@ from controller_client.protocol.messages import (
     Pong,
     StreamOffset,
 )
-from controller_client.server_link.connection import Connection, open_connection
+from controller_client.server_link.errors import ServerRefused, ServerUnreachable
+from controller_client.server_link.network.connection import Connection, open_connection
 from tests.support.hosts.scripted_server import CREDENTIAL, ScriptedServer, scripted_server
 
 HELLO = Hello(

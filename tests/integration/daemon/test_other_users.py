@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from controller_client.config.errors import ConfigurationError
 from controller_client.config.places import prepare_state_dir
-from controller_client.errors import ConfigurationError
 from tests.support.accounts import Account, ordinary_user
 from tests.support.mcp.client import detached
 from tests.support.stack import Stack

@@ -13,10 +13,11 @@ from pathlib import Path
 import pytest
 from websockets.asyncio.server import ServerConnection, serve
 
+from controller_client.config.errors import ConfigurationError
 from controller_client.config.server_address import Way
-from controller_client.errors import ConfigurationError, EnrolmentFailed, ServerUnreachable
-from controller_client.server_link.connection import open_connection
 from controller_client.server_link.enrolment import enrol
+from controller_client.server_link.errors import EnrolmentFailed, ServerUnreachable
+from controller_client.server_link.network.connection import open_connection
 from tests.support.hosts.daemon_process import daemon_process
 from tests.support.waiting import await_until
 

@@ -44,6 +44,6 @@ def _with_one_more_line(wheel: bytes) -> bytes:
         zipfile.ZipFile(changed, "w") as new,
     ):
         for name in old.namelist():
-            more = b"# newer\n" if name == "controller_client/errors.py" else b""
+            more = b"# newer\n" if name == "controller_client/config/errors.py" else b""
             new.writestr(name, old.read(name) + more)
     return changed.getvalue()

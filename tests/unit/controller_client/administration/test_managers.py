@@ -11,7 +11,7 @@ from controller_client.administration import unit as unit_module
 from controller_client.administration.installation import Installation
 from controller_client.administration.managers import Systemd
 from controller_client.administration.unit import UNIT, unit_text
-from controller_client.errors import ConfigurationError
+from controller_client.config.errors import ConfigurationError
 
 PLACE = Installation(
     is_system=False,

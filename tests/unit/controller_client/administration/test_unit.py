@@ -13,7 +13,7 @@ from controller_client.administration import installation
 from controller_client.administration import unit as unit_module
 from controller_client.administration.installation import Installation
 from controller_client.administration.unit import UNIT, grants_rights, is_ours, unit_text
-from controller_client.errors import ConfigurationError
+from controller_client.config.errors import ConfigurationError
 
 USER = pwd.getpwuid(os.geteuid()).pw_name
 

@@ -6,9 +6,10 @@ from pathlib import Path
 import pytest
 
 from controller_client.config.daemon import check_user, load_config
+from controller_client.config.errors import ConfigurationError
 from controller_client.config.places import prepare_state_dir, read_credential
 from controller_client.config.server_address import check_server_url, check_way
-from controller_client.errors import ConfigurationError
+from controller_client.protocol.messages import ResourceLimits
 
 CREDENTIAL = "ctl_abc123_" + "s" * 43
 
@@ -169,3 +170,30 @@ def test_a_configuration_shows_everything_but_its_credential(
     )
     assert "127.0.0.1" in repr(config)
     assert "s" * 43 not in repr(config)
+
+
+def test_a_directory_that_can_have_no_logs_is_refused(
+    tmp_path: Path, credential_file: Path
+) -> None:
+    with pytest.raises(ConfigurationError, match="log directory"):
+        load_config(
+            server="ws://127.0.0.1/",
+            credential_file=credential_file,
+            state_dir=tmp_path / "state",
+            log_roots=["/proc"],
+        )
+
+
+def test_each_limit_of_the_host_has_its_option(tmp_path: Path, credential_file: Path) -> None:
+    config = load_config(
+        server="ws://127.0.0.1/",
+        credential_file=credential_file,
+        state_dir=tmp_path / "state",
+        max_processes=1,
+        max_memory_bytes=2,
+        max_file_size_bytes=3,
+        max_open_files=4,
+    )
+    assert config.limits == ResourceLimits(
+        processes=1, memory_bytes=2, file_size_bytes=3, open_files=4
+    )

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from controller_client.cli import main
+from controller_client.config.errors import ConfigurationError
 from controller_client.config.file import KEYS, LIMITS, OFF, find_file, read_file
-from controller_client.errors import ConfigurationError
 
 CREDENTIAL = "ctl_abc123_" + "s" * 43
 EVERYTHING = """

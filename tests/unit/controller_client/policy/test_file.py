@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from controller_client.errors import ConfigurationError
+from controller_client.config.errors import ConfigurationError
 from controller_client.policy import file as policy_file
 from controller_client.policy.file import (
     PolicyFile,

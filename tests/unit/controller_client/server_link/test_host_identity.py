@@ -6,7 +6,7 @@ from uuid import UUID
 
 import pytest
 
-from controller_client.errors import AlreadyRunning, ConfigurationError
+from controller_client.config.errors import AlreadyRunning, ConfigurationError
 from controller_client.server_link.host_identity import instance_id, lock_state_dir
 
 

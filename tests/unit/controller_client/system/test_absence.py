@@ -11,8 +11,7 @@ from pathlib import Path
 import pytest
 
 from controller_client.config.daemon import find_control_group
-from controller_client.errors import ConfigurationError
-from controller_client.log import Outage
+from controller_client.config.errors import ConfigurationError
 from controller_client.logs import reader as file_reader
 from controller_client.logs.deletion import delete
 from controller_client.logs.paths import LogPaths
@@ -28,6 +27,7 @@ from controller_client.protocol.messages import (
     StartInteractiveCmd,
 )
 from controller_client.server_link.holders.dead_holder import DeadHolder
+from controller_client.server_link.holders.outage import Outage
 from controller_client.server_link.host_identity import instance_id
 from controller_client.session_files.directory import HolderRecord, create, directory_of
 from controller_client.system.absence import is_absent, is_there

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from controller_client.log import LineFormatter, configure, redact
+from controller_client.config.log import LineFormatter, configure, redact
 
 
 def _line(message: str, *arguments: object, exc_info: Any = None) -> str:

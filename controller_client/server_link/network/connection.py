@@ -26,7 +26,6 @@ from websockets.asyncio.server import broadcast
 from websockets.exceptions import ConnectionClosed, InvalidHandshake, InvalidStatus, InvalidURI
 
 from controller_client.config.server_address import DIRECT, Way
-from controller_client.errors import ServerRefused, ServerUnreachable
 from controller_client.protocol.codec import decode_from_server, encode
 from controller_client.protocol.errors import FrameTooLarge, RemoteProtocolError
 from controller_client.protocol.limits import (
@@ -49,7 +48,8 @@ from controller_client.protocol.messages import (
     Welcome,
 )
 from controller_client.protocol.resume import ConnectionSender
-from controller_client.server_link.tls import client_context, with_hint
+from controller_client.server_link.errors import ServerRefused, ServerUnreachable
+from controller_client.server_link.network.tls import client_context, with_hint
 
 logger = logging.getLogger(__name__)
 

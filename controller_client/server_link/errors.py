@@ -1,7 +1,5 @@
-"""The daemon's own errors, as a tree::
+"""The errors between the daemon, its server and its holders, as a tree::
 
-    ConfigurationError      the operator's options or files cannot be used; exit code 78
-    └── AlreadyRunning      another daemon has this state directory
     EnrolmentFailed         the server gave no credential; exit code 1
     ServerUnreachable       no connection to the server; try again soon
     └── ServerRefused       HTTP status or close code that refuses; try again much later
@@ -12,20 +10,6 @@ Texts never contain credentials, input or output.
 """
 
 from typing import Final
-
-
-class ConfigurationError(Exception):
-    """The daemon cannot run as it is set up; the text says what to change."""
-
-
-class AlreadyRunning(ConfigurationError):
-    """Two daemons on one state directory would both talk to its holders."""
-
-    def __init__(self, state_dir: str) -> None:
-        super().__init__(
-            f"another daemon is running on {state_dir}; stop it, or give this one its own "
-            "--state-dir"
-        )
 
 
 class EnrolmentFailed(Exception):

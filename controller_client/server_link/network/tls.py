@@ -3,7 +3,7 @@
 import ssl
 from pathlib import Path
 
-from controller_client.errors import ConfigurationError
+from controller_client.config.errors import ConfigurationError
 from controller_client.protocol.sentences import sentences
 
 _QUESTION = "Does this port speak TLS?"

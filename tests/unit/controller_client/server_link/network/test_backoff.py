@@ -9,7 +9,7 @@ from controller_client.protocol.limits import (
     RECONNECT_RESET_AFTER_SECONDS,
     RECONNECT_SOON_SECONDS,
 )
-from controller_client.server_link.backoff import Backoff
+from controller_client.server_link.network.backoff import Backoff
 
 
 def _longest(seed_count: int, attempt: int) -> float:

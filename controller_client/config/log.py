@@ -12,28 +12,7 @@ import time
 
 LEVELS = ("debug", "info", "warning", "error")
 MAX_TEXT_CHARS = 2000
-OUTAGE_SECONDS = 60.0
 _CREDENTIAL = re.compile(r"\b(ctl|hl)_([A-Za-z0-9]+)_[A-Za-z0-9_-]+")
-
-
-class Outage:
-    """Log a repeated failure at once, then once in OUTAGE_SECONDS with its count."""
-
-    def __init__(self, logger: logging.Logger) -> None:
-        self._logger = logger
-        self._told_at: float | None = None
-        self._untold = 0
-
-    def report(self, text: str, *values: object) -> None:
-        """Count the failure once more, and log it if the last warning is old enough."""
-        now = time.monotonic()
-        if self._told_at is not None and now - self._told_at < OUTAGE_SECONDS:
-            self._untold += 1
-            return
-        self._logger.warning(
-            "%s (%d times since it was last logged)", text % values, self._untold + 1
-        )
-        self._told_at, self._untold = now, 0
 
 
 def redact(text: str) -> str:
