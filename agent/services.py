@@ -16,7 +16,6 @@ from agent.errors import RunActive, RunNotFound
 from agent.models import AgentRun
 from agent.runs import records
 from projects.audit.log import audit
-from projects.conf import conf as server_conf
 from projects.errors.calls import InvalidArgument
 from projects.errors.hosts import ControllerOffline, NoControllerEnrolled
 from projects.models import ApprovalPolicy, Controller, Project
@@ -186,7 +185,7 @@ def _require_online(hosts: Sequence[Controller]) -> None:
     """Refuses a run without a host: it would cost money and do nothing."""
     if not hosts:
         raise NoControllerEnrolled
-    now = clock.lease_now(server_conf.lease_seconds)
+    now = clock.host_lease_now()
     if not any(host.lease_expires_at is not None and host.lease_expires_at > now for host in hosts):
         raise ControllerOffline(*(host.name for host in hosts))
 

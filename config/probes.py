@@ -23,11 +23,11 @@ from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 
 from config.edge.requests import Scope, Send, answer
 from mcp_adapter.guard import MISDIRECTED, is_host_served
-from projects import metrics as metrics_of
 from projects.conf import conf
 from projects.errors.server import StorageUnavailable
 from projects.link.consumer import unacknowledged_bytes
 from projects.process import draining
+from projects.process import metrics as metrics_of
 from projects.storage.access import at_length, in_database
 from projects.storage.probe import try_write
 from projects.upkeep import gauges as census

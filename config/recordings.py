@@ -19,7 +19,7 @@ from projects.reads.recordings import (
     EXPORT_FORMATS,
     RESPONSE_HEADERS,
     ExportFormat,
-    attachment,
+    recording_attachment,
     recording_export,
 )
 
@@ -48,7 +48,7 @@ async def _answer(request: HttpRequest, session_id: UUID) -> StreamingHttpRespon
     found = await recording_export(
         caller.project_id, session_id, export_format=wanted, actor=caller.label
     )
-    return attachment(found, session_id, wanted)
+    return recording_attachment(found, session_id, wanted)
 
 
 def _format_of(request: HttpRequest) -> ExportFormat:

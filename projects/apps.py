@@ -10,8 +10,7 @@ class ProjectsConfig(AppConfig):
     verbose_name = "Holdline"
 
     def ready(self) -> None:
-        """Importing the module registers its checks."""
-        from projects import checks  # noqa: F401
-        from projects.storage.encoding import refuse_other_encodings
+        """Import the checks late: they need the settings, which are not read before."""
+        from projects.checks import begin
 
-        refuse_other_encodings()
+        begin()

@@ -14,7 +14,6 @@ OURS: Final = "holdline"
 """The tag of these checks; ``config.start_checks`` runs them before a server serves."""
 
 
-@checks.register(OURS)
 def check_encryption_keys(**_kwargs: Any) -> list[checks.CheckMessage]:
     """Refuse an encryption key that is not a Fernet key."""
     try:
@@ -35,7 +34,6 @@ def check_encryption_keys(**_kwargs: Any) -> list[checks.CheckMessage]:
     return []
 
 
-@checks.register(OURS)
 def check_liveness(**_kwargs: Any) -> list[checks.CheckMessage]:
     """Refuse times that would declare live connections dead.
 
@@ -55,7 +53,6 @@ def check_liveness(**_kwargs: Any) -> list[checks.CheckMessage]:
     ]
 
 
-@checks.register(OURS)
 def check_waits(**_kwargs: Any) -> list[checks.CheckMessage]:
     """Warn of waits that are longer than those of MCP clients, which give up after 60 s."""
     if conf.max_wait_seconds <= 55:
@@ -69,7 +66,6 @@ def check_waits(**_kwargs: Any) -> list[checks.CheckMessage]:
     ]
 
 
-@checks.register(OURS)
 def check_revocations(**_kwargs: Any) -> list[checks.CheckMessage]:
     """Warn if a revocation whose doorbell is lost could take more than 5 s to close connections.
 
@@ -87,14 +83,12 @@ def check_revocations(**_kwargs: Any) -> list[checks.CheckMessage]:
     ]
 
 
-@checks.register(OURS)
 def check_database_encoding(**_kwargs: Any) -> list[checks.CheckMessage]:
     """Refuse a database that cannot store every character, as program output may be any text."""
     wrong = database_encoding.problem_at_start()
     return [checks.Error(wrong, hint=database_encoding.HINT, id="holdline.E003")] if wrong else []
 
 
-@checks.register(OURS)
 def check_restore(**_kwargs: Any) -> list[checks.CheckMessage]:
     """Refuse a database whose restore was cut short: nothing in it is suspended yet."""
     wrong = unfinished.problem()
@@ -102,9 +96,23 @@ def check_restore(**_kwargs: Any) -> list[checks.CheckMessage]:
     return [checks.Error(wrong, hint=hint, id="holdline.E004")] if wrong else []
 
 
-@checks.register(OURS)
 def check_room(**_kwargs: Any) -> list[checks.CheckMessage]:
     """Warn of a disk that is about to be full: a call that cannot be stored is refused."""
     wrong = room.problem()
     hint = "Make room, or shorten the times of retention (docs/howto/operate.md)."
     return [checks.Warning(wrong, hint=hint, id="holdline.W003")] if wrong else []
+
+
+def begin() -> None:
+    """Register the checks, and refuse wrong databases that are connected later, too."""
+    for check in (
+        check_encryption_keys,
+        check_liveness,
+        check_waits,
+        check_revocations,
+        check_database_encoding,
+        check_restore,
+        check_room,
+    ):
+        checks.register(check, OURS)
+    database_encoding.refuse_other_encodings()

@@ -14,9 +14,11 @@ from projects.reads.lists import controller_list, monitor_list, session_list
 from projects.reads.recordings import (
     EXPORT_FORMATS,
     ExportFormat,
+    recording_attachment,
     recording_export,
     session_chunks,
     session_events,
+    session_newest_text,
 )
 from projects.reads.results import ControllerList, MonitorPage, SessionDetails, SessionPage
 from projects.reads.search import SearchResult, output_search
@@ -73,6 +75,7 @@ __all__ = [
     "output_black_out",
     "output_clear",
     "output_search",
+    "recording_attachment",
     "recording_export",
     "session_ask_person",
     "session_chunks",
@@ -86,6 +89,7 @@ __all__ = [
     "session_keyboard_take",
     "session_keyboard_type",
     "session_list",
+    "session_newest_text",
     "session_person_type",
     "session_read_output",
     "session_resize",

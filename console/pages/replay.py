@@ -23,7 +23,7 @@ from projects.output.recording.index import replay_index
 from projects.output.recording.replay import replay_part
 from projects.output.recording.screens import ScreenPlace, places, state_at
 from projects.output.result import Result
-from projects.reads.recordings import EXPORT_FORMATS, attachment, recording_export
+from projects.reads.recordings import EXPORT_FORMATS, recording_attachment, recording_export
 from projects.sessions.selectors import ACTIVE
 from projects.storage.access import at_length
 
@@ -112,7 +112,7 @@ def download(request: HttpRequest, session_id: UUID) -> HttpResponseBase:
     pieces = async_to_sync(recording_export)(
         found.project_id, found.pk, export_format=wanted, actor=actor_of(request)
     )
-    return attachment(pieces, found.pk, wanted)
+    return recording_attachment(pieces, found.pk, wanted)
 
 
 @page(SEE_SCREENS, ERASE)

@@ -1,4 +1,4 @@
-"""A limit on wrong secrets: a key id is refused for a while once too many were shown for it.
+"""A limit on wrong secrets: a key id or a name is refused for a while after too many of them.
 
 Wrong secrets are counted by key id and network of the caller, in a meter that all processes share.
 A right secret reads the meter at most once in ``ROOM_SECONDS``, so a block that another process
@@ -13,7 +13,7 @@ from typing import Final
 
 from projects.accounts.client_address import network_of
 from projects.accounts.errors import RateLimited
-from projects.accounts.rate_limits import rate_check, rate_take
+from projects.accounts.rate_limits import rate_check, rate_give_back, rate_take
 from projects.accounts.tokens import ShownToken
 from projects.conf import conf
 from projects.errors.access import Unauthenticated
@@ -23,6 +23,9 @@ ROOM_SECONDS: Final = 1.0
 """A meter that had room is not read again before this."""
 _FAILED_LOGINS: Final = "failed logins"
 _MAX_METERS: Final = 4096
+# Once a name is guessed at from many addresses, each address has only this part of the rate. That
+# slows guessing down and locks nobody out.
+_SLOWED_PART: Final = 10
 
 _network_of: Final = lru_cache(maxsize=1024)(network_of)
 
@@ -103,3 +106,42 @@ def _note(moments: dict[str, float], meter: str, seconds: float) -> None:
         # The database still knows which meters are full; this only saves asking it.
         moments.clear()
     moments[meter] = time.monotonic() + seconds
+
+
+class PasswordAttempt:
+    """One attempt to show the password of ``name`` from the address ``peer``."""
+
+    def __init__(self, name: str, peer: str) -> None:
+        known_as = name.casefold()[:64]
+        per_minute = conf.login_failures_per_minute
+        slowed = max(1, per_minute // _SLOWED_PART) if per_minute > 0 else 0
+        self._of_address = (f"password {_network_of(peer)} {known_as}", per_minute)
+        self._of_name = (f"password of {known_as}", per_minute)
+        self._slowed = (f"slow password {_network_of(peer)} {known_as}", slowed)
+        self._taken: list[tuple[str, int]] = []
+
+    def take(self) -> None:
+        """Counts the attempt. Raises RateLimited, and then the attempt does not count.
+
+        Each meter is read and raised in one statement, so that no attempt of many at once slips
+        through.
+        """
+        self._take(self._of_address)
+        try:
+            self._take(self._of_name)
+        except RateLimited:
+            try:
+                self._take(self._slowed)
+            except RateLimited:
+                self.forgive()
+                raise
+
+    def forgive(self) -> None:
+        """Takes the attempt back: the password was right, or was not looked at."""
+        while self._taken:
+            meter, per_minute = self._taken.pop()
+            rate_give_back(meter, 1, per_minute)
+
+    def _take(self, meter: tuple[str, int]) -> None:
+        rate_take(meter[0], 1, meter[1], _FAILED_LOGINS)
+        self._taken.append(meter)

@@ -13,7 +13,6 @@ from projects.admin.parts.confirmation import Item, Question, page_before
 from projects.admin.parts.counts import active_sessions
 from projects.admin.parts.display import duration, text_column, visible
 from projects.audit.log import audit
-from projects.conf import conf
 from projects.enrolment.codes import controller_approve
 from projects.enrolment.revocation import controller_revoke
 from projects.models import Controller
@@ -55,7 +54,7 @@ class OnlineFilter(ChoiceFilter):
     parameter_name = "presence"
 
     def conditions(self) -> Mapping[str, Q]:
-        running = Q(lease_expires_at__gt=clock.lease_now(conf.lease_seconds))
+        running = Q(lease_expires_at__gt=clock.host_lease_now())
         return {"online": running, "offline": ~running}
 
 
@@ -190,7 +189,7 @@ class ControllerAdmin(ReadOnlyAdmin[Controller]):
 
     @admin.display(ordering="lease_expires_at")
     def lease(self, controller: Controller) -> str:
-        until, now = controller.lease_expires_at, clock.lease_now(conf.lease_seconds)
+        until, now = controller.lease_expires_at, clock.host_lease_now()
         if until is None:
             return "never connected"
         return (

@@ -17,60 +17,16 @@ from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 from django.urls import reverse_lazy
 
-from projects.accounts.client_address import network_of, peer_of_request
+from projects.accounts.client_address import peer_of_request
 from projects.accounts.errors import RateLimited
-from projects.accounts.rate_limits import rate_give_back, rate_take
+from projects.accounts.guesses import PasswordAttempt
 from projects.audit.log import audit
-from projects.conf import conf
 from projects.models import Restore
 
-_FAILURES = "failed logins"
 _UNCONFIRMED = (
     "The database was restored. Nobody can log in before an administrator has run "
     "manage.py confirm_restore."
 )
-# Once a name is guessed at from many addresses, each address has only this part of the rate. That
-# slows guessing down and locks nobody out.
-_SLOWED_PART = 10
-
-
-class Attempt:
-    """One attempt to show the password of ``name`` from the address ``peer``."""
-
-    def __init__(self, name: str, peer: str) -> None:
-        known_as = name.casefold()[:64]
-        per_minute = conf.login_failures_per_minute
-        slowed = max(1, per_minute // _SLOWED_PART) if per_minute > 0 else 0
-        self._of_address = (f"password {network_of(peer)} {known_as}", per_minute)
-        self._of_name = (f"password of {known_as}", per_minute)
-        self._slowed = (f"slow password {network_of(peer)} {known_as}", slowed)
-        self._taken: list[tuple[str, int]] = []
-
-    def take(self) -> None:
-        """Counts the attempt. Raises RateLimited, and then the attempt does not count.
-
-        Each meter is read and raised in one statement, so that no attempt of many at once slips
-        through.
-        """
-        self._take(self._of_address)
-        try:
-            self._take(self._of_name)
-        except RateLimited:
-            try:
-                self._take(self._slowed)
-            except RateLimited:
-                self.forgive()
-                raise
-
-    def forgive(self) -> None:
-        """Takes the attempt back: the password was right, or was not looked at."""
-        while self._taken:
-            meter, per_minute = self._taken.pop()
-            rate_give_back(meter, 1, per_minute)
-
-    def _take(self, meter: tuple[str, int]) -> None:
-        rate_take(meter[0], 1, meter[1], _FAILURES)
-        self._taken.append(meter)
 
 
 class TooManyAttempts(ValidationError):
@@ -87,7 +43,7 @@ def _counted(kind: str, name: str, peer: str, *, too_many: str) -> Iterator[None
 
     A ValidationError out of the block is a failed attempt. Raises TooManyAttempts before the block.
     """
-    attempt = Attempt(name, peer)
+    attempt = PasswordAttempt(name, peer)
     try:
         attempt.take()
     except RateLimited as limit:

@@ -17,7 +17,7 @@ from django.urls import URLPattern, path, reverse
 
 from controller_client.protocol.values import EndReason
 from projects import services
-from projects.admin import takeover, transcript
+from projects.admin import takeover
 from projects.admin.parts.access import OfOwnProjects, ReadOnlyAdmin, actor_of
 from projects.admin.parts.careful_filters import ChoiceFilter
 from projects.admin.parts.confirmation import Item, Question, count_of, page_before
@@ -188,7 +188,11 @@ class CommandSessionAdmin(ReadOnlyAdmin[CommandSession]):
             context |= takeover.context_of(request, session)
             context |= {"action_name": "terminate", "action_checkbox_name": ACTION_CHECKBOX_NAME}
             if context["may_read"]:
-                context["parts"] = transcript.newest(session, viewed_by=actor_of(request))
+                newest = services.session_newest_text(session, actor=actor_of(request))
+                context["parts"] = [
+                    (stream, part, visible(part.text, keep="\n\t"))
+                    for stream, part in newest.items()
+                ]
         return super().change_view(request, object_id, form_url, context)
 
     def operate(self, request: HttpRequest, session_id: Any) -> HttpResponse:
@@ -203,7 +207,10 @@ class CommandSessionAdmin(ReadOnlyAdmin[CommandSession]):
         session = self.get_object(request, str(session_id))
         if session is None or not self.has_transcript_permission(request):
             raise Http404
-        return transcript.download(session, viewed_by=actor_of(request))
+        pieces = async_to_sync(services.recording_export)(
+            session.project_id, session.pk, export_format="raw", actor=actor_of(request)
+        )
+        return services.recording_attachment(pieces, session.pk, "raw")
 
     @admin.action(description="Terminate selected sessions", permissions=["terminate"])
     def terminate(

@@ -11,6 +11,7 @@ from django.utils import timezone
 
 from projects.accounts.authentication import ADMIN_SCOPE, AGENT_SCOPES, SCOPES
 from projects.accounts.credentials import api_token_create
+from projects.accounts.toolsets import TOOLSETS
 from projects.admin.parts.access import (
     OfOwnProjects,
     ReadOnlyAdmin,
@@ -22,7 +23,6 @@ from projects.admin.parts.confirmation import Item, Question, page_before, shown
 from projects.admin.parts.display import shortened, text_column, visible
 from projects.enrolment.revocation import api_token_revoke
 from projects.models import ApiToken
-from projects.tools.toolsets import TOOLSETS
 
 _REVOCATION = Question(
     title="Revoke API tokens",

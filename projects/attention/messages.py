@@ -9,12 +9,12 @@ from uuid import UUID
 from django.db import transaction
 from django.db.models import Exists, Min, QuerySet
 
-from projects import metrics
 from projects.attention.sending import Letter, SendResult
 from projects.attention.targets import opened
 from projects.audit.log import audit
 from projects.conf import conf
 from projects.models import AttentionEvent, AttentionMessage, Restore
+from projects.process import metrics
 from projects.storage import clock
 
 TRIED_FOR: Final = timedelta(days=1)

@@ -19,7 +19,6 @@ from django.db import transaction
 
 from controller_client.protocol.session_state import ACTIVE_STATES, SessionState
 from projects.attention.events import Cause, attention_raise, attention_resolve
-from projects.conf import conf
 from projects.models import (
     AttentionEvent,
     AttentionKind,
@@ -157,7 +156,7 @@ def _hosts_away(wanted: Wanted) -> Iterator[Cause]:
     away = Controller.objects.filter(
         project_id__in=projects,
         revoked_at__isnull=True,
-        lease_expires_at__lte=clock.lease_now(conf.lease_seconds),
+        lease_expires_at__lte=clock.host_lease_now(),
     )
     rows = away.values_list("id", "project_id", "epoch", "lease_expires_at")
     for controller_id, project_id, epoch, since in rows:
@@ -201,7 +200,7 @@ def _end_at(host: Controller, event: AttentionEvent) -> str:
         return "revoked"
     if event.kind == AttentionKind.HOST_AWAY:
         lease = host.lease_expires_at
-        return "back" if lease and lease > clock.lease_now(conf.lease_seconds) else ""
+        return "back" if lease and lease > clock.host_lease_now() else ""
     return "dismissed" if host.alarmed_at is None else ""
 
 

@@ -10,7 +10,6 @@ import hmac
 import logging
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import timedelta
-from hashlib import sha256
 from itertools import islice
 from typing import Final
 from uuid import UUID
@@ -19,8 +18,8 @@ from django.db import transaction
 from django.utils import timezone
 
 from projects.audit.log import SERVER, audit
-from projects.conf import conf
 from projects.models import AuditEvent, AuditMark, Project
+from projects.storage.sealing import signatures
 
 logger = logging.getLogger(__name__)
 
@@ -43,7 +42,7 @@ def mark(project_id: UUID, kind: AuditMark.Kind, seq: int, digest: str) -> None:
 
     Two processes may sign the same head; one mark is enough.
     """
-    signature = _signature(conf.encryption_keys[0], project_id, kind, seq, digest)
+    signature = next(_signatures(project_id, kind, seq, digest))
     AuditMark.objects.get_or_create(
         project_id=project_id, kind=kind, seq=seq, hash=digest, signature=signature
     )
@@ -51,9 +50,7 @@ def mark(project_id: UUID, kind: AuditMark.Kind, seq: int, digest: str) -> None:
 
 def is_ours(one: AuditMark) -> bool:
     """Returns True if one of our keys signed the mark."""
-    made = (
-        _signature(key, one.project_id, one.kind, one.seq, one.hash) for key in conf.encryption_keys
-    )
+    made = _signatures(one.project_id, one.kind, one.seq, one.hash)
     return any(hmac.compare_digest(signature, one.signature) for signature in made)
 
 
@@ -70,9 +67,9 @@ def _content(one: AuditMark) -> tuple[UUID, str, int, str]:
     return one.project_id, one.kind, one.seq, one.hash
 
 
-def _signature(key: str, project_id: UUID, kind: str, seq: int, digest: str) -> str:
-    secret = hmac.digest(key.encode(), _PURPOSE, sha256)
-    return hmac.new(secret, f"{project_id} {kind} {seq} {digest}".encode(), sha256).hexdigest()
+def _signatures(project_id: UUID, kind: str, seq: int, digest: str) -> Iterator[str]:
+    """The signature of a row with each of our keys, the newest key first."""
+    return signatures(_PURPOSE, f"{project_id} {kind} {seq} {digest}".encode())
 
 
 # ---- heads ---------------------------------------------------------------------------------------
@@ -233,9 +230,7 @@ def marks_resign() -> tuple[int, int]:
                 kind=one.kind,
                 seq=one.seq,
                 hash=one.hash,
-                signature=_signature(
-                    conf.encryption_keys[0], one.project_id, one.kind, one.seq, one.hash
-                ),
+                signature=next(_signatures(one.project_id, one.kind, one.seq, one.hash)),
             )
             for one in page
             if is_ours(one)

@@ -54,7 +54,6 @@ from controller_client.protocol.messages import (
     Pong,
 )
 from controller_client.protocol.resume import ReceiveWindow
-from projects import metrics
 from projects.accounts.errors import RateLimited
 from projects.conf import conf
 from projects.errors.access import Unauthenticated
@@ -71,7 +70,7 @@ from projects.link.inbound.connection_memory import ConnectionMemory
 from projects.link.inbound.leases import Lease
 from projects.link.inbound.refusals import Declined, Fenced, HelloExpected, HelloLate, first_of
 from projects.link.inbound.twins import TwinWatch
-from projects.process import draining
+from projects.process import draining, metrics
 from projects.storage.access import in_database
 from projects.wakeups import doorbells
 

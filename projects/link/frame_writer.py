@@ -35,7 +35,6 @@ from controller_client.protocol.messages import (
     StreamOffset,
 )
 from controller_client.protocol.resume import ReceiveWindow
-from projects import metrics
 from projects.errors.server import StorageUnavailable
 from projects.link.file_asker import FileAsker
 from projects.link.inbound import batch, leases
@@ -43,6 +42,7 @@ from projects.link.inbound.batch import BatchResult, SessionMessage
 from projects.link.inbound.connection_memory import ConnectionMemory
 from projects.link.inbound.frame_queue import FrameQueue
 from projects.output import log as output_log
+from projects.process import metrics
 from projects.storage.access import at_length, in_database, in_shared_transaction
 from projects.wakeups import doorbells
 

@@ -189,9 +189,14 @@ class Project(models.Model):
     def __str__(self) -> str:
         return self.name
 
+    @property
+    def longest_lifetime_seconds(self) -> float:
+        """The longest lifetime of a session: the project's own maximum, or the server's."""
+        return self.max_lifetime_seconds or conf.interactive_cmd_timeout_seconds
+
     def clean(self) -> None:
         """Raises ValidationError where the default lifetime is longer than the maximum."""
-        longest = self.max_lifetime_seconds or conf.interactive_cmd_timeout_seconds
+        longest = self.longest_lifetime_seconds
         if self.default_lifetime_seconds and self.default_lifetime_seconds > longest:
             message = (
                 f"The default lifetime is longer than the maximum, which is {longest:g} seconds."
@@ -223,7 +228,7 @@ class ApiToken(Credential):
     project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="api_tokens")
     name = models.CharField(max_length=64)
     scopes = models.JSONField(default=list)
-    # Names of ``projects.tools.toolsets``; empty: every tool.
+    # Names of ``projects.accounts.toolsets``; empty: every tool.
     toolsets = models.JSONField(default=list)
     # The user who made the token in the admin: it is valid while the user is active and in the
     # project. Null: made with a command.

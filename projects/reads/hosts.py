@@ -6,7 +6,6 @@ from django.db.models import F, Q, QuerySet, Value
 from django.db.models.functions import Concat
 
 from controller_client import __version__
-from projects.conf import conf
 from projects.models import Controller
 from projects.sessions.selectors import is_online
 from projects.storage import clock
@@ -19,7 +18,7 @@ def in_state(rows: QuerySet[Controller], state: str) -> QuerySet[Controller]:
     if state == "revoked":
         return rows.filter(revoked_at__isnull=False)
     rows = rows.filter(revoked_at__isnull=True)
-    running = Q(lease_expires_at__gt=clock.lease_now(conf.lease_seconds))
+    running = Q(lease_expires_at__gt=clock.host_lease_now())
     is_of_this_version = Q(client_version=__version__) | Q(
         client_version__startswith=f"{__version__}+"
     )

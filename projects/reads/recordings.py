@@ -20,7 +20,7 @@ from projects.output.log import pieces
 from projects.output.recording import rows
 from projects.output.recording.cast import cast
 from projects.output.result import Result
-from projects.output.stream_text import read_text
+from projects.output.stream_text import StreamText, read_text
 from projects.secrets.masks import secret_mask
 from projects.sessions import selectors
 from projects.storage.access import at_length, in_database
@@ -35,6 +35,7 @@ MEDIA_TYPES: Final[dict[ExportFormat, str]] = {
 RESPONSE_HEADERS: Final = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
 MAX_EVENTS: Final = 500
 MAX_CHUNKS: Final = 64
+SHOWN_BYTES: Final = 256 * 1024
 _PAGE_BYTES: Final = 64 * 1024
 _BATCH_CHARS: Final = 256 * 1024
 _BATCH_LINES: Final = 2000
@@ -105,7 +106,7 @@ async def _pieces_of(session: CommandSession, export_format: ExportFormat) -> As
         yield piece
 
 
-def attachment(
+def recording_attachment(
     found: AsyncIterable[bytes], session_id: UUID, wanted: ExportFormat
 ) -> StreamingHttpResponse:
     """The response that has a browser save the recording, and interpret nothing of it."""
@@ -113,6 +114,18 @@ def attachment(
     name = f'attachment; filename="session-{session_id}.{ending}"'
     headers = {**RESPONSE_HEADERS, "Content-Disposition": name}
     return StreamingHttpResponse(found, content_type=MEDIA_TYPES[wanted], headers=headers)
+
+
+def session_newest_text(session: CommandSession, *, actor: str) -> dict[Stream, StreamText]:
+    """The newest SHOWN_BYTES of each stream that has any. The look is recorded in the audit log."""
+    audit(actor, "transcript.view", (session.project_id, session.controller_id, session.pk))
+    return {
+        stream: read_text(
+            session.pk, stream, max(0, end - SHOWN_BYTES), end, is_final=True, marks_gaps=True
+        )
+        for stream, end in zip(_STREAMS, _ends(session), strict=True)
+        if end
+    }
 
 
 def export_pieces(session: CommandSession, export_format: ExportFormat) -> Iterator[bytes]:

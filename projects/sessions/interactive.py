@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from typing import Final, Literal
 from uuid import UUID
 
-from projects import metrics
 from projects.accounts.ages import made_since
 from projects.accounts.authentication import Caller
 from projects.conf import conf
@@ -21,6 +20,7 @@ from projects.errors.calls import InvalidArgument
 from projects.models import CommandSession
 from projects.policy.arguments import size_problems, typing_of
 from projects.policy.launch import Launch
+from projects.process import metrics
 from projects.sessions.answers.hints import clock_hint
 from projects.sessions.answers.results import (
     CommandResult,

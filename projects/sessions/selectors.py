@@ -33,7 +33,7 @@ RECEIPTS: Final = 20
 
 def is_online(lease_expires_at: datetime | None) -> bool:
     """True if a controller with this lease is online. Nothing but the lease says so."""
-    return lease_expires_at is not None and lease_expires_at > clock.lease_now(conf.lease_seconds)
+    return lease_expires_at is not None and lease_expires_at > clock.host_lease_now()
 
 
 class EnrolledController(NamedTuple):

@@ -13,10 +13,9 @@ from functools import partial
 from typing import Final, Generic, NamedTuple, Protocol, TypeVar
 from uuid import UUID
 
-from projects import metrics
 from projects.accounts.authentication import Caller, check_caller
 from projects.conf import conf
-from projects.process import draining
+from projects.process import draining, metrics
 from projects.sessions.transactions.acting import Acted
 from projects.storage.access import at_length, in_database, in_shared_transaction
 from projects.storage.columns import as_parameter

@@ -16,6 +16,8 @@ from django.db import connection
 from django.db.models import Q
 from django.utils import timezone
 
+from projects.conf import conf
+
 TOLERATED_SECONDS: Final = 1.0
 _ASK: Final = "SELECT EXTRACT(EPOCH FROM clock_timestamp())::float8"
 
@@ -106,6 +108,11 @@ def lease_now(lease_seconds: float) -> datetime:
     it by the new time meanwhile.
     """
     return now() - timedelta(seconds=max(0.0, STEADINESS.step_of_last(lease_seconds)))
+
+
+def host_lease_now() -> datetime:
+    """The time by which leases of hosts are over: a host is online while its lease ends later."""
+    return lease_now(conf.lease_seconds)
 
 
 def is_of_another_time(moment: str, lease_seconds: float) -> Q:

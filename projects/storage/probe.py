@@ -8,7 +8,6 @@ from typing import Final
 
 from django.db import OperationalError, connection, transaction
 
-from projects.process.leader_lease import HOLDER
 from projects.storage.faults import database_path
 
 _LOCK_MS: Final = 1000
@@ -17,7 +16,7 @@ LEAST_ROOM_BYTES: Final = 1024 * 1024
 """SQLite's log has room for a small write when the disk has none for what calls write."""
 # It is committed, because a full disk refuses nothing before that.
 _WRITE: Final = """
-INSERT INTO projects_duty (name, holder, until) VALUES ('readiness', %s, CURRENT_TIMESTAMP)
+INSERT INTO projects_duty (name, holder, until) VALUES ('readiness', '', CURRENT_TIMESTAMP)
 ON CONFLICT (name) DO UPDATE SET holder = excluded.holder, until = excluded.until
 """
 
@@ -30,7 +29,7 @@ def try_write() -> None:
     with _impatience(), transaction.atomic(), connection.cursor() as cursor:
         if connection.vendor == "postgresql":
             cursor.execute(f"SET LOCAL lock_timeout = {_LOCK_MS}")
-        cursor.execute(_WRITE, [HOLDER])
+        cursor.execute(_WRITE)
 
 
 def _check_room(directory: Path) -> None:

@@ -1,7 +1,13 @@
-"""Encrypts what nobody may read in a copy of the database: secrets, and bodies of commands."""
+"""Encrypts what a copy of the database must not show, and signs, with the keys of the server.
 
+Secrets and the bodies of commands are encrypted. The same keys sign marks of the audit log.
+"""
+
+import hmac
 import logging
+from collections.abc import Iterator
 from functools import lru_cache
+from hashlib import sha256
 
 from cryptography.fernet import Fernet, InvalidToken, MultiFernet
 
@@ -40,6 +46,16 @@ def open_or_none(sealed: bytes | memoryview, what: str) -> bytes | None:
 def reseal(sealed: bytes | memoryview) -> bytes:
     """Encrypts with the newest key what any of the keys sealed. Raises as ``open_sealed`` does."""
     return _fernet(conf.encryption_keys).rotate(bytes(sealed))
+
+
+def signatures(purpose: bytes, content: bytes) -> Iterator[str]:
+    """Yield the signature of ``content`` with each key, the newest key first.
+
+    A signature for one ``purpose`` proves nothing for another.
+    """
+    for key in conf.encryption_keys:
+        secret = hmac.digest(key.encode(), purpose, sha256)
+        yield hmac.new(secret, content, sha256).hexdigest()
 
 
 @lru_cache(maxsize=4)

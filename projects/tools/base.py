@@ -16,7 +16,6 @@ import msgspec
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 from structlog.contextvars import bind_contextvars, bound_contextvars
 
-from projects import metrics
 from projects.accounts.authentication import ADMIN_SCOPE, Caller
 from projects.errors.access import APPROVAL_ERRORS
 from projects.errors.base import ControllerActionError
@@ -25,6 +24,7 @@ from projects.errors.shown_tools import TOOL_NAMES, fitting
 from projects.output.result import Result
 from projects.output.visible_text import shown_in
 from projects.policy.call_risk import NEVER_ASKING
+from projects.process import metrics
 from projects.sessions.waiting import calling
 from projects.tools.holding import held
 

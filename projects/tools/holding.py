@@ -20,12 +20,11 @@ from projects.policy.call_risk import is_asked, judged
 from projects.sessions.approvals.asking import (
     Asked,
     HeldCall,
-    approval_ask,
     approval_awaited,
-    place_to_look,
+    approval_request,
+    host_to_look_at,
 )
 from projects.sessions.waiting import clamped
-from projects.storage.access import in_database
 
 ModelT = TypeVar("ModelT", bound=BaseModel)
 
@@ -68,7 +67,7 @@ async def held(tool: str, model: ModelT, caller: Caller) -> tuple[ModelT, Caller
         return model, caller.cleared()
     request_id: UUID | None = getattr(model, "request_id", None)
     question = HeldCall(caller=caller, tool=tool, arguments=given, request_id=request_id)
-    asked = await in_database(approval_ask, await with_files(question))
+    asked = await approval_request(await with_files(question))
     if asked is None:
         return model, caller.cleared()
     name, wait_seconds = _wait_of(model)
@@ -85,7 +84,7 @@ async def held(tool: str, model: ModelT, caller: Caller) -> tuple[ModelT, Caller
 
 async def with_files(question: HeldCall) -> HeldCall:
     """The question with the files that its host names, unless somebody was asked already."""
-    host = await in_database(place_to_look, question)
+    host = await host_to_look_at(question)
     if host is None:
         return question
     given = question.arguments

@@ -1,61 +1,18 @@
-"""Named sets of tools.
-
-A model that is shown few tools picks fewer wrong ones; a set narrows what is listed and what can be
-called.
+"""The tools that one caller is shown.
 
 A caller's tools are those of the sets its request names, within the sets of its token, and of these
 the ones its scopes may use.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from functools import lru_cache
-from types import MappingProxyType
-from typing import Any, Final
+from typing import Any
 
 from projects.accounts.authentication import Caller
+from projects.accounts.toolsets import TOOLSETS, members
 from projects.errors.calls import UnknownTool, UnknownToolset
 from projects.tools.base import Tool
 from projects.tools.registry import ALL_TOOLS, tool_named
-
-_DRIVING: Final = (
-    "start_interactive_command",
-    "send_command_input",
-    "read_session_output",
-    "list_sessions",
-)
-
-TOOLSETS: Final[Mapping[str, frozenset[str]]] = MappingProxyType(
-    {
-        # Made for models: one call for what asks nothing, one to start what may ask, one to answer
-        # (and to terminate), one to read, and two to find hosts and sessions.
-        "agent": frozenset({"execute_command", *_DRIVING, "list_controllers"}),
-        "interactive": frozenset({*_DRIVING, "get_session", "resize_session", "list_controllers"}),
-        "oneshot": frozenset({"execute_command"}),
-        "background": frozenset({"start_command", "read_output", "write_input", "stop_command"}),
-        "jobs": frozenset({"run_command", "query_command_status"}),
-        "monitors": frozenset(
-            {
-                "start_session_monitor",
-                "get_session_updates",
-                "stop_session_monitor",
-                "list_session_monitors",
-                "search_session_output",
-                "list_controllers",
-            }
-        ),
-        "sessions": frozenset(
-            {
-                "list_controllers",
-                "list_sessions",
-                "get_session",
-                "read_session_output",
-                "search_session_output",
-            }
-        ),
-        "all": frozenset(tool.name for tool in ALL_TOOLS),
-    }
-)
-"""Names of the tools of each set."""
 
 
 def tools_for(caller: Caller, requested: Collection[str] = ()) -> tuple[Tool[Any], ...]:
@@ -91,17 +48,8 @@ def check_toolsets(requested: Collection[str]) -> None:
 
 @lru_cache(maxsize=256)
 def _names_for_sets(requested: frozenset[str], granted: frozenset[str]) -> frozenset[str]:
-    return _members(requested) & _members(granted)
+    return members(requested) & members(granted)
 
 
 def _names_for(caller: Caller, requested: Collection[str]) -> frozenset[str]:
     return _names_for_sets(frozenset(requested), frozenset(caller.toolsets))
-
-
-def _members(toolsets: Collection[str]) -> frozenset[str]:
-    # A set that a token names and that is gone allows nothing.
-    return (
-        frozenset().union(*(TOOLSETS.get(name, frozenset()) for name in toolsets))
-        if toolsets
-        else TOOLSETS["all"]
-    )

@@ -8,8 +8,6 @@ import math
 from django.db.models import Count, Min
 
 from controller_client.protocol.session_state import ACTIVE_STATES
-from projects import metrics
-from projects.conf import conf
 from projects.models import (
     AttentionEvent,
     AttentionMessage,
@@ -17,6 +15,7 @@ from projects.models import (
     Controller,
     ControllerCommand,
 )
+from projects.process import metrics
 from projects.sessions.selectors import IS_ACTIVE
 from projects.storage import clock, room
 
@@ -46,7 +45,7 @@ def take() -> None:
     free = room.free_bytes()
     metrics.DISK_FREE.set(math.nan if free is None else free)
     metrics.CONTROLLERS_ONLINE.set(
-        Controller.objects.filter(lease_expires_at__gt=clock.lease_now(conf.lease_seconds)).count()
+        Controller.objects.filter(lease_expires_at__gt=clock.host_lease_now()).count()
     )
     metrics.ATTENTION_OPEN.set(AttentionEvent.objects.filter(resolved_at__isnull=True).count())
     messages = AttentionMessage.objects

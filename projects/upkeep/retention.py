@@ -15,7 +15,6 @@ from django.db import transaction
 from django.db.models import Q, QuerySet
 from django.utils import timezone
 
-from projects import metrics
 from projects.audit.log import SERVER, audit
 from projects.audit.proof import audit_expire
 from projects.conf import conf
@@ -33,6 +32,7 @@ from projects.models import (
 )
 from projects.output import log as output_log
 from projects.output.recording import erasure
+from projects.process import metrics
 from projects.storage import clock
 from projects.storage.access import at_length, in_database
 

@@ -127,7 +127,7 @@ def overdue_sessions() -> list[UUID]:
 
 def _is_overdue() -> Q:
     now = clock.now()
-    since = clock.lease_now(conf.lease_seconds)
+    since = clock.host_lease_now()
     is_away = Q(controller__lease_expires_at__isnull=True) | Q(
         controller__lease_expires_at__lt=since
     )

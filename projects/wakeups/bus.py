@@ -16,7 +16,7 @@ from weakref import WeakKeyDictionary
 
 from channels.layers import get_channel_layer
 
-from projects import metrics
+from projects.process import metrics
 
 logger = logging.getLogger(__name__)
 

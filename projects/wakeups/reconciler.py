@@ -10,8 +10,8 @@ from datetime import timedelta
 from typing import Final, NamedTuple
 from uuid import UUID
 
-from projects import metrics
 from projects.conf import conf
+from projects.process import metrics
 from projects.process.task import Rounds
 from projects.storage import clock
 from projects.storage.access import in_database

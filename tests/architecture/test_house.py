@@ -8,7 +8,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 # The most boxes and arrows of each map. A box is a file or a package directly in the folder. An
 # arrow is a pair of boxes of which one imports the other.
-PLANS = {"projects": (26, 146), "controller_client": (16, 40), "console": (11, 24)}
+PLANS = {"projects": (26, 130), "controller_client": (16, 40), "console": (11, 24)}
 MOST_FILES = 12
 # Folders with one thing in each file may have many files.
 LISTS = {"migrations", "commands", "tools"}

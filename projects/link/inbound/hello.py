@@ -36,6 +36,7 @@ from projects.link.inbound.stored_text import stored_list, stored_text
 from projects.link.inbound.twins import alarm_raise
 from projects.models import Controller, ControllerCommand
 from projects.sessions import lifetimes
+from projects.sessions.selectors import is_online
 from projects.storage import clock
 from projects.storage.access import in_database
 from projects.storage.columns import as_parameter, time_as_parameter
@@ -113,7 +114,7 @@ def hello(
         alarm = _suspicion(controller, owner, message)
         if alarm:
             alarm_raise(controller.id, stored_text(message.hostname, 255), alarm)
-        elif _is_live(controller) and _is_rebooted(controller, message):
+        elif is_online(controller.lease_expires_at) and _is_rebooted(controller, message):
             raise StillConnected
         else:
             if credential_id is not None and not owner:
@@ -176,7 +177,8 @@ def _suspicion(controller: _Controller, owner: str, message: Hello) -> str:
     A daemon that comes back is the same instance.
     """
     instance_id, boot_id = stored_text(message.instance_id, 64), stored_text(message.boot_id, 64)
-    if _is_live(controller) and controller.instance_id not in ("", instance_id):
+    is_live = is_online(controller.lease_expires_at)
+    if is_live and controller.instance_id not in ("", instance_id):
         return "another daemon is connected as this controller; its lease must run out first"
     if owner not in ("", instance_id):
         return (
@@ -190,11 +192,6 @@ def _suspicion(controller: _Controller, owner: str, message: Hello) -> str:
             "another machine, or that one is"
         )
     return ""
-
-
-def _is_live(controller: _Controller) -> bool:
-    expires_at = controller.lease_expires_at
-    return expires_at is not None and expires_at > clock.lease_now(conf.lease_seconds)
 
 
 def _is_rebooted(controller: _Controller, message: Hello) -> bool:

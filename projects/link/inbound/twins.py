@@ -20,12 +20,12 @@ from django.db import transaction
 
 from controller_client.protocol.messages import Message, Ping, Pong
 from controller_client.protocol.session_state import SessionState
-from projects import metrics
 from projects.attention.events import Cause, attention_raise
 from projects.audit.log import audit
 from projects.conf import conf
 from projects.errors.server import StorageUnavailable
 from projects.models import AttentionKind, CommandSession, Controller
+from projects.process import metrics
 from projects.sessions.state import end_lost, ending_session
 from projects.storage import clock
 from projects.storage.access import in_database

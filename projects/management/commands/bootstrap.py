@@ -26,7 +26,6 @@ from projects.accounts.credentials import (
     controller_credential_create,
 )
 from projects.accounts.token_check import authenticate_api_token
-from projects.conf import conf
 from projects.enrolment.revocation import controller_credential_revoke
 from projects.errors.access import Unauthenticated
 from projects.management.refusals import RefusingCommand
@@ -80,8 +79,7 @@ class Command(RefusingCommand):
             "project": project.name,
             "controller": options["controller"],
             "max_interactive_sessions": project.max_interactive_sessions,
-            "lifetime_seconds": project.max_lifetime_seconds
-            or conf.interactive_cmd_timeout_seconds,
+            "lifetime_seconds": project.longest_lifetime_seconds,
             "token_file": str(token_file),
             "credential_file": str(credential_file),
             "client_file": str(client_file),

@@ -8,10 +8,10 @@ from django.utils import timezone
 
 from projects.accounts.authentication import AGENT_SCOPES, SCOPES
 from projects.accounts.credentials import api_token_create
+from projects.accounts.toolsets import TOOLSETS
 from projects.management.naming import project_named
 from projects.management.refusals import RefusingCommand
 from projects.models import ApprovalPolicy
-from projects.tools.toolsets import TOOLSETS
 
 
 class Command(RefusingCommand):

@@ -36,6 +36,7 @@ from projects.sessions.idempotency import NEVER_BEGAN
 from projects.sessions.transactions.acting import in_one_transaction
 from projects.sessions.waiting import watch
 from projects.storage import clock
+from projects.storage.access import in_database
 from projects.storage.sealing import open_or_none, seal
 from projects.wakeups.doorbells import Doorbell, approval_group
 
@@ -108,8 +109,17 @@ def link_to(approval_id: int) -> str:
     return f"{conf.public_url}/approvals/{approval_id}/"
 
 
-def place_to_look(question: HeldCall) -> UUID | None:
+async def host_to_look_at(question: HeldCall) -> UUID | None:
     """The host whose files a question is about; None if somebody was asked, or no files matter."""
+    return await in_database(_host_to_look_at, question)
+
+
+async def approval_request(question: HeldCall) -> Asked | None:
+    """Ask a person, in a database thread: see ``approval_ask``."""
+    return await in_database(approval_ask, question)
+
+
+def _host_to_look_at(question: HeldCall) -> UUID | None:
     if question.tool not in STARTERS or _known(question) is not None:
         return None
     _require_room(question.caller.project_id)

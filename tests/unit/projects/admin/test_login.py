@@ -6,8 +6,8 @@ import pytest
 from django.contrib.auth import get_user_model
 from django.test import Client
 
+from projects.accounts import guesses
 from projects.accounts.errors import RateLimited
-from projects.admin import login
 from projects.models import AuditEvent, RateMeter
 
 pytestmark = pytest.mark.django_db
@@ -68,7 +68,7 @@ def test_a_limit_that_is_met_inside_is_an_answer_and_no_failure(
     def full(key: str, *_rest: Any) -> None:
         raise RateLimited("failed logins", 7 if key.startswith("slow") else 1)
 
-    monkeypatch.setattr(login, "rate_take", full)
+    monkeypatch.setattr(guesses, "rate_take", full)
     assert _answer("right").status_code == 429
 
 
@@ -76,8 +76,8 @@ def test_many_addresses_slow_each_other_down_and_lock_nobody_out(settings: Any) 
     settings.LOGIN_FAILURES_PER_MINUTE = 10
     for number in range(30):
         assert _answer("wrong", peer=f"192.0.2.{number}").status_code == 200
-    guesses = [_answer("wrong", peer="198.51.100.7").status_code for _ in range(3)]
-    assert guesses == [200, 429, 429], "one a minute from each address, not ten"
+    codes = [_answer("wrong", peer="198.51.100.7").status_code for _ in range(3)]
+    assert codes == [200, 429, 429], "one a minute from each address, not ten"
     assert _answer("right", peer="203.0.113.5").status_code == 302
 
 

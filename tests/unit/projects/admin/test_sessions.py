@@ -86,7 +86,8 @@ def test_a_gap_is_shown_where_the_bytes_are_missing(admin_client: Client, projec
     output_log.append([output_log.NewChunk(session.id, "stdout", 106, 2, b"after")])
     CommandSession.objects.filter(pk=session.pk).update(stdout_next_offset=111)
     content = admin_client.get(page_of(session)).content.decode()
-    assert "before\n[bytes 6 to 106 are gone: ring_overflow]\nafter" in content
+    assert "Bytes 6 to 106 are gone: ring_overflow" in content
+    assert "before\n[… 100 bytes are lost: ring_overflow …]\nafter" in content
 
 
 async def test_the_download_is_every_byte_as_an_attachment_nobody_interprets(
@@ -102,7 +103,7 @@ async def test_the_download_is_every_byte_as_an_attachment_nobody_interprets(
     answer = await client.get(
         reverse("admin:projects_commandsession_transcript", args=[session.pk])
     )
-    assert answer["Content-Type"] == "text/plain; charset=utf-8"
+    assert answer["Content-Type"] == "application/octet-stream"
     assert answer["X-Content-Type-Options"] == "nosniff"
     assert answer["Content-Disposition"] == f'attachment; filename="session-{session.pk}.log"'
     assert b"".join([part async for part in answer.streaming_content]) == payload

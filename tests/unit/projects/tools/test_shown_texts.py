@@ -19,6 +19,7 @@ from agent.runs.prompt import instructions as agent_instructions
 from agent.runs.toolbox import TOOLSETS as AGENT_TOOLSETS
 from mcp_adapter.prompts import prompts_listed_for
 from projects.accounts.authentication import SCOPES, Caller
+from projects.accounts.toolsets import TOOLSETS
 from projects.errors.base import ControllerActionError
 from projects.errors.calls import UnknownTool
 from projects.errors.shown_tools import TOOL_NAMES, fitting, said, showing, tools_named
@@ -26,7 +27,7 @@ from projects.sessions.answers import hints
 from projects.sessions.answers.results import Prompt
 from projects.tools import guidance
 from projects.tools.registry import ALL_TOOLS
-from projects.tools.toolsets import TOOLSETS, tool_for, tools_for
+from projects.tools.toolsets import tool_for, tools_for
 
 
 def _subsets(items: Any) -> Iterator[tuple[str, ...]]:

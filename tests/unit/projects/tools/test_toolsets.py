@@ -5,9 +5,10 @@ from uuid import uuid4
 import pytest
 
 from projects.accounts.authentication import AGENT_SCOPES, SCOPES, Caller
+from projects.accounts.toolsets import TOOLSETS
 from projects.errors.calls import UnknownTool, UnknownToolset
 from projects.tools.registry import ALL_TOOLS
-from projects.tools.toolsets import TOOLSETS, check_toolsets, tool_for, tools_for
+from projects.tools.toolsets import check_toolsets, tool_for, tools_for
 
 
 def _caller(*scopes: str, toolsets: tuple[str, ...] = ()) -> Caller:
