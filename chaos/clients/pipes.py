@@ -1,9 +1,10 @@
 """Conversations without a terminal: one-shots, background sessions and jobs."""
 
 import asyncio
+import random
 from typing import Final
 
-from chaos.clients.conversation import Conversation, has, number_of, text_of
+from chaos.clients.conversation import Conversation, Place, has, number_of, text_of
 from chaos.wire import Reply
 
 _READ_SECONDS: Final = 5.0
@@ -34,8 +35,8 @@ class OneShot(Conversation):
 class Background(Conversation):
     """Writes lines to a program that runs, and reads what it prints from call to call."""
 
-    def __init__(self, *arguments: object) -> None:
-        super().__init__(*arguments)  # type: ignore[arg-type]
+    def __init__(self, place: Place, name: str, dice: random.Random) -> None:
+        super().__init__(place, name, dice)
         self._read = {"stdout": "", "stderr": ""}
         self._lost = 0
 

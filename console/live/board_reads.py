@@ -20,7 +20,7 @@ from projects.output.visible_text import without_controls
 from projects.secrets.masks import mask_of
 from projects.sessions.selectors import STATE_IS_ACTIVE, is_online
 from projects.storage import clock
-from projects.storage.columns import time_as_parameter
+from projects.storage.columns import sql, time_as_parameter
 from projects.storage.rows import fetch_rows
 
 MAX_ROWS: Final = 1000
@@ -28,7 +28,8 @@ MAX_ROWS: Final = 1000
 TEXT_CHARS: Final = 300
 _LAST_BYTES: Final = 1024
 
-_ACTIVE: Final = f"""
+_ACTIVE: Final = sql(
+    """
 SELECT s.id, s.project_id, p.name, c.name, c.lease_expires_at, s.kind, s.state, s.command,
     s.started_by, s.created_at, s.taken_over_by, s.terminal_state, s.terminal_kind,
     s.terminal_prompt, s.stdout_next_offset, s.sealed_secrets, s.started_at, s.lifetime_seconds,
@@ -41,8 +42,11 @@ SELECT s.id, s.project_id, p.name, c.name, c.lease_expires_at, s.kind, s.state, 
         a.resolved_at IS NULL AND (a.snoozed_until IS NULL OR a.snoozed_until <= %s))
 FROM projects_commandsession s JOIN projects_controller c ON c.id = s.controller_id
     JOIN projects_project p ON p.id = s.project_id
-WHERE s.{STATE_IS_ACTIVE} ORDER BY s.created_at DESC LIMIT {MAX_ROWS}
-"""  # noqa: S608 - words of our own
+WHERE s.{is_active} ORDER BY s.created_at DESC LIMIT {most}
+""",
+    is_active=STATE_IS_ACTIVE,
+    most=MAX_ROWS,
+)
 
 
 class Active(NamedTuple):

@@ -30,7 +30,7 @@ from projects.models import ApiToken, ApprovalPolicy, ControllerCredential
 from projects.models.accounts import stricter
 from projects.storage import clock
 from projects.storage.access import in_database
-from projects.storage.columns import as_parameter, as_time
+from projects.storage.columns import as_parameter, as_time, sql
 from projects.storage.rows import row_update
 
 AGENT_SCOPES: Final = (
@@ -172,15 +172,23 @@ t.owner_id IS NULL OR EXISTS (
 """
 # A token that a restore suspended is refused as a revoked one is.
 _REVOKED_AT: Final = "COALESCE(t.revoked_at, t.suspended_at)"
-_SELECT_VALIDITY: Final = f"""
-SELECT t.expires_at, {_REVOKED_AT}, {_IS_OWNER_ACTIVE} FROM projects_apitoken t WHERE t.id = %s
-"""  # noqa: S608 - constants only
-_SELECT_TOKEN: Final = f"""
-SELECT t.id, t.digest, t.expires_at, {_REVOKED_AT}, t.last_used_at, {_IS_OWNER_ACTIVE},
+_SELECT_VALIDITY: Final = sql(
+    """
+SELECT t.expires_at, {revoked_at}, {is_owner_active} FROM projects_apitoken t WHERE t.id = %s
+""",
+    revoked_at=_REVOKED_AT,
+    is_owner_active=_IS_OWNER_ACTIVE,
+)
+_SELECT_TOKEN: Final = sql(
+    """
+SELECT t.id, t.digest, t.expires_at, {revoked_at}, t.last_used_at, {is_owner_active},
        t.project_id, t.name, t.scopes, t.toolsets, t.starts_per_minute, t.input_bytes_per_minute,
        t.approvals, p.approvals
 FROM projects_apitoken t JOIN projects_project p ON p.id = t.project_id WHERE t.key_id = %s
-"""  # noqa: S608 - constants only
+""",
+    revoked_at=_REVOKED_AT,
+    is_owner_active=_IS_OWNER_ACTIVE,
+)
 _SELECT_CREDENTIAL: Final = """
 SELECT k.id, k.digest, k.expires_at, k.revoked_at, k.last_used_at, c.revoked_at IS NULL,
        k.controller_id

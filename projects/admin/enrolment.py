@@ -12,7 +12,7 @@ from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
 
 from projects.admin.parts.access import OfOwnProjects, ReadOnlyAdmin, TypedForm, actor_of
-from projects.admin.parts.confirmation import Item, Question, page_before, shown_once
+from projects.admin.parts.confirmation import Item, Question, keep_secret, page_before, shown_once
 from projects.admin.parts.display import shortened, text_column
 from projects.audit.log import audit
 from projects.enrolment.codes import NOT_USED_UP, check_name, enrolment_code_create
@@ -123,7 +123,8 @@ class EnrolmentCodeAdmin(_ManagedAdmin):
             is_replacement=chosen["is_replacement"],
             actor=actor_of(request),
         )
-        obj.pk, request.holdline_secret = row.pk, code  # type: ignore[attr-defined]
+        obj.pk = row.pk
+        keep_secret(request, code)
 
     def response_add(
         self, request: HttpRequest, obj: EnrolmentCode, _post_url_continue: str | None = None
@@ -133,7 +134,7 @@ class EnrolmentCodeAdmin(_ManagedAdmin):
             "wss://…/ws/controller/ --code …"
         )
         title = f"Enrolment code of {shortened(obj.controller_name)}"
-        return shown_once(self, request, title, request.holdline_secret, advice)  # type: ignore[attr-defined]
+        return shown_once(self, request, title, advice)
 
     @admin.action(description="Withdraw selected codes", permissions=["manage"])
     def withdraw(

@@ -19,7 +19,7 @@ from projects.admin.parts.access import (
     actor_of,
     is_superuser,
 )
-from projects.admin.parts.confirmation import Item, Question, page_before, shown_once
+from projects.admin.parts.confirmation import Item, Question, keep_secret, page_before, shown_once
 from projects.admin.parts.display import shortened, text_column, visible
 from projects.enrolment.revocation import api_token_revoke
 from projects.models import ApiToken
@@ -163,14 +163,14 @@ class ApiTokenAdmin(ReadOnlyAdmin[ApiToken]):
             owner=request.user if chosen["is_mine"] and request.user.is_authenticated else None,
             actor=actor_of(request),
         )
-        obj.pk, obj.key_id, request.holdline_secret = row.pk, row.key_id, text  # type: ignore[attr-defined]
+        obj.pk, obj.key_id = row.pk, row.key_id
+        keep_secret(request, text)
 
     def response_add(
         self, request: HttpRequest, obj: ApiToken, _post_url_continue: str | None = None
     ) -> HttpResponse:
         advice = "Give it to the client as its bearer token. It opens this project only."
-        secret = request.holdline_secret  # type: ignore[attr-defined]
-        return shown_once(self, request, f"API token {shortened(obj.name)}", secret, advice)
+        return shown_once(self, request, f"API token {shortened(obj.name)}", advice)
 
     @admin.action(description="Revoke selected API tokens", permissions=["manage"])
     def revoke(self, request: HttpRequest, queryset: QuerySet[ApiToken]) -> HttpResponse | None:

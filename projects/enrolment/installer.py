@@ -43,7 +43,7 @@ def install_script(request: HttpRequest) -> HttpResponse:
 
 
 @require_safe
-def bundle(request: HttpRequest, name: str) -> HttpResponse:  # noqa: ARG001 (Django's form)
+def bundle(_request: HttpRequest, name: str) -> HttpResponse:
     """Answers a bundle of this server's own making."""
     path = Path(conf.bundle_dir) / name
     if not _BUNDLE.fullmatch(name) or not path.is_file():

@@ -4,10 +4,10 @@ It says more of a host's health than its heartbeat does. It starts no program an
 """
 
 import asyncio
-import random
 import time
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
+from random import SystemRandom
 from typing import Final
 from uuid import UUID
 
@@ -42,7 +42,7 @@ class EchoTimer:
         """Measure every PERIOD_SECONDS, and whenever somebody rings."""
         async with doorbells.Doorbell(doorbells.echo_group(self._controller_id)) as bell:
             # Hosts that come back together are measured one after the other.
-            await bell.wait(PERIOD_SECONDS * random.random())  # noqa: S311 # nosec B311
+            await bell.wait(SystemRandom().uniform(0.0, PERIOD_SECONDS))
             while True:
                 with suppress(TimeoutError, StorageUnavailable):
                     await self._measure_once()

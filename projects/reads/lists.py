@@ -21,7 +21,7 @@ from projects.reads.results import (
 from projects.sessions import selectors
 from projects.sessions.answers.results import TerminalState
 from projects.storage.access import at_length, in_database
-from projects.storage.columns import as_parameter, is_one_of, time_as_parameter
+from projects.storage.columns import as_parameter, is_one_of, sql, time_as_parameter
 from projects.storage.rows import fetch_rows
 
 
@@ -49,13 +49,13 @@ class ListedSession(NamedTuple):
 
 
 _HOST_NAME: Final = "(SELECT name FROM projects_controller c WHERE c.id = s.controller_id)"
-_COLUMNS: Final = (
+_COLUMNS: Final = ", ".join(
     _HOST_NAME if name == "controller_name" else f"s.{name}" for name in ListedSession._fields
 )
-_SESSIONS: Final = f"""
-SELECT {", ".join(_COLUMNS)} FROM projects_commandsession s
-WHERE {{of}} ORDER BY s.created_at DESC LIMIT %s
-"""  # noqa: S608 - names of columns only
+_SESSIONS: Final = """
+SELECT {columns} FROM projects_commandsession s
+WHERE {of} ORDER BY s.created_at DESC LIMIT %s
+"""
 _MONITOR_IS_ACTIVE: Final = is_one_of("status", [Monitor.Status.ACTIVE.value])
 
 
@@ -122,9 +122,8 @@ def _session_list(
     if before is not None:
         conditions["s.created_at < %s"] = [time_as_parameter(before)]
     values = [value for found in conditions.values() for value in found]
-    rows = fetch_rows(
-        ListedSession, _SESSIONS.format(of=" AND ".join(conditions)), [*values, limit]
-    )
+    statement = sql(_SESSIONS, columns=_COLUMNS, of=" AND ".join(conditions))
+    rows = fetch_rows(ListedSession, statement, [*values, limit])
     return SessionPage(
         sessions=[session_status(row, row.controller_name) for row in rows],
         next_before=rows[-1].created_at if len(rows) == limit else None,

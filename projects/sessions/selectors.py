@@ -17,7 +17,7 @@ from projects.errors.limits import LifetimeTooLong
 from projects.errors.sessions import SessionNotFound
 from projects.models import AuditEvent, CommandSession
 from projects.storage import clock
-from projects.storage.columns import as_parameter, is_one_of
+from projects.storage.columns import as_parameter, is_one_of, sql
 from projects.storage.rows import fetch_row, fetch_rows
 
 ACTIVE: Final = tuple(sorted(state.value for state in ACTIVE_STATES))
@@ -68,11 +68,14 @@ def controller_for(project_id: UUID, name_or_id: str | None) -> EnrolledControll
     return enrolled[0]
 
 
-_WITH_SLOT: Final = f"""
+_WITH_SLOT: Final = sql(
+    """
 SELECT id, slot FROM projects_commandsession
-WHERE project_id = %s AND kind = %s AND slot IS NOT NULL AND {STATE_IS_ACTIVE}
+WHERE project_id = %s AND kind = %s AND slot IS NOT NULL AND {is_active}
 ORDER BY created_at
-"""  # noqa: S608 - words of our own
+""",
+    is_active=STATE_IS_ACTIVE,
+)
 _SESSION_LIMITS: Final = """
 SELECT name, max_interactive_sessions, default_lifetime_seconds, max_lifetime_seconds
 FROM projects_project WHERE id = %s

@@ -18,7 +18,7 @@ from django.db import DEFAULT_DB_ALIAS, connection, connections
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models import Model
 
-from projects.storage.columns import as_time
+from projects.storage.columns import as_time, sql
 
 Row = TypeVar("Row", bound=NamedTuple)
 
@@ -166,7 +166,8 @@ def _insertion(model: type[Model]) -> str:
     meta = _meta(model)
     columns = ", ".join(f'"{field.column}"' for field in meta.concrete_fields)
     places = ", ".join("%s" for _ in meta.concrete_fields)
-    return f"INSERT INTO {meta.db_table} ({columns}) VALUES ({places})"  # noqa: S608 - names of the model
+    template = "INSERT INTO {table} ({columns}) VALUES ({places})"
+    return sql(template, table=meta.db_table, columns=columns, places=places)
 
 
 @cache
@@ -174,4 +175,5 @@ def _change(model: type[Model], names: tuple[str, ...], expected: tuple[str, ...
     meta = _meta(model)
     columns = ", ".join(f'"{meta.get_field(name).column}" = %s' for name in names)
     where = " AND ".join(f'"{meta.get_field(name).column}" = %s' for name in expected)
-    return f"UPDATE {meta.db_table} SET {columns} WHERE {where}"  # noqa: S608 - names of the model
+    template = "UPDATE {table} SET {columns} WHERE {where}"
+    return sql(template, table=meta.db_table, columns=columns, where=where)

@@ -30,6 +30,7 @@ ModelT = TypeVar("ModelT", bound=BaseModel)
 
 WAIT_SECONDS: Final = 10.0
 """The wait of a call whose tool has no argument for it."""
+_WAITING: Final = "wait_seconds"
 
 
 @dataclass(slots=True)
@@ -97,8 +98,8 @@ async def with_files(question: HeldCall) -> HeldCall:
 
 def _wait_of(model: BaseModel) -> tuple[str, float]:
     """The argument that says how long the call may wait, and its value."""
-    if "wait_seconds" in type(model).model_fields:
-        return "wait_seconds", float(getattr(model, "wait_seconds"))  # noqa: B009
+    if _WAITING in type(model).model_fields:
+        return _WAITING, float(getattr(model, _WAITING))
     return "", WAIT_SECONDS
 
 

@@ -8,7 +8,7 @@ have gathered. A ring may get lost on the way: every listener also looks again b
 
 import asyncio
 import logging
-from collections.abc import Container
+from collections.abc import Awaitable, Container
 from contextvars import Context
 from typing import Any, Final, Protocol
 from uuid import uuid4
@@ -106,18 +106,14 @@ class Exchange:
             if not self._unsent:
                 self._has_unsent.clear()
             message = {"type": "doorbell", "process": self._process, "names": names}
-            try:
-                await _sent(message)
-            except Exception as error:  # noqa: BLE001 - a layer may raise anything
+            if error := await _failure(_sent(message)):
                 metrics.DOORBELLS_FAILED.inc(len(names))
                 logger.warning("doorbells not rung: %s", type(error).__name__)
 
     async def _receive(self) -> None:
         while not _is_told_to_stop():
             layer: Any = get_channel_layer()
-            try:
-                await self._hear_others(layer)
-            except Exception as error:  # noqa: BLE001
+            if error := await _failure(self._hear_others(layer)):
                 logger.warning(
                     "doorbells of other processes are not heard: %s", type(error).__name__
                 )
@@ -149,19 +145,24 @@ def _is_told_to_stop() -> bool:
     return task is not None and task.cancelling() > 0
 
 
+async def _failure(work: Awaitable[None]) -> Exception | None:
+    """Do the work of a layer; return the error that it raised, if it raised one."""
+    try:
+        await work
+    except Exception as error:  # noqa: BLE001 - a layer may raise anything
+        return error
+    return None
+
+
 async def _sent(message: dict[str, Any]) -> None:
     """Send, and try a second time: an idle connection fails once after a restart of Redis."""
-    try:
-        await get_channel_layer().group_send(GROUP, message)
-    except Exception:  # noqa: BLE001
+    if await _failure(get_channel_layer().group_send(GROUP, message)):
         await get_channel_layer().group_send(GROUP, message)
 
 
 async def _forget(layer: Any) -> None:
     """Clear the layer after a failed attempt. This exchange is its only user."""
-    try:
-        await layer.flush()
-    except Exception as error:  # noqa: BLE001
+    if error := await _failure(layer.flush()):
         logger.warning("the channel layer cannot be flushed: %s", type(error).__name__)
 
 

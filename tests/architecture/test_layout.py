@@ -1,7 +1,10 @@
 """Files keep the shape that CONTRIBUTING.md describes: names, lengths, docstrings, places."""
 
 import ast
+import re
+import tokenize
 from collections.abc import Iterator
+from io import StringIO
 from pathlib import Path
 
 import pytest
@@ -21,6 +24,8 @@ SOURCES = (
 )
 NAMELESS = {"utils", "util", "helpers", "helper", "common", "misc", "signals"}
 MOST_LINES, MOST_LINES_OF_TESTS = 400, 450
+MOST_SUPPRESSIONS = 60
+SUPPRESSION = re.compile(r"\b(?:noqa|nosec|type: ignore|pragma:|pyright:)")
 
 
 def modules() -> Iterator[Path]:
@@ -84,6 +89,18 @@ def test_every_module_says_what_it_is() -> None:
         and not ast.get_docstring(ast.parse((ROOT / path).read_text()))
     ]
     assert silent == []
+
+
+def test_few_warnings_of_the_checkers_are_suppressed() -> None:
+    """Every suppression has a reason beside it; most reasons can be removed instead."""
+    suppressed = [
+        f"{path}:{token.start[0]}"
+        for path in modules()
+        for token in tokenize.generate_tokens(StringIO((ROOT / path).read_text()).readline)
+        if token.type == tokenize.COMMENT
+        for _ in SUPPRESSION.finditer(token.string)
+    ]
+    assert len(suppressed) <= MOST_SUPPRESSIONS, suppressed
 
 
 def test_nothing_waits_by_sleeping() -> None:

@@ -161,7 +161,7 @@ class HolderClient(asyncio.Protocol):
             )
             self._abort()
 
-    def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002
+    def connection_lost(self, _error: Exception | None) -> None:
         """Fail the hello if it has not come; otherwise call ``on_closed``."""
         self._transport = None
         if not self._hello.done():

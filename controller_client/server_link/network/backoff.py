@@ -22,8 +22,7 @@ class Backoff:
     """Delays in seconds, drawn from ``[0, ceiling]``; each attempt raises the ceiling."""
 
     def __init__(self, generator: random.Random | None = None) -> None:
-        # Not a secret: an attacker who guesses our delay has won nothing.
-        self._random = generator or random.Random()  # noqa: S311 - spreads load, guards nothing
+        self._random = generator or random.SystemRandom()
         self._ceiling = RECONNECT_MIN_SECONDS
 
     def next_delay(self) -> float:

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Final
+from weakref import WeakKeyDictionary
 
 from django.contrib import messages
 from django.contrib.admin import ModelAdmin
@@ -13,6 +14,8 @@ from django.template.response import TemplateResponse
 
 MOST_AT_ONCE: Final = 500
 """Rows that one answer may be about: each is a field of its form."""
+_MADE: Final[WeakKeyDictionary[HttpRequest, str]] = WeakKeyDictionary()
+"""The secret that each request made, until it is shown."""
 
 
 @dataclass(frozen=True)
@@ -92,14 +95,22 @@ def page_before(
     return TemplateResponse(request, "admin/projects/confirm.html", context)
 
 
+def keep_secret(request: HttpRequest, text: str) -> None:
+    """Keep the secret that this request made until ``shown_once`` shows it."""
+    _MADE[request] = text
+
+
 def shown_once(
-    model_admin: "ModelAdmin[Any]", request: HttpRequest, title: str, text: str, advice: str
+    model_admin: "ModelAdmin[Any]", request: HttpRequest, title: str, advice: str
 ) -> HttpResponse:
-    """The page with a new secret. The secret is in no message, no session and no browser cache."""
+    """The page with the secret that this request made.
+
+    The secret is in no message, no session and no browser cache.
+    """
     context = {
         **model_admin.admin_site.each_context(request),
         "title": title,
-        "text": text,
+        "text": _MADE.pop(request),
         "advice": advice,
         "opts": model_admin.opts,
     }

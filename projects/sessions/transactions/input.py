@@ -29,7 +29,7 @@ from projects.sessions.transactions.acting import (
     session_ended,
 )
 from projects.storage import clock
-from projects.storage.columns import as_parameter, time_as_parameter
+from projects.storage.columns import as_parameter, sql, time_as_parameter
 from projects.storage.rows import fetch_row
 
 _SIZES: Final = (0, 16, 256, 4096, 65_536)
@@ -37,11 +37,14 @@ _SIZES: Final = (0, 16, 256, 4096, 65_536)
 
 # Written out because it runs in every turn, as ``_NUMBER_COMMAND`` is. It numbers the input only
 # while the session is active.
-_NUMBER_INPUT: Final = f"""
+_NUMBER_INPUT: Final = sql(
+    """
 UPDATE projects_commandsession SET input_seq = input_seq + 1, touched_at = %s
-WHERE id = %s AND state IN ({", ".join("%s" for _ in selectors.ACTIVE)})
+WHERE id = %s AND state IN ({places})
 RETURNING input_seq, shown_offset, terminal_kind, command, taken_over_by
-"""  # noqa: S608 - placeholders only
+""",
+    places=", ".join("%s" for _ in selectors.ACTIVE),
+)
 
 
 class _NumberedInput(NamedTuple):

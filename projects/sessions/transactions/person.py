@@ -18,7 +18,8 @@ from projects.sessions.snapshot import Snapshot, session_snapshot
 from projects.sessions.transactions.acting import Acted, actor_of
 from projects.sessions.transactions.input import send_input
 
-SECRET: Final = "secret"  # noqa: S105 - a kind of prompt
+ASKED_KIND: Final = "secret"
+"""The kind of prompt at which a person is asked."""
 
 
 class PersonAsked(NamedTuple):
@@ -35,7 +36,7 @@ class PersonAsked(NamedTuple):
 def asks_for_secret(now: Snapshot) -> bool:
     """True if the program waits for a secret."""
     is_newest = now.terminal_input_seq >= now.input_seq
-    return now.is_waiting and is_newest and now.terminal_kind == SECRET
+    return now.is_waiting and is_newest and now.terminal_kind == ASKED_KIND
 
 
 @transaction.atomic
@@ -68,7 +69,7 @@ def _raise(
         session_id=session.id,
         path=path,
         wanted=wanted,
-        detail={"input_seq": input_seq, "asks_for": SECRET},
+        detail={"input_seq": input_seq, "asks_for": ASKED_KIND},
         is_asked=True,
     )
     event_id = attention_raise(cause)

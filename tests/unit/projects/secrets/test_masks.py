@@ -3,8 +3,8 @@
 from uuid import UUID, uuid4
 
 import pytest
-
 from projects.admin.transcript import newest
+
 from projects.models import CommandSession, Controller
 from projects.output import log as output_log
 from projects.output.digest import Digester
