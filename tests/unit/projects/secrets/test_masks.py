@@ -3,7 +3,6 @@
 from uuid import UUID, uuid4
 
 import pytest
-from projects.admin.transcript import newest
 
 from projects.models import CommandSession, Controller
 from projects.output import log as output_log
@@ -11,6 +10,7 @@ from projects.output.digest import Digester
 from projects.output.log import NewChunk
 from projects.output.stream_text import read_in_order, read_text
 from projects.output.view import view_page, view_screen, view_turn
+from projects.reads.recordings import session_newest_text
 from projects.secrets.masks import MASK, secret_mask, secret_remember
 from projects.storage.sealing import open_sealed
 from tests.support.rows import make_session
@@ -106,5 +106,5 @@ def test_a_value_that_two_pieces_share_is_masked_on_the_page(
     drawn = b"say cor\x1b[mrect\x1b[m-horse."
     output_log.append([NewChunk(session.id, "stdout", 0, 0, drawn)])
     session.stdout_next_offset = len(drawn)
-    (part,) = newest(session, viewed_by="ada")
+    (part,) = session_newest_text(session, actor="ada").values()
     assert part.text == f"say {MASK}."
