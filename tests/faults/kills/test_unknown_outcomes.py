@@ -59,13 +59,17 @@ def _sent_start(stack: Stack) -> str | None:
     return str(uuid.UUID(rows[0][0])) if rows else None
 
 
-def _has_unread_frame(port: int) -> bool:
-    """True if more than a PING lies unread at the client's end of a connection to ``port``."""
+def _has_unread_frame(stack: Stack) -> bool:
+    """True if more than a PING lies unread in the daemon's connection to its server."""
+    assert stack.daemon is not None
+    opened = Path(f"/proc/{stack.daemon.pid}/fd")
+    sockets = {str(descriptor.readlink()) for descriptor in opened.iterdir()}
     connections = [line.split() for line in Path("/proc/net/tcp").read_text().splitlines()[1:]]
     unread = [
         int(found[4].split(":")[1], 16)
         for found in connections
-        if int(found[2].split(":")[1], 16) == port
+        if int(found[2].split(":")[1], 16) == stack.daemon_port
+        and f"socket:[{found[9]}]" in sockets
     ]
     return any(size > 250 for size in unread)
 
@@ -89,7 +93,7 @@ async def _begun(stack: Stack, tool: str, **arguments: object) -> str:
     async with _nobody_waits_for(stack, tool, **arguments):
         session_id = str(await await_until(lambda: _sent_start(stack), 30, "the start to be sent"))
         await await_until(
-            lambda: _has_unread_frame(stack.daemon_port),
+            lambda: _has_unread_frame(stack),
             30,
             "the start to have come to the daemon's socket",
         )
