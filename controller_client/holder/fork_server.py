@@ -230,6 +230,8 @@ class ForkServer:
         ours, theirs = socket.socketpair()
         with ours, theirs:
             if pid := os.fork():
+                # Closed before the daemon has the other end, to which a dead spare is gone at once.
+                theirs.close()
                 self._foster.raised(pid, "")
                 self._spares.add(pid)
                 socket.send_fds(self._requests, [f"+ {pid}\n".encode()], [ours.fileno()])
