@@ -31,8 +31,9 @@ from controller_client.session_files.daemon_status import is_daemon_running, rea
 LABEL: Final = "holdline.controller"
 LOG_NAME: Final = "daemon.log"
 _DEPLOY: Final = Path(__file__).resolve().parents[1] / "deploy"
-_STOP_SECONDS: Final = 15.0
-_START_SECONDS: Final = 10.0
+_STOP_SECONDS: Final = 60.0
+_START_SECONDS: Final = 60.0
+_TOLD_SECONDS: Final = 10.0
 _LOOK_AGAIN_SECONDS: Final = 0.05
 
 
@@ -232,7 +233,7 @@ class Unmanaged:
         )
         if (
             not until(
-                lambda: daemon.poll() is not None or is_daemon_running(self.place.state_dir),
+                lambda: daemon.poll() is not None or read_status(self.place.state_dir) is not None,
                 _START_SECONDS,
             )
             or daemon.poll()
@@ -253,8 +254,13 @@ class Unmanaged:
 
     def stop(self) -> None:
         """End the daemon that has the state directory, if there is one."""
-        status = read_status(self.place.state_dir)
-        if status is None:
+        state_dir = self.place.state_dir
+        # A daemon that has just begun has the directory before its file tells which process it is.
+        if not until(
+            lambda: read_status(state_dir) or not is_daemon_running(state_dir), _TOLD_SECONDS
+        ):
+            raise ConfigurationError(f"the daemon that has {state_dir} does not tell its process")
+        if (status := read_status(state_dir)) is None:
             return
         # Programs of sessions can write to the status file: root sends no signal on their word.
         subprocess.run(
@@ -263,7 +269,7 @@ class Unmanaged:
             capture_output=True,
             **self.place.switch,  # type: ignore[call-overload]
         )
-        if not until(lambda: not is_daemon_running(self.place.state_dir), _STOP_SECONDS):
+        if not until(lambda: not is_daemon_running(state_dir), _STOP_SECONDS):
             raise ConfigurationError(f"the daemon (process {status.pid}) does not end")
 
     def log_command(self, lines: int, *, follow: bool) -> list[str]:
@@ -276,7 +282,7 @@ def tail(log: Path, lines: int, *, follow: bool) -> list[str]:
     return ["tail", "-n", str(lines), *(["-f"] if follow else []), str(log)]
 
 
-def until(is_so: Callable[[], bool], seconds: float) -> bool:
+def until(is_so: Callable[[], object], seconds: float) -> bool:
     """Look again and again until it is so; False if that takes too long."""
     deadline, pause = time.monotonic() + seconds, threading.Event()
     while not is_so():

@@ -2,6 +2,11 @@
 
 import os
 import pwd
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -9,7 +14,7 @@ import pytest
 from controller_client.administration import installation, managers
 from controller_client.administration import unit as unit_module
 from controller_client.administration.installation import Installation
-from controller_client.administration.managers import Systemd
+from controller_client.administration.managers import Systemd, Unmanaged
 from controller_client.administration.unit import UNIT, unit_text
 from controller_client.config.errors import ConfigurationError
 
@@ -96,3 +101,56 @@ def test_a_start_keeps_a_unit_that_was_changed_and_says_what_to_do(
 def test_a_start_without_a_unit_of_ours_writes_none(unit: Path) -> None:
     Systemd(PLACE).start()
     assert not unit.exists()
+
+
+_BEGINNING = """
+import signal, sys
+from pathlib import Path
+from controller_client.server_link.host_identity import lock_state_dir
+from controller_client.session_files.daemon_status import StatusFile
+lock = lock_state_dir(Path(sys.argv[1]))
+print(flush=True)
+sys.stdin.read()
+StatusFile(Path(sys.argv[1]), version="1", server="s")
+signal.pause()
+"""
+
+
+@pytest.fixture
+def beginning(tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
+    """A daemon that has its directory, and tells its process when its input ends."""
+    tmp_path.chmod(0o700)
+    with subprocess.Popen(
+        [sys.executable, "-c", _BEGINNING, str(tmp_path)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as daemon:
+        assert daemon.stdout
+        daemon.stdout.readline()
+        yield daemon
+        daemon.kill()
+
+
+def test_a_daemon_that_has_not_told_its_process_yet_is_stopped(
+    tmp_path: Path, beginning: subprocess.Popen[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    until = managers.until
+
+    def told_then(is_so: Callable[[], object], seconds: float) -> bool:
+        if beginning.stdin and not beginning.stdin.closed:
+            beginning.stdin.close()
+        return until(is_so, seconds)
+
+    monkeypatch.setattr(managers, "until", told_then)
+    Unmanaged(replace(PLACE, state_dir=tmp_path)).stop()
+    assert beginning.wait(30) == -signal.SIGTERM
+
+
+def test_a_daemon_that_never_tells_its_process_is_named(
+    tmp_path: Path, beginning: subprocess.Popen[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(managers, "_TOLD_SECONDS", 0.1)
+    with pytest.raises(ConfigurationError, match="does not tell its process"):
+        Unmanaged(replace(PLACE, state_dir=tmp_path)).stop()
+    assert beginning.poll() is None
