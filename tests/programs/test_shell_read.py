@@ -1,31 +1,13 @@
 """The shell's own questions, shown and hidden: hidden answers are recorded nowhere."""
 
-from pathlib import Path
-
 import pytest
 
+from tests.support.databases.live_files import contents_below
 from tests.support.stack import Stack
 from tests.support.waiting import await_until
 
 _ASKS = """bash -c 'read -p "Name: " n; read -s -p "Password: " p; echo; echo hello $n'"""
 _HIDDEN = "S3same-0pen-d00r"
-
-
-def _files_with(needle: bytes, *directories: Path) -> list[str]:
-    return [
-        str(path)
-        for directory in directories
-        for path in directory.rglob("*")
-        if needle in _bytes_of(path)
-    ]
-
-
-def _bytes_of(path: Path) -> bytes:
-    """Return the content of a file, empty if an ended session has deleted the file."""
-    try:
-        return path.read_bytes() if path.is_file() else b""
-    except FileNotFoundError:
-        return b""
 
 
 @pytest.mark.requirement(
@@ -63,7 +45,8 @@ async def test_input_at_a_hidden_question_is_recorded_nowhere(stack: Stack) -> N
             5,
             "the input to be acknowledged",
         )
-        assert not _files_with(_HIDDEN.encode(), stack.root)
+        kept = [path for path, content in contents_below(stack.root) if _HIDDEN.encode() in content]
+        assert kept == []
 
 
 async def test_a_key_question_takes_one_key(stack: Stack) -> None:

@@ -12,7 +12,6 @@ from controller_client.protocol.messages import (
     CommandAck,
     Draining,
     InputAck,
-    InteractiveCmdDone,
     InteractiveOutput,
     Ping,
     Pong,
@@ -30,31 +29,6 @@ from tests.support.waiting import await_until
 SECONDS = 60.0
 
 
-async def _start(
-    server: ScriptedServer, command: str, *, seq: int = 1, ttl_seconds: float = 30.0
-) -> str:
-    session_id = str(uuid4())
-    server.transcript(session_id)
-    await server.send(
-        StartInteractiveCmd(
-            seq=seq, session_id=session_id, command=command, ttl_seconds=ttl_seconds
-        )
-    )
-    return session_id
-
-
-async def _done(server: ScriptedServer, session_id: str) -> tuple[InteractiveCmdDone, Transcript]:
-    transcript = server.transcript(session_id)
-    await await_until(lambda: transcript.done, SECONDS, "INTERACTIVE_CMD_DONE")
-    return transcript.done[0], transcript
-
-
-async def _shows(server: ScriptedServer, session_id: str, text: bytes) -> None:
-    await await_until(
-        lambda: text in server.transcript(session_id).data, SECONDS, f"{text!r} in the output"
-    )
-
-
 async def _advances(transcript: Transcript) -> None:
     seen = len(transcript.data)
     await await_until(lambda: len(transcript.data) > seen + 500, SECONDS, "some output")
@@ -63,12 +37,12 @@ async def _advances(transcript: Transcript) -> None:
 async def test_a_session_runs_from_start_to_done_and_is_forgotten(
     server: ScriptedServer, daemon: DaemonProcess
 ) -> None:
-    session_id = await _start(server, "read -p 'Name: ' n; echo hello $n; exit 7")
+    session_id = await server.begin(command="read -p 'Name: ' n; echo hello $n; exit 7")
     await await_until(
         lambda: "awaiting_input" in server.transcript(session_id).states, SECONDS, "the prompt"
     )
     await server.send(SendInput(seq=2, session_id=session_id, input_seq=1, data=b"world\n"))
-    done, transcript = await _done(server, session_id)
+    done, transcript = await server.done(session_id), server.transcript(session_id)
     assert (done.end_reason, done.exit_code) == ("exited", 7)
     assert b"hello world" in transcript.data
     assert done.streams[0].sha256 == transcript.sha256
@@ -100,7 +74,7 @@ async def test_a_repeated_start_runs_the_program_once_and_is_answered_again(
     again = await server.wait_for(Started, lambda started: started.command_seq == 9)
     assert again.pid == transcript.started[0].pid
     await server.send(TerminateCmd(seq=10, session_id=session_id))
-    await _done(server, session_id)
+    await server.done(session_id)
     await server.send(
         StartInteractiveCmd(seq=1, session_id=session_id, command=f"echo $$ >> {spawn_log}")
     )
@@ -112,8 +86,8 @@ async def test_a_repeated_start_runs_the_program_once_and_is_answered_again(
 async def test_impossible_starts_are_refused_with_the_reason(
     server: ScriptedServer, daemon: DaemonProcess
 ) -> None:
-    late = await _start(server, "true", seq=1, ttl_seconds=0)
-    missing = await _start(server, "no-such-program-at-all", seq=2)
+    late = await server.begin(command="true", ttl_seconds=0)
+    missing = await server.begin(command="no-such-program-at-all")
     await server.send(StartInteractiveCmd(seq=3, session_id="../../escape", command="true"))
     for session_id, code in (
         (late, "EXPIRED"),
@@ -150,12 +124,9 @@ async def test_a_daemon_killed_while_a_program_prints_loses_nothing(
     server: ScriptedServer, daemon: DaemonProcess, tmp_path: Path
 ) -> None:
     spawn_log = tmp_path / "spawned"
-    session_id = await _start(
-        server,
-        (
-            f"echo x >> {spawn_log}; i=0; while [ $i -lt 3000 ]; do i=$((i+1)); echo line $i; "
-            "sleep 0.001; done"
-        ),
+    session_id = await server.begin(
+        command=f"echo x >> {spawn_log}; i=0; while [ $i -lt 3000 ]; do i=$((i+1)); "
+        "echo line $i; sleep 0.001; done"
     )
     transcript = server.transcript(session_id)
     for kill in range(1, 4):
@@ -163,7 +134,7 @@ async def test_a_daemon_killed_while_a_program_prints_loses_nothing(
         await daemon.kill()
         await daemon.start()
         await server.connected(kill + 1)
-    done, transcript = await _done(server, session_id)
+    done = await server.done(session_id)
     assert transcript.gaps == []
     assert bytes(transcript.data) == b"".join(b"line %d\r\n" % number for number in range(1, 3001))
     assert done.streams[0].sha256 == transcript.sha256
@@ -174,15 +145,15 @@ async def test_a_daemon_killed_while_a_program_prints_loses_nothing(
 async def test_a_server_that_vanishes_and_returns_gets_the_rest(
     server: ScriptedServer, daemon: DaemonProcess
 ) -> None:
-    session_id = await _start(
-        server, "i=0; while [ $i -lt 2000 ]; do i=$((i+1)); echo line $i; sleep 0.001; done"
+    session_id = await server.begin(
+        command="i=0; while [ $i -lt 2000 ]; do i=$((i+1)); echo line $i; sleep 0.001; done"
     )
     for count in (2, 3):
         await _advances(server.transcript(session_id))
         await server.stop()
         await server.start()
         await server.connected(count)
-    done, transcript = await _done(server, session_id)
+    done, transcript = await server.done(session_id), server.transcript(session_id)
     assert bytes(transcript.data) == b"".join(b"line %d\r\n" % number for number in range(1, 2001))
     assert done.streams[0].sha256 == transcript.sha256
     assert transcript.gaps == []
@@ -191,7 +162,7 @@ async def test_a_server_that_vanishes_and_returns_gets_the_rest(
 async def test_inputs_of_an_earlier_connection_are_not_applied_twice(
     server: ScriptedServer, daemon: DaemonProcess
 ) -> None:
-    session_id = await _start(server, "cat")
+    session_id = await server.begin(command="cat")
     typed = SendInput(seq=2, session_id=session_id, input_seq=1, data=b"once\n")
     await server.send(typed)
     await server.wait_for(InputAck)
@@ -200,14 +171,15 @@ async def test_inputs_of_an_earlier_connection_are_not_applied_twice(
     await server.connected(2)
     await server.send(typed)
     await server.send(SendInput(seq=3, session_id=session_id, input_seq=2, eof=True))
-    _, transcript = await _done(server, session_id)
+    await server.done(session_id)
+    transcript = server.transcript(session_id)
     assert bytes(transcript.data) == b"once\r\nonce\r\n"  # the echo, and cat
 
 
 async def test_a_stopped_daemon_says_so_and_leaves_the_program_running(
     server: ScriptedServer, daemon: DaemonProcess
 ) -> None:
-    session_id = await _start(server, "read x; echo got $x")
+    session_id = await server.begin(command="read x; echo got $x")
     await await_until(
         lambda: "awaiting_input" in server.transcript(session_id).states, SECONDS, "the prompt"
     )
@@ -219,21 +191,21 @@ async def test_a_stopped_daemon_says_so_and_leaves_the_program_running(
         (session_id, "running")
     ]
     await server.send(SendInput(seq=2, session_id=session_id, input_seq=1, data=b"it\n"))
-    await _shows(server, session_id, b"got it")
-    assert (await _done(server, session_id))[0].exit_code == 0
+    await server.shows(session_id, b"got it")
+    assert (await server.done(session_id)).exit_code == 0
 
 
 async def test_a_killed_holder_is_reported_as_lost_and_its_program_is_gone(
     server: ScriptedServer, daemon: DaemonProcess
 ) -> None:
-    session_id = await _start(server, "trap '' HUP; echo ready; while :; do sleep 1; done")
-    await _shows(server, session_id, b"ready")
+    session_id = await server.begin(command="trap '' HUP; echo ready; while :; do sleep 1; done")
+    await server.shows(session_id, b"ready")
     (session,) = daemon.sessions()
     program = session.read_pid()
     assert program is not None
     (holder,) = holder_pids(session)
     os.kill(holder, signal.SIGKILL)
-    done, _ = await _done(server, session_id)
+    done = await server.done(session_id)
     assert (done.end_reason, done.survivors) == ("lost", [])
     await await_until(
         lambda: not Path(f"/proc/{program}").exists(), SECONDS, "the program to be gone"
@@ -246,7 +218,7 @@ async def test_a_killed_holder_is_reported_as_lost_and_its_program_is_gone(
 async def test_an_end_recorded_by_a_dead_holder_is_reported_after_a_gap(
     server: ScriptedServer, daemon: DaemonProcess
 ) -> None:
-    session_id = await _start(server, "read x; echo said too late")
+    session_id = await server.begin(command="read x; echo said too late")
     await await_until(
         lambda: "awaiting_input" in server.transcript(session_id).states, SECONDS, "the prompt"
     )
@@ -269,14 +241,14 @@ async def test_an_end_recorded_by_a_dead_holder_is_reported_after_a_gap(
     ]
     await await_until(lambda: transcript.gaps, SECONDS, "the gap")
     assert transcript.gaps == [(len(transcript.data) - 5, len(transcript.data), "lost")]
-    assert (await _done(server, session_id))[0].exit_code == 0
+    assert (await server.done(session_id)).exit_code == 0
 
 
 async def test_a_stopped_holder_does_not_delay_the_connection_and_resumes_later(
     server: ScriptedServer,
     daemon: DaemonProcess,
 ) -> None:
-    session_id = await _start(server, "read x; echo got $x")
+    session_id = await server.begin(command="read x; echo got $x")
     await await_until(
         lambda: "awaiting_input" in server.transcript(session_id).states, SECONDS, "the prompt"
     )
@@ -289,7 +261,7 @@ async def test_a_stopped_holder_does_not_delay_the_connection_and_resumes_later(
     ]
     await server.send(SendInput(seq=2, session_id=session_id, input_seq=1, data=b"it\n"))
     os.kill(holder, signal.SIGCONT)
-    done, transcript = await _done(server, session_id)
+    done, transcript = await server.done(session_id), server.transcript(session_id)
     assert b"got it" in transcript.data
     assert done.exit_code == 0
 
@@ -297,12 +269,12 @@ async def test_a_stopped_holder_does_not_delay_the_connection_and_resumes_later(
 async def test_session_found_comes_before_any_answer_of_the_holder(
     server: ScriptedServer, daemon: DaemonProcess
 ) -> None:
-    session_id = await _start(server, "read x; echo got $x; read y; echo got $y")
+    session_id = await server.begin(command="read x; echo got $x; read y; echo got $y")
     await await_until(
         lambda: "awaiting_input" in server.transcript(session_id).states, SECONDS, "the prompt"
     )
     await server.send(SendInput(seq=2, session_id=session_id, input_seq=1, data=b"one\n"))
-    await _shows(server, session_id, b"got one")
+    await server.shows(session_id, b"got one")
     (holder,) = holder_pids(daemon.sessions()[0])
     os.kill(holder, signal.SIGSTOP)
     try:
@@ -328,15 +300,16 @@ async def test_session_found_comes_before_any_answer_of_the_holder(
         1,
     )
     await server.send(SendInput(seq=3, session_id=session_id, input_seq=2, data=b"two\n"))
-    _, transcript = await _done(server, session_id)
+    await server.done(session_id)
+    transcript = server.transcript(session_id)
     assert b"got two" in transcript.data
 
 
 async def test_a_session_the_server_forgot_is_ended_and_removed(
     server: ScriptedServer, daemon: DaemonProcess
 ) -> None:
-    session_id = await _start(server, "while :; do echo noise; sleep 0.01; done")
-    await _shows(server, session_id, b"noise")
+    session_id = await server.begin(command="while :; do echo noise; sleep 0.01; done")
+    await server.shows(session_id, b"noise")
     del server.transcripts[session_id]
     server.cut()
     await await_until(lambda: not daemon.sessions(), SECONDS, "the session to be gone")
@@ -346,11 +319,11 @@ async def test_a_session_the_server_forgot_is_ended_and_removed(
 async def test_a_session_terminated_by_the_server_delivers_all_its_output(
     server: ScriptedServer, daemon: DaemonProcess
 ) -> None:
-    session_id = await _start(server, "echo begun; read x")
-    await _shows(server, session_id, b"begun")
+    session_id = await server.begin(command="echo begun; read x")
+    await server.shows(session_id, b"begun")
     server.actions[session_id] = "terminate"
     server.cut()
-    done, transcript = await _done(server, session_id)
+    done, transcript = await server.done(session_id), server.transcript(session_id)
     assert done.end_reason == "terminated"
     assert done.streams[0].sha256 == transcript.sha256
 
@@ -359,13 +332,13 @@ async def test_control_never_waits_behind_output_nobody_acknowledges(
     server: ScriptedServer, daemon: DaemonProcess
 ) -> None:
     server.acknowledges = False
-    noisy = await _start(server, "yes")
+    noisy = await server.begin(command="yes")
     await await_until(
         lambda: len(server.transcript(noisy).data) >= 256 * 1024,
         SECONDS,
         "the session's window to be full",
     )
-    quiet = await _start(server, "read x", seq=2)
+    quiet = await server.begin(command="read x")
     await server.send(Ping(id="probe"))
     await server.wait_for(Pong, lambda pong: pong.reply_to == "probe")
     await server.wait_for(Started, lambda started: started.session_id == quiet)
@@ -373,30 +346,28 @@ async def test_control_never_waits_behind_output_nobody_acknowledges(
     await server.send(TerminateCmd(seq=3, session_id=noisy))
     await server.wait_for(CommandAck, lambda ack: ack.command_seq == 3)
     server.cut()
-    done, transcript = await _done(server, noisy)
+    done, transcript = await server.done(noisy), server.transcript(noisy)
     assert done.end_reason == "terminated"
     assert not transcript.gaps or transcript.gaps[0][2] == "ring_overflow"
 
 
 async def test_many_sessions_run_at_once(server: ScriptedServer, daemon: DaemonProcess) -> None:
-    started = [
-        await _start(server, f"echo number {number}", seq=number + 1) for number in range(12)
-    ]
-    ends = await asyncio.gather(*(_done(server, session_id) for session_id in started))
-    for number, (done, transcript) in enumerate(ends):
-        assert done.exit_code == 0
-        assert bytes(transcript.data) == b"number %d\r\n" % number
+    started = [await server.begin(command=f"echo number {number}") for number in range(12)]
+    ends = await asyncio.gather(*(server.done(session_id) for session_id in started))
+    assert {done.exit_code for done in ends} == {0}
+    for number, session_id in enumerate(started):
+        assert bytes(server.transcript(session_id).data) == b"number %d\r\n" % number
 
 
 async def test_neither_input_nor_output_is_logged(
     server: ScriptedServer, daemon: DaemonProcess
 ) -> None:
-    session_id = await _start(server, "read -s x; echo $x | tr a-z A-Z")
+    session_id = await server.begin(command="read -s x; echo $x | tr a-z A-Z")
     await await_until(
         lambda: "awaiting_input" in server.transcript(session_id).states, SECONDS, "the prompt"
     )
     await server.send(SendInput(seq=2, session_id=session_id, input_seq=1, data=b"hunter\n"))
-    await _done(server, session_id)
+    await server.done(session_id)
     assert any(
         isinstance(message, InteractiveOutput) and b"HUNTER" in message.data
         for message in server.received

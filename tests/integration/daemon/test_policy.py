@@ -12,7 +12,6 @@ import pytest
 
 from controller_client.protocol.messages import (
     InputAck,
-    InteractiveCmdDone,
     Message,
     ProjectRules,
     RunCommand,
@@ -22,7 +21,7 @@ from controller_client.protocol.messages import (
 )
 from tests.support.accounts import Account, requires, requires_root
 from tests.support.hosts.daemon_process import DaemonProcess, daemon_process
-from tests.support.hosts.scripted_server import ScriptedServer, Transcript, scripted_server
+from tests.support.hosts.scripted_server import ScriptedServer, scripted_server
 from tests.support.stack import Stack, deployed
 from tests.support.waiting import await_until
 
@@ -208,10 +207,9 @@ async def _answer(server: ScriptedServer, start: StartInteractiveCmd | RunComman
     return await server.wait_for(Started, lambda message: message.session_id == start.session_id)
 
 
-async def _done(server: ScriptedServer, session_id: str) -> tuple[InteractiveCmdDone, Transcript]:
-    transcript = server.transcript(session_id)
-    await await_until(lambda: transcript.done, SECONDS, "the end of the session")
-    return transcript.done[0], transcript
+async def _output(server: ScriptedServer, start: StartInteractiveCmd) -> bytes:
+    await server.done(start.session_id)
+    return bytes(server.transcript(start.session_id).data)
 
 
 @pytest.mark.parametrize(
@@ -238,11 +236,11 @@ async def test_listed_programs_run_on_the_host_from_their_words(
 ) -> None:
     start = _start("sleep 0.1 && echo 'a  b' || echo never")
     assert (await _answer(server, start)).failure is None
-    done, transcript = await _done(server, start.session_id)
-    assert (done.exit_code, bytes(transcript.data)) == (0, b"a  b\r\n")
+    assert await _output(server, start) == b"a  b\r\n"
+    assert (await server.done(start.session_id)).exit_code == 0
     words = _start(argv=["echo", "$(id)", ";", "id"])
     await _answer(server, words)
-    assert bytes((await _done(server, words.session_id))[1].data) == b"$(id) ; id\r\n"
+    assert await _output(server, words) == b"$(id) ; id\r\n"
 
 
 async def test_directories_outside_are_refused_by_the_host(
@@ -261,10 +259,7 @@ async def test_directories_outside_are_refused_by_the_host(
         assert started.failure.code == "CWD_NOT_ALLOWED"
     inside = _start("pwd")
     assert (await _answer(server, inside)).failure is None
-    assert (
-        bytes((await _done(server, inside.session_id))[1].data).strip()
-        == str(tmp_path / "work").encode()
-    )
+    assert (await _output(server, inside)).strip() == str(tmp_path / "work").encode()
 
 
 class Typist:
@@ -340,7 +335,7 @@ async def test_the_host_checks_what_is_typed_into_a_shell_also_after_a_restart(
     assert not await shell.is_refused(b"echo th'r'ee\n")
     await await_until(lambda: b"three" in transcript.data, SECONDS, "the output after the restart")
     assert not await shell.is_refused(keys=["ctrl-d"])
-    await _done(server, shell.session_id)
+    await server.done(shell.session_id)
     assert b"uid=" not in transcript.data
 
 

@@ -11,7 +11,6 @@ import pytest
 from controller_client.protocol.codec import encode
 from controller_client.protocol.messages import (
     InteractiveCmdDone,
-    StartInteractiveCmd,
     TerminateCmd,
 )
 from controller_client.protocol.values import NOTE_NOTHING_LEFT
@@ -81,22 +80,6 @@ def _running(program: str) -> list[int]:
     return found
 
 
-async def _start(server: ScriptedServer, argv: list[str], *, io_mode: str = "pipe") -> str:
-    session_id = f"s-{len(server.transcripts)}"
-    server.transcript(session_id)
-    start = StartInteractiveCmd(
-        seq=len(server.transcripts), session_id=session_id, argv=argv, io_mode=io_mode
-    )
-    await server.send(start)
-    return session_id
-
-
-async def _done(server: ScriptedServer, session_id: str) -> InteractiveCmdDone:
-    transcript = server.transcript(session_id)
-    await await_until(lambda: transcript.done, SECONDS, "INTERACTIVE_CMD_DONE")
-    return transcript.done[0]
-
-
 FORK_FOR_EVER = """
 import os, time
 # A test that is interrupted leaves nothing behind for longer than this.
@@ -133,7 +116,7 @@ async def test_what_a_program_hid_before_it_killed_its_holder_is_ended(
 ) -> None:
     await server.connected()
     command, program = _program(tmp_path, argv, then=LEAVE, count=count)
-    done = await _done(server, await _start(server, command, io_mode=io_mode))
+    done = await server.done(await server.begin(argv=command, io_mode=io_mode))
     assert (done.end_reason, done.survivors) == ("lost", [])
     assert NOTE_NOTHING_LEFT in done.notes
     assert _running(program) == []
@@ -144,10 +127,10 @@ async def test_a_program_that_kills_holder_and_fork_server_is_ended_as_lost(
 ) -> None:
     await server.connected()
     command, program = _program(tmp_path, ["sleep", "1000"], then=KILL_THE_FORK_SERVER_TOO)
-    done = await _done(server, await _start(server, command))
+    done = await server.done(await server.begin(argv=command, io_mode="pipe"))
     assert done.end_reason == "lost"
     assert _running(program) == []
-    assert (await _done(server, await _start(server, ["true"]))).exit_code == 0, (
+    assert (await server.done(await server.begin(argv=["true"], io_mode="pipe"))).exit_code == 0, (
         "the host serves on"
     )
 
@@ -170,7 +153,7 @@ async def test_a_forged_end_hides_no_process(
     command, program = _program(
         tmp_path, ["sleep", "1000"], then=f"open({str(record)!r}, 'wb').write({forged!r})\n{LEAVE}"
     )
-    done = await _done(server, await _start(server, command))
+    done = await server.done(await server.begin("s-0", argv=command, io_mode="pipe"))
     try:
         left = [f"[{pid}]" for pid in _running(program)]
         named = [name for name in done.survivors if name.endswith(tuple(left))]
@@ -186,7 +169,7 @@ async def test_processes_of_a_holder_killed_without_a_daemon_are_found_and_ended
 ) -> None:
     await server.connected()
     command, program = _program(tmp_path, ["sleep", "1000"], then="time.sleep(1000)")
-    session_id = await _start(server, command)
+    session_id = await server.begin(argv=command, io_mode="pipe")
     (hidden,) = await await_until(lambda: _running(program), SECONDS, "the hidden process")
     (session,) = daemon.sessions()
     await await_until(lambda: hidden in _recorded(daemon), SECONDS, "the holder to write it down")
@@ -195,7 +178,7 @@ async def test_processes_of_a_holder_killed_without_a_daemon_are_found_and_ended
     os.kill(holder, signal.SIGKILL)
     await await_until(lambda: not session.is_holder_alive(), SECONDS, "the holder to die")
     await daemon.start()
-    done = await _done(server, session_id)
+    done = await server.done(session_id)
     assert (done.end_reason, done.survivors) == ("lost", [])
     assert NOTE_NOTHING_LEFT not in done.notes, "nobody saw the holder die"
     assert _running(program) == []
@@ -211,7 +194,7 @@ async def test_what_another_session_left_running_on_purpose_is_let_alone(
 ) -> None:
     await server.connected()
     command, left = _program(tmp_path, ["sleep", "1000"], then="")
-    first = await _done(server, await _start(server, command))
+    first = await server.done(await server.begin(argv=command, io_mode="pipe"))
     (pid,) = _running(left)
     try:
         assert (first.end_reason, [name.endswith(f"[{pid}]") for name in first.survivors]) == (
@@ -221,13 +204,13 @@ async def test_what_another_session_left_running_on_purpose_is_let_alone(
         await await_until(
             lambda: not daemon.sessions(), SECONDS, "the first session to be forgotten"
         )
-        second = await _start(server, ["sleep", "1000"])
+        second = await server.begin(argv=["sleep", "1000"], io_mode="pipe")
         (session,) = await await_until(daemon.sessions, SECONDS, "the second session")
         # Killed before its program runs it would be a start that failed, and no loss.
         await await_until(session.read_pid, SECONDS, "its program")
         (holder,) = holder_pids(session)
         os.kill(holder, signal.SIGKILL)
-        assert (await _done(server, second)).end_reason == "lost"
+        assert (await server.done(second)).end_reason == "lost"
         assert is_running(pid)
     finally:
         send_signal(pid, signal.SIGKILL)
@@ -237,10 +220,10 @@ async def test_a_holder_says_what_it_uses_itself(
     server: ScriptedServer, daemon: DaemonProcess
 ) -> None:
     await server.connected()
-    session_id = await _start(server, ["sleep", "1000"])
+    session_id = await server.begin(argv=["sleep", "1000"], io_mode="pipe")
     (session,) = await await_until(daemon.sessions, SECONDS, "the session")
     record = await await_until(session.read_record, SECONDS, "what the holder says of itself")
     assert record.memory_bytes > 1 << 20
     assert record.descriptors > 3
     await server.send(TerminateCmd(seq=9, session_id=session_id))
-    await _done(server, session_id)
+    await server.done(session_id)

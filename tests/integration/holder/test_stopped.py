@@ -8,14 +8,11 @@ import sys
 from collections.abc import AsyncIterator
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from controller_client.protocol.messages import (
-    InteractiveCmdDone,
     PauseLifetime,
-    StartInteractiveCmd,
     TerminateCmd,
 )
 from controller_client.protocol.values import NOTE_NOTHING_LEFT
@@ -78,17 +75,8 @@ async def daemon(server: ScriptedServer, tmp_path: Path) -> AsyncIterator[Daemon
 async def _start(
     server: ScriptedServer, source: str, *, io_mode: str = "pipe", lifetime_seconds: float = 0
 ) -> str:
-    session_id = f"s-{len(server.transcripts)}"
-    server.transcript(session_id)
-    more: dict[str, Any] = {
-        "argv": [sys.executable, "-c", source],
-        "io_mode": io_mode,
-        "lifetime_seconds": lifetime_seconds,
-    }
-    await server.send(
-        StartInteractiveCmd(seq=len(server.transcripts), session_id=session_id, **more)
-    )
-    return session_id
+    argv = [sys.executable, "-c", source]
+    return await server.begin(argv=argv, io_mode=io_mode, lifetime_seconds=lifetime_seconds)
 
 
 async def _stopped(daemon: DaemonProcess) -> tuple[SessionDirectory, int, int]:
@@ -107,12 +95,6 @@ def _stands(pid: int) -> bool:
     return (status_field(pid, "State") or "X")[0] == "T"
 
 
-async def _done(server: ScriptedServer, session_id: str) -> InteractiveCmdDone:
-    transcript = server.transcript(session_id)
-    await await_until(lambda: transcript.done, SECONDS, "INTERACTIVE_CMD_DONE")
-    return transcript.done[0]
-
-
 @pytest.mark.requirement("S3.P1.5")
 @pytest.mark.parametrize("io_mode", ["pipe", "pty"])
 async def test_terminate_ends_a_session_whose_holder_is_stopped(
@@ -121,7 +103,7 @@ async def test_terminate_ends_a_session_whose_holder_is_stopped(
     session_id = await _start(server, STOP, io_mode=io_mode)
     _, _, program = await _stopped(daemon)
     await server.send(TerminateCmd(seq=9, session_id=session_id))
-    done = await _done(server, session_id)
+    done = await server.done(session_id)
     assert (done.end_reason, done.signal, done.survivors) == ("terminated", "SIGTERM", [])
     assert not is_running(program)
 
@@ -132,7 +114,7 @@ async def test_a_stopped_holder_does_not_outlast_its_lifetime(
 ) -> None:
     session_id = await _start(server, STOP, lifetime_seconds=1)
     _, _, program = await _stopped(daemon)
-    done = await _done(server, session_id)
+    done = await server.done(session_id)
     assert (done.end_reason, done.survivors) == ("timed_out", [])
     assert not is_running(program)
 
@@ -152,7 +134,7 @@ async def test_a_lifetime_ends_although_neither_server_nor_first_daemon_is_there
     await daemon.start()
     await await_until(lambda: not is_running(program), SECONDS, "the program to be ended")
     await server.start()
-    assert (await _done(server, session_id)).end_reason == "timed_out"
+    assert (await server.done(session_id)).end_reason == "timed_out"
 
 
 @pytest.mark.requirement("S3.P1.5")
@@ -163,7 +145,7 @@ async def test_a_program_that_stops_its_holder_in_a_loop_is_ended(
     session_id = await _start(server, STOP_AGAIN_AND_AGAIN, io_mode=io_mode)
     _, _, program = await _stopped(daemon)
     await server.send(TerminateCmd(seq=9, session_id=session_id, grace_seconds=0.1))
-    done = await _done(server, session_id)
+    done = await server.done(session_id)
     assert (done.end_reason in {"terminated", "lost"}, done.survivors) == (True, [])
     assert not is_running(program)
 
@@ -179,7 +161,7 @@ async def test_a_holder_that_another_process_stops_in_a_loop_is_not_waited_for(
     )
     try:
         await server.send(TerminateCmd(seq=9, session_id=session_id, grace_seconds=0.1))
-        done = await _done(server, session_id)
+        done = await server.done(session_id)
     finally:
         with suppress(ProcessLookupError):
             stopping.kill()
@@ -201,7 +183,7 @@ async def test_a_holder_that_cannot_act_is_killed_and_what_it_left_is_ended(
     )
     program = _child(holder)
     await server.send(TerminateCmd(seq=9, session_id=session_id, grace_seconds=0.1))
-    done = await _done(server, session_id)
+    done = await server.done(session_id)
     assert (done.end_reason, done.survivors) == ("lost", [])
     assert NOTE_NOTHING_LEFT in done.notes
     assert not is_running(program)
@@ -217,7 +199,7 @@ async def test_what_a_program_writes_over_its_holders_files_does_not_help(
     (session,) = await await_until(daemon.sessions, SECONDS, "the session")
     await await_until(lambda: session.read_holder() == daemon.pid, SECONDS, "the forgery")
     pid = daemon.pid
-    assert (await _done(server, session_id)).end_reason == "timed_out"
+    assert (await server.done(session_id)).end_reason == "timed_out"
     await await_until(
         lambda: not session.is_holder_alive(), SECONDS, "the end of the holder itself"
     )
@@ -234,10 +216,10 @@ async def test_a_stopped_holder_stays_stopped_while_nothing_has_to_end(
     pause(holder)
     await server.send(TerminateCmd(seq=8, session_id=session_id, signal="SIGUSR1", escalate=False))
     other = await _start(server, STOP, lifetime_seconds=1)
-    assert (await _done(server, other)).end_reason == "timed_out"
+    assert (await server.done(other)).end_reason == "timed_out"
     assert _stands(holder), "the daemon continued only the holder whose session had to end"
     os.kill(holder, signal.SIGCONT)
-    assert (await _done(server, session_id)).signal == "SIGUSR1"
+    assert (await server.done(session_id)).signal == "SIGUSR1"
 
 
 async def test_a_holder_writes_down_when_its_lifetime_ends(
@@ -254,4 +236,4 @@ async def test_a_holder_writes_down_when_its_lifetime_ends(
         "the pause to be written down",
     )
     await server.send(TerminateCmd(seq=9, session_id=session_id))
-    await _done(server, session_id)
+    await server.done(session_id)

@@ -21,6 +21,7 @@ from tests.support.agents.commands import RunRows, submitter
 from tests.support.agents.fixtures import RUN_SECONDS
 from tests.support.agents.model_server import ModelServer, Says, Seen, call, done, in_turn
 from tests.support.databases.cluster import running_backends, running_cluster
+from tests.support.databases.live_files import contents_below
 from tests.support.databases.redis_monitor import Traffic, monitored
 from tests.support.databases.redis_server import Redis
 from tests.support.management import manage_well
@@ -106,25 +107,13 @@ def _wanted(word: str) -> list[bytes]:
 
 
 def _files_with(folders: list[Path], word: str) -> set[str]:
-    files = {
-        path: folder
-        for folder in folders
-        for path in folder.rglob("*")
-        if path.is_file() and not path.is_symlink()
-    }
     wanted = re.compile(b"|".join(map(re.escape, _wanted(word))))
     return {
         f"{folder.name}/{path.relative_to(folder)}"
-        for path, folder in files.items()
-        if wanted.search(_content(path))
+        for folder in folders
+        for path, content in contents_below(folder)
+        if wanted.search(content)
     }
-
-
-def _content(path: Path) -> bytes:
-    try:
-        return path.read_bytes()
-    except FileNotFoundError:  # the database makes and removes files meanwhile
-        return b""
 
 
 def _is_in(word: str, text: str | bytes) -> bool:

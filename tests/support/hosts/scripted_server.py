@@ -10,7 +10,8 @@ import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from http import HTTPStatus
-from typing import TypeVar
+from typing import Any, TypeVar
+from uuid import uuid4
 
 from websockets.asyncio.server import Server, ServerConnection, serve
 from websockets.exceptions import ConnectionClosed
@@ -38,6 +39,7 @@ from controller_client.protocol.messages import (
     SessionDirective,
     SessionSummary,
     Started,
+    StartInteractiveCmd,
     Stream,
     StreamOffset,
     Welcome,
@@ -179,6 +181,24 @@ class ScriptedServer:
     def transcript(self, session_id: str) -> Transcript:
         """The session's transcript; naming it makes the session known to the server."""
         return self.transcripts.setdefault(session_id, Transcript())
+
+    async def begin(self, session_id: str = "", **fields: Any) -> str:
+        """Send a START with these fields, its number the next one; return the session's id."""
+        session_id = session_id or str(uuid4())
+        self.transcript(session_id)
+        seq = len(self.transcripts)
+        await self.send(StartInteractiveCmd(seq=seq, session_id=session_id, **fields))
+        return session_id
+
+    async def done(self, session_id: str, seconds: float = 60.0) -> InteractiveCmdDone:
+        """The end of a session; waits for it."""
+        transcript = self.transcript(session_id)
+        return (await await_until(lambda: transcript.done, seconds, "INTERACTIVE_CMD_DONE"))[0]
+
+    async def shows(self, session_id: str, text: bytes, seconds: float = 60.0) -> None:
+        """Wait until the output of a session has this text."""
+        data = self.transcript(session_id).data
+        await await_until(lambda: text in data, seconds, f"{text!r} in the output")
 
     # ---- one connection
 
