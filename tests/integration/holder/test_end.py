@@ -1,4 +1,4 @@
-"""Sessions end by themselves, on request or by their lifetime, and leave nothing behind."""
+"""Sessions end by themselves, or on request, and leave nothing behind."""
 
 import os
 import resource
@@ -210,46 +210,6 @@ async def test_terminating_what_has_ended_is_no_failure(host: HolderHost) -> Non
     talk = await host.run("true")
     await talk.done()
     assert (await talk.terminate()).failure is None
-
-
-@pytest.mark.requirement("S3.R3.3")
-async def test_a_lifetime_that_is_over_ends_the_session(host: HolderHost) -> None:
-    talk = await host.run("sleep 60", lifetime_seconds=0.5)
-    done = await talk.done()
-    assert (done.end_reason, done.signal, done.survivors) == ("timed_out", "SIGTERM", [])
-    assert 0.5 <= done.duration_seconds < 5
-
-
-async def test_a_stopped_clock_outlives_the_daemon_and_runs_out_by_itself(host: HolderHost) -> None:
-    talk = await host.run("sleep 60", lifetime_seconds=2)
-    ack = await talk.pause_lifetime(is_paused=True, max_seconds=1.5)
-    assert ack.lifetime is not None
-    assert ack.lifetime.is_paused
-    assert 0 < ack.lifetime.left_seconds <= 2
-    assert ack.lifetime.pause_left_seconds <= 1.5
-    await talk.close()
-    again = await host.talk(talk.session_id)
-    again.attach()
-    done = await again.done()
-    assert done.end_reason == "timed_out"
-    assert done.duration_seconds >= 3.5
-
-
-async def test_a_resumed_lifetime_ends_the_session_and_a_stale_pause_is_ignored(
-    host: HolderHost,
-) -> None:
-    talk = await host.run("sleep 60", lifetime_seconds=2)
-    await talk.pause_lifetime(is_paused=True, max_seconds=3600, seq=100)
-    went_on = await talk.pause_lifetime(is_paused=False, max_seconds=3600, seq=101)
-    late = await talk.pause_lifetime(is_paused=True, max_seconds=3600, seq=99)
-    for ack in (went_on, late):
-        assert ack.lifetime is not None
-        assert not ack.lifetime.is_paused
-    done = await talk.done()
-    assert done.end_reason == "timed_out"
-    assert (
-        await talk.pause_lifetime(is_paused=True, max_seconds=3600, seq=102)
-    ).failure is not None
 
 
 async def test_a_child_that_holds_the_terminal_does_not_hold_up_the_end(host: HolderHost) -> None:

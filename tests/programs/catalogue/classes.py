@@ -24,7 +24,7 @@ from types import ModuleType
 from tests.programs.catalogue.languages import consoles, scripts, shells
 from tests.programs.catalogue.program import Program
 from tests.programs.catalogue.relays import agents, hosts, terminals, traps
-from tests.programs.catalogue.screens import editors, forms, pagers, questions
+from tests.programs.catalogue.screens import editors, forms, node_questions, pagers, questions
 from tests.programs.catalogue.tools import (
     databases,
     debuggers,
@@ -48,6 +48,7 @@ _CLASSES = (
     pagers,
     forms,
     questions,
+    node_questions,
     terminals,
     hosts,
     traps,

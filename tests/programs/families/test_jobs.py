@@ -8,45 +8,10 @@ from typing import Any
 
 import pytest
 
+from tests.programs.families.jobs import completed, query, shows, submit
 from tests.support.mcp.client import Caller
 from tests.support.stack import Stack, running_stack
 from tests.support.waiting import await_until
-
-MEBIBYTE = 1024 * 1024
-
-
-async def _submit(caller: Caller, command: str, **arguments: Any) -> str:
-    return str((await caller.call("run_command", command=command, **arguments))["token"])
-
-
-async def _query(caller: Caller, token: str, **offsets: Any) -> dict[str, Any]:
-    return await caller.call("query_command_status", token=token, **offsets)
-
-
-async def _completed(caller: Caller, token: str, seconds: float = 30.0) -> dict[str, Any]:
-    """Return the whole answer once the job is over; earlier queries ask for no output."""
-
-    async def is_over() -> bool:
-        return bool(
-            (await _query(caller, token, stdout_offset=2**40, stderr_offset=2**40))["status"]
-            == "completed"
-        )
-
-    await await_until(is_over, seconds, "the job to complete")
-    return await _query(caller, token)
-
-
-async def _shows(caller: Caller, token: str, stdout: str) -> dict[str, Any]:
-    """Return the first answer whose whole stdout is ``stdout``."""
-    found: dict[str, Any] = {}
-
-    async def is_shown() -> bool:
-        found.update(await _query(caller, token))
-        return bool(found["stdout"] == stdout)
-
-    await await_until(is_shown, 20, f"stdout {stdout!r}")
-    return found
-
 
 # ---- while it runs -------------------------------------------------------------------------------
 
@@ -55,14 +20,14 @@ async def _shows(caller: Caller, token: str, stdout: str) -> dict[str, Any]:
     "S4.R1.1", "S4.R1.2", "S4.R1.3", "S4.R1.4", "S4.R2.3", "S4.R5.1", "S4.R5.2"
 )
 async def test_output_polled_by_offset_grows_in_order(caller: Caller) -> None:
-    token = await _submit(caller, "for i in $(seq 5); do echo $i; echo e$i >&2; sleep 1; done")
+    token = await submit(caller, "for i in $(seq 5); do echo $i; echo e$i >&2; sleep 1; done")
     out = err = ""
     growths = 0
     answer: dict[str, Any] = {"status": "pending", "stdout_length": 0, "stderr_length": 0}
 
     async def is_over() -> bool:
         nonlocal out, err, growths, answer
-        answer = await _query(
+        answer = await query(
             caller,
             token,
             stdout_offset=answer["stdout_length"],
@@ -84,17 +49,17 @@ async def test_a_query_of_a_running_job_has_both_streams_so_far(
     caller: Caller, tmp_path: Path
 ) -> None:
     go = tmp_path / "go"
-    token = await _submit(
+    token = await submit(
         caller,
         f"echo so far; echo trouble >&2; until [ -e {go} ]; do sleep 0.05; done; echo the rest",
     )
 
     async def has_both() -> bool:
-        answer = await _query(caller, token)
+        answer = await query(caller, token)
         return bool(answer["stdout"] and answer["stderr"])
 
     await await_until(has_both, 20, "both streams")
-    answer = await _query(caller, token)
+    answer = await query(caller, token)
     assert (answer["status"], answer["stdout"], answer["stderr"]) == (
         "running",
         "so far\n",
@@ -102,7 +67,7 @@ async def test_a_query_of_a_running_job_has_both_streams_so_far(
     )
     assert not {"exit_code", "execution_time"} & set(answer), "these are known once it completed"
     go.touch()
-    ended = await _completed(caller, token)
+    ended = await completed(caller, token)
     assert (ended["stdout"], ended["stderr"], ended["exit_code"]) == (
         "so far\nthe rest\n",
         "trouble\n",
@@ -119,7 +84,7 @@ async def test_the_mutual_order_of_both_streams_is_kept(
         f"until [ -e {step} ]; do sleep 0.02; done; echo o{step.name}; echo e{step.name} >&2"
         for step in steps
     )
-    token = await _submit(
+    token = await submit(
         caller,
         waits.replace("; echo e", f"; until [ -e {tmp_path}/then ]; do sleep 0.02; done; echo e"),
     )
@@ -153,7 +118,7 @@ async def test_a_job_runs_on_while_nobody_can_answer_queries_about_it(tmp_path: 
     )
     with running_stack() as stack:
         async with stack.caller() as caller:
-            token = await _submit(caller, command)
+            token = await submit(caller, command)
             await await_until(lambda: stack.program_pids(token), 20, "the job to run")
         stack.pause_server()
         try:
@@ -166,7 +131,7 @@ async def test_a_job_runs_on_while_nobody_can_answer_queries_about_it(tmp_path: 
         finally:
             stack.resume_server()
         async with stack.caller() as caller:
-            ended = await _completed(caller, token)
+            ended = await completed(caller, token)
             assert ended["stdout"] == "".join(f"{number}\n" for number in range(1, 201))
 
 
@@ -175,23 +140,23 @@ async def test_a_job_runs_on_while_nobody_can_answer_queries_about_it(tmp_path: 
 
 @pytest.mark.requirement("S4.R5.1", "S4.R5.2", "S4.R5.3", "S4.R5.4", "S4.R4.4")
 async def test_offsets_count_bytes_and_consume_nothing(caller: Caller) -> None:
-    token = await _submit(caller, "echo first; echo zweite Zeile: ü; echo bad >&2")
-    whole = await _completed(caller, token)
+    token = await submit(caller, "echo first; echo zweite Zeile: ü; echo bad >&2")
+    whole = await completed(caller, token)
     text = "first\nzweite Zeile: ü\n"
     assert (whole["stdout"], whole["stdout_length"], whole["stderr_length"]) == (
         text,
         len(text.encode()),
         4,
     )
-    assert await _query(caller, token) == whole, "without offsets everything comes again"
-    rest = await _query(caller, token, stdout_offset=6, stderr_offset=1)
+    assert await query(caller, token) == whole, "without offsets everything comes again"
+    rest = await query(caller, token, stdout_offset=6, stderr_offset=1)
     assert (rest["stdout"], rest["stderr"]) == ("zweite Zeile: ü\n", "ad\n")
     assert (rest["stdout_length"], rest["stderr_length"]) == (
         whole["stdout_length"],
         whole["stderr_length"],
     )
-    at_end = await _query(caller, token, stdout_offset=whole["stdout_length"], stderr_offset=4)
-    past = await _query(caller, token, stdout_offset=10_000_000, stderr_offset=10_000_000)
+    at_end = await query(caller, token, stdout_offset=whole["stdout_length"], stderr_offset=4)
+    past = await query(caller, token, stdout_offset=10_000_000, stderr_offset=10_000_000)
     for answer in (at_end, past):
         assert (answer["stdout"], answer["stderr"], answer["status"]) == ("", "", "completed")
         assert (answer["stdout_length"], answer["stderr_length"]) == (len(text.encode()), 4)
@@ -202,109 +167,15 @@ async def test_half_a_character_is_held_back_until_it_is_whole(
     caller: Caller, tmp_path: Path
 ) -> None:
     go = tmp_path / "go"
-    token = await _submit(
+    token = await submit(
         caller, f"printf 'a\\xe2\\x82'; until [ -e {go} ]; do sleep 0.05; done; printf '\\xacz'"
     )
-    half = await _shows(caller, token, "a")
+    half = await shows(caller, token, "a")
     assert half["stdout_length"] == 1
     go.touch()
-    ended = await _completed(caller, token)
+    ended = await completed(caller, token)
     assert (ended["stdout"], ended["stdout_length"]) == ("a€z", 5)
-    assert (await _query(caller, token, stdout_offset=half["stdout_length"]))["stdout"] == "€z"
-
-
-# ---- buffers -------------------------------------------------------------------------------------
-
-
-@pytest.mark.requirement("S4.R4.1", "S4.R4.2", "S4.R4.3")
-async def test_of_fifty_megabytes_the_newest_ten_mebibytes_are_kept_and_marked(
-    caller: Caller,
-) -> None:
-    token = await _submit(
-        caller, "yes 0123456789abcdef | head -c 49999999; printf '!'; echo whole >&2", timeout=120
-    )
-    answer = await _completed(caller, token, 120)
-    assert (answer["stdout_length"], answer["stdout_truncated"]) == (50_000_000, True)
-    assert len(answer["stdout"].encode()) == 10 * MEBIBYTE
-    line = "0123456789abcdef\n"
-    start = 50_000_000 - 10 * MEBIBYTE
-    expected = (line * (50_000_000 // len(line) + 1))[start:49_999_999] + "!"
-    assert answer["stdout"] == expected
-    assert (answer["stderr"], answer["stderr_length"], answer["stderr_truncated"]) == (
-        "whole\n",
-        6,
-        False,
-    )
-    tail = await _query(caller, token, stdout_offset=50_000_000 - 20, stderr_offset=6)
-    assert tail["stdout"] == expected[-20:]
-    assert (await _query(caller, token, stdout_offset=1000))["stdout"] == expected, (
-        "what is gone is left out, not refused"
-    )
-
-
-@pytest.mark.requirement("S4.R4.1", "S4.R4.2", "S4.R4.3")
-async def test_the_buffer_of_one_job_can_be_made_smaller(caller: Caller) -> None:
-    token = await _submit(caller, "seq 1 100000; seq 1 50 >&2", max_buffer_size=1024)
-    answer = await _completed(caller, token)
-    written = "".join(f"{number}\n" for number in range(1, 100_001))
-    assert (answer["stdout"], answer["stdout_length"], answer["stdout_truncated"]) == (
-        written[-1024:],
-        len(written),
-        True,
-    )
-    assert (answer["stderr_truncated"], answer["stderr"]) == (
-        False,
-        "".join(f"{number}\n" for number in range(1, 51)),
-    )
-
-
-@pytest.mark.requirement("S4.R4.1")
-async def test_a_larger_buffer_keeps_more_output_and_its_bounds_are_enforced(
-    caller: Caller,
-) -> None:
-    token = await _submit(
-        caller, "yes 0123456789abcde | head -c 12582912", max_buffer_size=12 * MEBIBYTE
-    )
-    answer = await _completed(caller, token)
-    assert (len(answer["stdout"]), answer["stdout_truncated"]) == (12 * MEBIBYTE, False)
-    for size in (1023, 100 * MEBIBYTE + 1):
-        assert "max_buffer_size" in str(
-            await caller.refusal("run_command", command="true", max_buffer_size=size)
-        )
-    (tool,) = [
-        tool for tool in (await caller.client.list_tools()).tools if tool.name == "run_command"
-    ]
-    assert tool.input_schema["properties"]["max_buffer_size"]["default"] == 10 * MEBIBYTE
-
-
-@pytest.mark.requirement("S4.R4.4")
-async def test_output_stays_after_the_end_and_over_a_restart_until_it_expires() -> None:
-    with running_stack() as stack:
-        async with stack.caller() as caller:
-            token = await _submit(caller, "echo kept")
-            assert (await _completed(caller, token))["stdout"] == "kept\n"
-        stack.kill_server()
-        stack.start_server()
-        async with stack.caller() as caller:
-            answer = await _query(caller, token)
-            assert (answer["status"], answer["stdout"], answer["exit_code"]) == (
-                "completed",
-                "kept\n",
-                0,
-            )
-        stack.kill_server()
-        stack.start_server(HOLDLINE_COMMAND_RETENTION_SECONDS="1", HOLDLINE_SWEEP_SECONDS="0.2")
-        async with stack.caller() as caller:
-
-            async def is_gone() -> bool:
-                return bool((await _query(caller, token))["status"] == "not_found")
-
-            await await_until(is_gone, 30, "the output to expire")
-            await await_until(
-                lambda: stack.database.rows("SELECT count(*) FROM projects_outputchunk") == [(0,)],
-                30,
-                "its bytes to go",
-            )
+    assert (await query(caller, token, stdout_offset=half["stdout_length"]))["stdout"] == "€z"
 
 
 # ---- compatibility -------------------------------------------------------------------------------
@@ -318,7 +189,7 @@ async def test_a_caller_without_the_newer_parameters_is_served_as_before(caller:
     assert set(submitted) == {"token", "status", "message"}
     assert (submitted["status"], submitted["message"]) == ("pending", "submitted")
     uuid.UUID(submitted["token"])
-    answer = await _completed(caller, submitted["token"])
+    answer = await completed(caller, submitted["token"])
     assert answer["stdout"] == "/usr/lib\nnot a tty\n", "plain pipes, and an input that is empty"
     for timeout in (0, 3601):
         assert "timeout" in str(
@@ -328,7 +199,7 @@ async def test_a_caller_without_the_newer_parameters_is_served_as_before(caller:
 
 @pytest.mark.requirement("S4.R6.2", "S4.R6.3")
 async def test_an_answer_has_the_members_it_always_had(caller: Caller) -> None:
-    ended = await _completed(caller, await _submit(caller, "echo out; echo err >&2; exit 7"))
+    ended = await completed(caller, await submit(caller, "echo out; echo err >&2; exit 7"))
     old = {"token", "status", "exit_code", "stdout", "stderr", "execution_time", "timeout_occurred"}
     new = {"stdout_length", "stderr_length", "stdout_truncated", "stderr_truncated", "survivors"}
     assert set(ended) == old | new
@@ -348,7 +219,7 @@ async def test_an_answer_has_the_members_it_always_had(caller: Caller) -> None:
 @pytest.mark.requirement("S4.R6.2")
 @pytest.mark.parametrize("token", ["6a3b1f0e-9e0f-4d43-9d52-9b3e1f0a7c11", "no token at all"])
 async def test_an_unknown_token_is_answered_and_not_refused(caller: Caller, token: str) -> None:
-    answer = await _query(caller, token)
+    answer = await query(caller, token)
     assert (answer["token"], answer["status"], answer["stdout"], answer["timeout_occurred"]) == (
         token,
         "not_found",
@@ -358,9 +229,9 @@ async def test_an_unknown_token_is_answered_and_not_refused(caller: Caller, toke
 
 
 async def test_a_token_of_another_project_is_unknown(caller: Caller, stack: Stack) -> None:
-    token = await _submit(caller, "echo mine")
+    token = await submit(caller, "echo mine")
     async with stack.caller(stack.provisioned.other_token) as stranger:
-        assert (await _query(stranger, token))["status"] == "not_found"
+        assert (await query(stranger, token))["status"] == "not_found"
 
 
 # ---- terminals -----------------------------------------------------------------------------------
@@ -372,8 +243,8 @@ async def test_with_a_terminal_everything_it_shows_is_captured_as_it_came(caller
         r"tty; for i in 1 2 3; do printf '\r%d%%' $i; done; printf "
         r"'\n\033[31mred\033[0m\a\033[?25l\n'; echo err >&2"
     )
-    answer = await _completed(caller, await _submit(caller, progress, use_pty=True))
-    as_it_came = await _query(caller, answer["token"], view="raw")
+    answer = await completed(caller, await submit(caller, progress, use_pty=True))
+    as_it_came = await query(caller, answer["token"], view="raw")
     assert answer["stdout"].partition("\n")[2] == "3%\nred\nerr\n"
     assert as_it_came["stdout_length"] == answer["stdout_length"]
     device, _, shown = as_it_came["stdout"].partition("\r\n")
@@ -397,8 +268,8 @@ async def test_a_job_without_a_terminal_runs_on_pipes_with_a_warning(
     without_terminals: Stack,
 ) -> None:
     async with without_terminals.caller() as caller:
-        answer = await _completed(
-            caller, await _submit(caller, "tty; echo err >&2; exit 3", use_pty=True)
+        answer = await completed(
+            caller, await submit(caller, "tty; echo err >&2; exit 3", use_pty=True)
         )
         assert (answer["stdout"], answer["stderr"], answer["exit_code"]) == (
             "not a tty\n",
@@ -427,10 +298,10 @@ async def test_a_job_whose_time_is_over_keeps_what_it_had_printed(
     caller: Caller, stack: Stack
 ) -> None:
     before = time.monotonic()
-    token = await _submit(
+    token = await submit(
         caller, "echo partial; echo warning >&2; (setsid sleep 1000 &); sleep 1000", timeout=1
     )
-    answer = await _completed(caller, token)
+    answer = await completed(caller, token)
     assert time.monotonic() - before < 60
     assert (answer["stdout"], answer["stderr"], answer["timeout_occurred"]) == (
         "partial\n",
@@ -443,6 +314,6 @@ async def test_a_job_whose_time_is_over_keeps_what_it_had_printed(
 
 @pytest.mark.requirement("S4.R7.1")
 async def test_a_job_that_could_not_be_started_says_why(caller: Caller) -> None:
-    answer = await _completed(caller, await _submit(caller, "/no/such/program"))
+    answer = await completed(caller, await submit(caller, "/no/such/program"))
     assert answer["error_code"] == "PROGRAM_NOT_FOUND"
     assert "/no/such/program" in answer["error"]

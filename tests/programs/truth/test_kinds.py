@@ -3,13 +3,10 @@
 import shutil
 from pathlib import Path
 
-from tests.programs.truth.test_table import SYSTEM_PYTHON, fixture, home, named, sh, user
+from tests.programs.truth.writing import SYSTEM_PYTHON, fixture, named, sh
 from tests.support.accounts import Account, requires
 from tests.support.hosts.truth import Ends, Scenario, Waits, as_user
 
-__all__ = ["home", "user"]
-
-QUIET = "kernel+quiet"
 _NO_PASTE = "echo 'set enable-bracketed-paste off' > inputrc"
 _FIXTURE = (Path(__file__).parents[1] / "fixtures" / "own_prompts.py").read_text()
 

@@ -5,11 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.programs.truth.test_table import fixture, home, user
+from tests.programs.truth.writing import fixture
 from tests.support.accounts import Account, requires
 from tests.support.hosts.truth import Ends, Scenario, Waits, Works, as_user
-
-__all__ = ["home", "user"]
 
 _TMUX = ("env", "TMUX_TMPDIR={home}", "tmux", "-f", "/dev/null", "new-session")
 # In a directory of its own: the usual one may belong to a former account of the same name.

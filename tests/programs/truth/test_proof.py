@@ -9,11 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.programs.truth.test_table import fixture, home, python, user
+from tests.programs.truth.writing import fixture, python
 from tests.support.accounts import Account
 from tests.support.hosts.truth import Ends, Scenario, Waits, Works, as_user
-
-__all__ = ["home", "user"]
 
 ELSEWHERE = [
     Scenario(way, fixture("waits_elsewhere.py", way), (Works(0.8), Ends(None)))

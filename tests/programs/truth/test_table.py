@@ -1,48 +1,19 @@
 """The watcher against programs whose truth is known, as root and as an ordinary user with sudo."""
 
 import shutil
-import sys
-import tempfile
-from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
-
-from tests.support.accounts import Account, ordinary_user, requires
-from tests.support.hosts.truth import Ends, Scenario, Waits, Works, as_user
-
-SYSTEM_PYTHON = next(
-    (path for path in ("/usr/bin/python3", "/usr/local/bin/python3") if Path(path).exists()),
-    sys.executable,
+from tests.programs.truth.writing import (
+    QUIET,
+    SYSTEM_PYTHON,
+    fixture,
+    named,
+    python,
+    sh,
+    shell_session,
 )
-QUIET = "kernel+quiet"
-_FIXTURES = Path(__file__).parents[1] / "fixtures"
-
-
-def sh(script: str) -> tuple[str, ...]:
-    return ("bash", "-c", script)
-
-
-def python(code: str, *arguments: str) -> tuple[str, ...]:
-    return (SYSTEM_PYTHON, "-c", code, *arguments)
-
-
-def fixture(name: str, *arguments: str) -> tuple[str, ...]:
-    # As text, because an ordinary user may have no right to read these files.
-    return python((_FIXTURES / name).read_text(), *arguments)
-
-
-def shell_session(ending: str) -> tuple[Waits | Works | Ends, ...]:
-    prompt = ending + r"[^\n]*$"
-    return (
-        Waits(prompt, "shell", b"sleep 0.4\n"),
-        Waits(prompt, "shell", b"cat\n"),
-        Waits("cat\r\n", "line", b"\x04"),
-        Waits(prompt, "shell", b"sleep 60 & sleep 0.3\n"),
-        Waits(prompt, "shell", b"kill %1; exit 0\n", evidence="kernel|kernel+quiet"),
-        Ends(None),
-    )
-
+from tests.support.accounts import Account, requires
+from tests.support.hosts.truth import Ends, Scenario, Waits, Works, as_user
 
 READERS = [
     Scenario(
@@ -413,27 +384,6 @@ WORKERS = [
 ]
 
 ORDINARY = READERS + SHELLS + SCREENS + RELAYS + EVENT_LOOPS + WORKERS
-
-
-@pytest.fixture(scope="module")
-def user() -> Iterator[Account]:
-    """Return an account without privileges that may use sudo with a password."""
-    with ordinary_user("t", may_sudo=True) as account:
-        yield account
-
-
-@pytest.fixture
-def home() -> Iterator[Path]:
-    """Return a directory in which the program runs."""
-    directory = Path(tempfile.mkdtemp(prefix="holdline-truth-"))
-    yield directory
-    shutil.rmtree(directory)
-
-
-def named(scenarios: list[Scenario]) -> pytest.MarkDecorator:
-    return pytest.mark.parametrize(
-        "scenario", scenarios, ids=[scenario.name for scenario in scenarios]
-    )
 
 
 @named(ORDINARY)

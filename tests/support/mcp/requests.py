@@ -95,6 +95,23 @@ def modern(
     return message("tools/call", {"name": tool, "arguments": arguments or {}})
 
 
+async def call(
+    bearer: dict[str, str], tool: str, arguments: dict[str, Any] | None = None
+) -> Answer:
+    """Call a tool in the protocol of 2026-07-28, and return the answer."""
+    body, headers = modern(tool, arguments)
+    return await request(body, headers={**bearer, **headers})
+
+
+async def result_of(
+    bearer: dict[str, str], tool: str, arguments: dict[str, Any] | None = None
+) -> dict[str, Any]:
+    """Call a tool, and return the structured content of its result."""
+    answer = await call(bearer, tool, arguments)
+    content: dict[str, Any] = answer.json["result"]["structuredContent"]
+    return content
+
+
 def message(
     method: str, params: Mapping[str, Any] | None = None
 ) -> tuple[dict[str, Any], dict[str, str]]:

@@ -1,10 +1,6 @@
-"""``/mcp`` before and around the protocol: who is let in, by which name, with which method; calls
-that are cut off.
-"""
+"""``/mcp`` before and around the protocol: who is let in, by which name, with which method."""
 
-import asyncio
 import json
-import threading
 from typing import Any
 from uuid import uuid4
 
@@ -21,20 +17,10 @@ from projects.conf import conf
 from projects.errors.shown_tools import tools_named
 from projects.models import Controller, Project
 from projects.storage.access import in_database
-from projects.wakeups.bus import exchange
-from projects.wakeups.doorbells import session_group
 from tests.support.hosts.acting_host import ActingHost
-from tests.support.mcp.requests import META, Answer, message, modern, request
-from tests.support.waiting import await_until
+from tests.support.mcp.requests import Answer, call, message, modern, request, result_of
 
 pytestmark = pytest.mark.django_db(transaction=True)
-
-
-async def _call(
-    bearer: dict[str, str], tool: str, arguments: dict[str, Any] | None = None
-) -> Answer:
-    body, headers = modern(tool, arguments)
-    return await request(body, headers={**bearer, **headers})
 
 
 @pytest.mark.parametrize(
@@ -158,13 +144,13 @@ async def test_without_a_database_nobody_gets_in_unchecked(
     bearer: dict[str, str], monkeypatch: pytest.MonkeyPatch, is_remembered: bool
 ) -> None:
     if is_remembered:
-        assert (await _call(bearer, "list_controllers")).status == 200
+        assert (await call(bearer, "list_controllers")).status == 200
 
     def unavailable(_token: object, _meter: str) -> None:
         raise OperationalError("database is locked")
 
     monkeypatch.setattr(token_check, "find_caller", unavailable)
-    answer = await _call(bearer, "list_controllers")
+    answer = await call(bearer, "list_controllers")
     assert answer.json["error"]["data"]["code"] == "STORAGE_UNAVAILABLE"
     assert (answer.status, answer.headers["retry-after"]) == (503, "1")
 
@@ -183,7 +169,7 @@ async def test_who_has_too_many_calls_is_refused_before_anything_is_built(
             bearer["authorization"],
             bearer["authorization"].replace("Bearer ", "bearer   "),
         ):
-            answer = await _call({"authorization": written}, "list_controllers")
+            answer = await call({"authorization": written}, "list_controllers")
             assert (answer.status, answer.headers["retry-after"]) == (429, "1")
             assert answer.json["error"]["data"]["code"] == "RATE_LIMITED"
     assert built == []
@@ -193,13 +179,13 @@ async def test_who_has_too_many_calls_is_refused_before_anything_is_built(
 async def test_a_result_is_structured_and_the_same_as_text(
     bearer: dict[str, str], host: ActingHost
 ) -> None:
-    result = (await _call(bearer, "start_interactive_command", {"command": "greet"})).json["result"]
+    result = (await call(bearer, "start_interactive_command", {"command": "greet"})).json["result"]
     assert (result["isError"], result["structuredContent"]["output"]) == (False, "Name: ")
     assert json.loads(result["content"][0]["text"]) == result["structuredContent"]
 
 
 async def test_an_error_has_no_structured_content(bearer: dict[str, str]) -> None:
-    result = (await _call(bearer, "get_session", {"session_id": str(uuid4())})).json["result"]
+    result = (await call(bearer, "get_session", {"session_id": str(uuid4())})).json["result"]
     assert result["isError"]
     assert result.get("structuredContent") is None
     assert json.loads(result["content"][0]["text"]) == result["_meta"]["holdline/error"]
@@ -207,7 +193,7 @@ async def test_an_error_has_no_structured_content(bearer: dict[str, str]) -> Non
 
 
 async def test_an_unknown_tool_is_a_protocol_error(bearer: dict[str, str]) -> None:
-    assert (await _call(bearer, "no_such_tool")).json["error"]["code"] == -32602
+    assert (await call(bearer, "no_such_tool")).json["error"]["code"] == -32602
 
 
 async def _listed(bearer: dict[str, str], query: str = "") -> Answer:
@@ -300,147 +286,8 @@ async def test_a_token_s_own_set_narrows_what_its_callers_see(controller: Contro
 async def test_text_that_looks_like_json_is_typed_as_it_is(
     bearer: dict[str, str], host: ActingHost, text: str
 ) -> None:
-    started = (await _call(bearer, "start_interactive_command", {"command": "cat"})).json["result"][
-        "structuredContent"
-    ]
-    await _call(
+    started = await result_of(bearer, "start_interactive_command", {"command": "cat"})
+    await call(
         bearer, "send_command_input", {"session_id": started["session_id"], "input_text": text}
     )
     assert getattr(host.commands[-1], "data", None) == text.encode()
-
-
-async def test_the_era_of_initialize_is_served_as_a_stream_that_opens_at_once(
-    bearer: dict[str, str], host: ActingHost
-) -> None:
-    client = {
-        "protocolVersion": "2025-06-18",
-        "capabilities": {},
-        "clientInfo": {"name": "old", "version": "1"},
-    }
-    answer = await request(
-        {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": client}, headers=bearer
-    )
-    assert answer.status == 200
-    assert answer.chunks[0] == b": open\r\n\r\n"
-    assert b'"instructions"' in answer.body
-    call = {
-        "jsonrpc": "2.0",
-        "id": 2,
-        "method": "tools/call",
-        "params": {"name": "start_interactive_command", "arguments": {"command": "x"}},
-    }
-    answer = await request(call, headers={**bearer, "mcp-protocol-version": "2025-06-18"})
-    assert b'"structuredContent"' in answer.body
-
-
-async def test_a_client_that_goes_away_cancels_its_wait_and_not_the_program(
-    bearer: dict[str, str], host: ActingHost
-) -> None:
-    started = (await _call(bearer, "start_interactive_command", {"command": "cat"})).json["result"][
-        "structuredContent"
-    ]
-    host.on_input = lambda _: None
-    gone = asyncio.Event()
-    body, headers = modern(
-        "send_command_input",
-        {"session_id": started["session_id"], "input_text": "x\n", "wait_seconds": 30},
-    )
-    waiting = asyncio.create_task(request(body, headers={**bearer, **headers}, gone=gone))
-    await await_until(lambda: len(host.commands) == 2, 30, "the input")
-    gone.set()
-    async with asyncio.timeout(10):
-        await waiting
-    await host.say(host.output(started["session_id"], b"later", is_waiting=True))
-    polled = (
-        await _call(bearer, "send_command_input", {"session_id": started["session_id"]})
-    ).json["result"]["structuredContent"]
-    assert (polled["output"], polled["state"]) == ("later", "awaiting_input")
-
-
-async def _wait_with_progress(
-    bearer: dict[str, str], session_id: str, gone: asyncio.Event | None = None
-) -> Answer:
-    body, headers = modern(
-        "send_command_input", {"session_id": session_id, "input_text": "x\n", "wait_seconds": 2.5}
-    )
-    body["params"]["_meta"] = {**META, "progressToken": "p1"}
-    return await request(body, headers={**bearer, **headers}, gone=gone)
-
-
-async def test_a_call_that_waits_says_how_far_the_program_is(
-    bearer: dict[str, str], host: ActingHost
-) -> None:
-    started = (await _call(bearer, "start_interactive_command", {"command": "cat"})).json["result"][
-        "structuredContent"
-    ]
-    host.on_input = lambda _: None
-    answer = await _wait_with_progress(bearer, started["session_id"])
-    assert answer.headers["content-type"].startswith("text/event-stream")
-    events = [
-        json.loads(line.removeprefix(b"data: "))
-        for line in answer.body.splitlines()
-        if line.startswith(b"data: ")
-    ]
-    reports = [
-        event["params"] for event in events if event.get("method") == "notifications/progress"
-    ]
-    assert [report["progressToken"] for report in reports] == ["p1"] * len(reports)
-    waited = [report["progress"] for report in reports]
-    assert waited
-    assert waited == sorted(set(waited))
-    assert reports[0]["message"] == f"running, {len('Name: ')} bytes of output so far"
-    assert events[-1]["result"]["structuredContent"]["state"] == "running"
-
-
-async def test_without_a_progress_token_the_answer_is_one_json_body(
-    bearer: dict[str, str], host: ActingHost
-) -> None:
-    started = (await _call(bearer, "start_interactive_command", {"command": "cat"})).json["result"][
-        "structuredContent"
-    ]
-    host.on_input = lambda _: None
-    answer = await _call(
-        bearer,
-        "send_command_input",
-        {"session_id": started["session_id"], "input_text": "x\n", "wait_seconds": 1.5},
-    )
-    assert answer.headers["content-type"] == "application/json"
-
-
-async def test_a_hundred_clients_that_go_away_leave_nothing_behind(
-    bearer: dict[str, str], host: ActingHost
-) -> None:
-    started = (await _call(bearer, "start_interactive_command", {"command": "cat"})).json["result"][
-        "structuredContent"
-    ]
-    host.on_input = lambda _: None
-    await _call(
-        bearer,
-        "send_command_input",
-        {"session_id": started["session_id"], "input_text": "x\n", "wait_seconds": 0},
-    )
-    tasks, threads = len(asyncio.all_tasks()), threading.active_count()
-    body, headers = modern(
-        "send_command_input", {"session_id": started["session_id"], "wait_seconds": 30}
-    )
-    for _ in range(10):
-        gone = asyncio.Event()
-        waiting = [
-            asyncio.create_task(request(body, headers={**bearer, **headers}, gone=gone))
-            for _ in range(10)
-        ]
-        await await_until(
-            lambda: exchange().listeners().get(session_group(started["session_id"])) == 10,
-            30,
-            "ten waits",
-        )
-        gone.set()
-        async with asyncio.timeout(10):
-            await asyncio.gather(*waiting)
-    await await_until(lambda: len(asyncio.all_tasks()) <= tasks, 30, "the end of their tasks")
-    assert threading.active_count() <= threads
-    await host.say(host.output(started["session_id"], b"later", is_waiting=True))
-    polled = (
-        await _call(bearer, "send_command_input", {"session_id": started["session_id"]})
-    ).json["result"]["structuredContent"]
-    assert polled["output"] == "later"

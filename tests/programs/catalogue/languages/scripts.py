@@ -389,14 +389,4 @@ ALL = (
             )
         },
     ),
-    runs(
-        "deno-like raw mode in node",
-        "node ask",
-        asks("Press any key", "x", "key"),
-        ends(),
-        files=questions(
-            "process.stdout.write('Press any key')\nprocess.stdin.setRawMode(true)\n"
-            "process.stdin.once('data', () => setTimeout(() => process.exit(0), 300))\n"
-        ),
-    ),
 )

@@ -3,7 +3,6 @@
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import pytest
 
 from controller_client.command_policy.allowlist import Allowlist
@@ -23,34 +22,11 @@ from controller_client.protocol.messages import (
 )
 from controller_client.system.start_failure import StartFailed
 from tests.support.corpora.bypass_attempts import attempts
+from tests.unit.controller_client.policy.listed_programs import policy_of
 
 
 def _start(command: str | None = None, **more: Any) -> StartInteractiveCmd:
     return StartInteractiveCmd(seq=1, session_id="s", command=command, **more)
-
-
-@pytest.fixture
-def programs(tmp_path: Path) -> Path:
-    """A search path of its own: real programs, and links that lie."""
-    directory = tmp_path / "bin"
-    directory.mkdir()
-    for name in ("sleep", "cat", "id", "bash", "busybox", "vim.basic"):
-        (directory / name).write_bytes(b"\x7fELF")
-        (directory / name).chmod(0o755)
-    for name, target in {
-        "echo": "id",
-        "ls": "busybox",
-        "editor": "vim.basic",
-        "sh": "bash",
-    }.items():
-        (directory / name).symlink_to(target)
-    return directory
-
-
-def _policy(programs: Path, *allowed: str, **more: Any) -> HostPolicy:
-    return HostPolicy(
-        [PolicyFile(allowlist=Allowlist.parse(allowed), search_path=str(programs), **more)]
-    )
 
 
 def _refusal(policy: HostPolicy, start: StartInteractiveCmd | RunCommand) -> Failure:
@@ -80,20 +56,20 @@ def test_without_a_list_anything_starts_as_it_is() -> None:
 
 
 def test_one_command_runs_by_itself_from_its_real_file(programs: Path) -> None:
-    admitted = _policy(programs, "sleep").admit(_start("sleep '1 0'"))
+    admitted = policy_of(programs, "sleep").admit(_start("sleep '1 0'"))
     assert (admitted.command, admitted.argv) == (None, ["sleep", "1 0"])
     assert admitted.admission == Admission(program=str(programs / "sleep"))
 
 
 def test_a_list_of_commands_runs_from_its_words_and_real_files(programs: Path) -> None:
-    admitted = _policy(programs, "sleep", "cat").admit(_start("sleep 1 && cat 'a b' | cat"))
+    admitted = policy_of(programs, "sleep", "cat").admit(_start("sleep 1 && cat 'a b' | cat"))
     script = f"{programs}/sleep 1 && {programs}/cat 'a b' | {programs}/cat"
     assert admitted.argv == [RUNNER, "--noprofile", "--norc", "-c", script]
     assert admitted.admission == Admission(program=RUNNER)
 
 
 def test_an_argument_list_is_checked_against_the_list_too(programs: Path) -> None:
-    policy = _policy(programs, "sleep")
+    policy = policy_of(programs, "sleep")
     assert policy.admit(_start(argv=["sleep", "$(id)"])).argv == ["sleep", "$(id)"]
     for argv in (["id"], ["./sleep"], ["/tmp/sleep"], [str(programs / "sleep")], ["sleep\n"], [""]):
         assert _refusal(policy, _start(argv=argv)).code == "COMMAND_NOT_ALLOWED"
@@ -115,13 +91,13 @@ def test_a_start_of_impossible_size_is_refused_before_anything_runs(
 
 def test_a_verdict_that_a_server_sends_is_ignored(programs: Path) -> None:
     forged = Admission(program=str(programs / "id"), takes_lines=False)
-    admitted = _policy(programs, "sleep").admit(_start("sleep 1", admission=forged))
+    admitted = policy_of(programs, "sleep").admit(_start("sleep 1", admission=forged))
     assert admitted.admission == Admission(program=str(programs / "sleep"))
     assert HostPolicy().admit(_start("sleep 1", admission=forged)).admission == Admission()
 
 
 def test_a_link_to_another_program_is_refused_and_named(programs: Path) -> None:
-    failure = _refusal(_policy(programs, "echo"), _start("echo a"))
+    failure = _refusal(policy_of(programs, "echo"), _start("echo a"))
     assert failure.code == "COMMAND_NOT_ALLOWED"
     assert "'echo'" in failure.message
     assert str(programs / "id") in failure.message
@@ -133,7 +109,7 @@ def test_a_link_to_another_program_is_refused_and_named(programs: Path) -> None:
 
 def test_a_link_whose_target_is_listed_runs_the_target_under_its_name(programs: Path) -> None:
     busybox = str(programs / "busybox")
-    policy = _policy(programs, "ls:shell", busybox, "cat")
+    policy = policy_of(programs, "ls:shell", busybox, "cat")
     admitted = policy.admit(_start("ls -l"))
     assert (admitted.argv, admitted.admission) == (
         ["ls", "-l"],
@@ -146,9 +122,10 @@ def test_a_link_whose_target_is_listed_runs_the_target_under_its_name(programs: 
 def test_a_name_that_hides_a_program_that_runs_others_needs_the_mark(programs: Path) -> None:
     target = str(programs / "vim.basic")
     assert (
-        "editor:shell" in _refusal(_policy(programs, "editor", target), _start("editor x")).message
+        "editor:shell"
+        in _refusal(policy_of(programs, "editor", target), _start("editor x")).message
     )
-    assert _policy(programs, "editor:shell", target).admit(_start("editor x")).admission
+    assert policy_of(programs, "editor:shell", target).admit(_start("editor x")).admission
 
 
 def test_a_script_needs_the_mark_or_its_full_path(programs: Path) -> None:
@@ -157,17 +134,17 @@ def test_a_script_needs_the_mark_or_its_full_path(programs: Path) -> None:
     script.chmod(0o755)
     assert (
         "savings:shell, or its full path"
-        in _refusal(_policy(programs, "savings"), _start("savings -x")).message
+        in _refusal(policy_of(programs, "savings"), _start("savings -x")).message
     )
     for allowed in (["savings:shell"], ["savings", str(script)]):
-        assert _policy(programs, *allowed).admit(_start("savings -x")).admission.program == str(
+        assert policy_of(programs, *allowed).admit(_start("savings -x")).admission.program == str(
             script
         )
-    assert _policy(programs, str(script)).admit(_start(f"{script} -x")).admission.program == str(
+    assert policy_of(programs, str(script)).admit(_start(f"{script} -x")).admission.program == str(
         script
     )
     by_project = _start("savings -x", rules=ProjectRules(commands=["savings"]))
-    assert _refusal(_policy(programs, "savings:shell"), by_project).code == "COMMAND_NOT_ALLOWED"
+    assert _refusal(policy_of(programs, "savings:shell"), by_project).code == "COMMAND_NOT_ALLOWED"
 
 
 @pytest.mark.parametrize(
@@ -184,10 +161,10 @@ def test_a_file_the_kernel_does_not_run_itself_counts_as_a_script(
     programs: Path, contents: bytes
 ) -> None:
     (programs / "sleep").write_bytes(contents)
-    assert "is a script" in _refusal(_policy(programs, "sleep"), _start("sleep 1")).message
+    assert "is a script" in _refusal(policy_of(programs, "sleep"), _start("sleep 1")).message
     typed = SendInput(seq=1, session_id="s", input_seq=1, data=b"sleep 1\n")
     refused = (
-        _policy(programs, "bash:shell", "sleep")
+        policy_of(programs, "bash:shell", "sleep")
         .judge(typed, ProjectRules(), is_hidden=False)
         .refused
     )
@@ -196,12 +173,13 @@ def test_a_file_the_kernel_does_not_run_itself_counts_as_a_script(
 
 
 def test_programs_get_the_systems_description_of_their_terminal(programs: Path) -> None:
-    admitted = _policy(programs, "sleep").admit(_start("sleep 1", env={"TERM": "vt100"}))
+    admitted = policy_of(programs, "sleep").admit(_start("sleep 1", env={"TERM": "vt100"}))
     directory = admitted.env["TERMINFO"]
     assert directory in terminfo.DIRECTORIES
     assert Path(directory, "v", "vt100").is_file()
     assert (
-        _policy(programs, "sleep").admit(_start("sleep 1")).env["TERMINFO"] in terminfo.DIRECTORIES
+        policy_of(programs, "sleep").admit(_start("sleep 1")).env["TERMINFO"]
+        in terminfo.DIRECTORIES
     )
     assert "TERMINFO" not in HostPolicy().admit(_start("sleep 1")).env
 
@@ -211,7 +189,7 @@ def test_a_terminal_that_the_system_does_not_describe_is_refused(
     programs: Path, terminal: str
 ) -> None:
     assert (
-        _refusal(_policy(programs, "sleep"), _start("sleep 1", env={"TERM": terminal})).code
+        _refusal(policy_of(programs, "sleep"), _start("sleep 1", env={"TERM": terminal})).code
         == "ENV_NOT_ALLOWED"
     )
 
@@ -220,7 +198,7 @@ def test_a_terminal_that_the_system_does_not_describe_is_refused(
 def test_a_caller_cannot_choose_the_descriptions_of_terminals(programs: Path, name: str) -> None:
     assert (
         _refusal(
-            _policy(programs, "sleep"), _start("sleep 1", env={name: "/usr/share/terminfo"})
+            policy_of(programs, "sleep"), _start("sleep 1", env={name: "/usr/share/terminfo"})
         ).code
         == "ENV_NOT_ALLOWED"
     )
@@ -241,13 +219,13 @@ def test_all_lists_have_to_agree_and_denied_wins(programs: Path) -> None:
     )
     for denied in ("sleep", str(programs / "sleep")):
         failure = _refusal(
-            _policy(programs, "sleep", denied=frozenset({denied})), _start("sleep 1")
+            policy_of(programs, "sleep", denied=frozenset({denied})), _start("sleep 1")
         )
         assert "denies" in failure.message
     assert (
         "denies"
         in _refusal(
-            _policy(programs, "sh:shell", str(programs / "bash"), denied=frozenset({"bash"})),
+            policy_of(programs, "sh:shell", str(programs / "bash"), denied=frozenset({"bash"})),
             _start("sh"),
         ).message
     )
@@ -266,13 +244,13 @@ def test_an_invalid_list_of_the_server_allows_nothing() -> None:
 )
 def test_variables_that_may_change_a_listed_program_are_refused(programs: Path, name: str) -> None:
     assert (
-        _refusal(_policy(programs, "sleep"), _start("sleep 1", env={name: "x"})).code
+        _refusal(policy_of(programs, "sleep"), _start("sleep 1", env={name: "x"})).code
         == "ENV_NOT_ALLOWED"
     )
 
 
 def test_variables_of_language_and_terminal_are_allowed(programs: Path) -> None:
-    _policy(programs, "sleep").admit(
+    policy_of(programs, "sleep").admit(
         _start("sleep 1", env={"LANG": "de_DE.UTF-8", "TZ": "UTC", "NO_COLOR": "1"})
     )
 
@@ -295,7 +273,7 @@ def test_variables_of_language_and_terminal_are_allowed(programs: Path) -> None:
 def test_a_locale_or_terminal_variable_cannot_name_a_file(
     programs: Path, name: str, value: str
 ) -> None:
-    failure = _refusal(_policy(programs, "sleep"), _start("sleep 1", env={name: value}))
+    failure = _refusal(policy_of(programs, "sleep"), _start("sleep 1", env={name: value}))
     assert (failure.code, value in failure.message) == ("ENV_NOT_ALLOWED", False)
 
 
@@ -313,7 +291,7 @@ def test_a_locale_or_terminal_variable_cannot_name_a_file(
 )
 def test_a_time_zone_by_its_name_or_its_rules_is_no_path(programs: Path, value: str) -> None:
     env = {"TZ": value, "LANGUAGE": "de:en", "LANG": "sr_RS.UTF-8@latin"}
-    assert _policy(programs, "sleep").admit(_start("sleep 1", env=env)).env.items() >= env.items()
+    assert policy_of(programs, "sleep").admit(_start("sleep 1", env=env)).env.items() >= env.items()
 
 
 def test_directories_of_every_source_are_handed_to_the_holder(programs: Path) -> None:
@@ -329,71 +307,6 @@ def test_directories_of_every_source_are_handed_to_the_holder(programs: Path) ->
     assert HostPolicy().admit(
         _start("x", rules=ProjectRules(directories=[]))
     ).admission == Admission(roots=[[]])
-
-
-# ---- typed
-
-
-def _typed(
-    policy: HostPolicy,
-    data: bytes = b"",
-    *,
-    is_hidden: bool = False,
-    rules: ProjectRules | None = None,
-    **more: Any,
-) -> SendInput:
-    command = SendInput(seq=1, session_id="s", input_seq=1, data=data, **more)
-    return policy.judge(command, rules or ProjectRules(), is_hidden=is_hidden)
-
-
-@pytest.mark.parametrize(("allowed", "attempt", "part"), attempts("typed"))
-def test_every_typed_attempt_of_the_corpus_is_refused(
-    allowed: list[str], attempt: str, part: str
-) -> None:
-    judged = _typed(HostPolicy([PolicyFile(allowlist=Allowlist.parse(allowed))]), attempt.encode())
-    assert judged.refused is not None
-    assert judged.refused.code == "COMMAND_NOT_ALLOWED"
-    assert ascii(part)[1:-1] in judged.refused.message
-
-
-def test_allowed_lines_pass_and_are_marked_as_checked(programs: Path) -> None:
-    policy = _policy(programs, "sleep", "cd", "true")
-    for data in (b"sleep 1\n", b"cd /tmp\n", b"true && exit\n", b"\n"):
-        judged = _typed(policy, data)
-        assert (judged.refused, judged.is_line_checked, judged.data) == (None, True, data)
-    assert (
-        _typed(
-            HostPolicy(), b"id", refused=Failure(code="X", message=""), is_line_checked=True
-        ).refused
-        is None
-    )
-    assert not _typed(HostPolicy(), b"id", is_line_checked=True).is_line_checked
-
-
-def test_a_typed_name_has_to_be_what_it_says(programs: Path) -> None:
-    policy = _policy(programs, "sleep", "ls:shell", "missing", "kill")
-    for data in (b"ls\n", b"missing\n", b"id\n"):
-        assert _typed(policy, data).refused is not None
-    denied = _policy(programs, "sleep", "kill", denied=frozenset({"kill"}))
-    assert _typed(denied, b"kill 1\n").refused is not None
-
-
-def test_a_hidden_input_is_never_quoted(programs: Path) -> None:
-    policy = _policy(programs, "sleep")
-    for judged in (
-        _typed(policy, b"hunter2\n", is_hidden=True),
-        _typed(policy, secret=b"hunter2\n"),
-        _typed(policy, b"hunter2", is_hidden=True),
-    ):
-        assert judged.refused is not None
-        assert "hunter2" not in msgspec.json.encode(judged.refused).decode()
-
-
-def test_the_list_of_a_project_holds_for_typed_lines(programs: Path) -> None:
-    policy = HostPolicy([PolicyFile(search_path=str(programs))])
-    rules = ProjectRules(commands=["sleep"])
-    assert _typed(policy, b"sleep 1\n", rules=rules).refused is None
-    assert _typed(policy, b"id\n", rules=rules).refused is not None
 
 
 def test_while_the_kill_switch_is_there_nothing_is_started(tmp_path: Path) -> None:
