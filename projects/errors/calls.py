@@ -53,10 +53,13 @@ class InvalidPattern(InvalidInput):
     """An argument is not a usable regular expression."""
 
     code = "INVALID_PATTERN"
-    hint = "Use RE2 syntax: no look-around and no back-references."
+    hint = (
+        "Use RE2 syntax: no look-around and no back-references. Put \\ before a bracket or another "
+        "sign that stands for itself, as in \\(."
+    )
 
-    def __init__(self, reason: str, argument: str = "wait_for") -> None:
-        self.reason = reason
+    def __init__(self, reason: str, argument: str = "wait_for", *, hint: str = hint) -> None:
+        self.reason, self.hint = reason, hint
         super().__init__(f"{argument} is not a valid regular expression: {reason}")
 
 

@@ -114,7 +114,10 @@ class ResizeRefused(InputRefused):
     """The refusals that a new size of a terminal can get, for the tool to declare."""
 
     HINTS: ClassVar[dict[str, str]] = {
-        code: InputRefused.HINTS[code] for code in ("NOT_A_TERMINAL", "REVOKED", "SESSION_ENDED")
+        **{code: InputRefused.HINTS[code] for code in ("REVOKED", "SESSION_ENDED")},
+        "NOT_A_TERMINAL": (
+            "Only a terminal has a size. Start a session on a terminal if the program needs one."
+        ),
     }
 
 

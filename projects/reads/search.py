@@ -130,9 +130,9 @@ def _compile(pattern: str) -> Pattern:
     try:
         compiled = compile_pattern(pattern)
     except InvalidPattern as error:
-        raise InvalidPattern(error.reason, "pattern") from None
+        raise InvalidPattern(error.reason, "pattern", hint=error.hint) from None
     if compiled is None:
-        raise InvalidPattern("it is empty", "pattern")
+        raise InvalidPattern("it is empty", "pattern", hint="Give an expression.")
     return compiled
 
 

@@ -112,7 +112,9 @@ def compile_pattern(wait_for: str | None) -> Pattern | None:
     if wait_for is None or wait_for == "":
         return None
     if len(wait_for) > MAX_PATTERN_CHARS:
-        raise InvalidPattern(f"longer than {MAX_PATTERN_CHARS} characters")
+        raise InvalidPattern(
+            f"longer than {MAX_PATTERN_CHARS} characters", hint="Give a shorter expression."
+        )
     options = re2.Options()
     options.max_mem = _PATTERN_MEMORY_BYTES
     options.log_errors = False

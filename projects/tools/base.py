@@ -252,6 +252,7 @@ def error_codes(error: type[ControllerActionError]) -> Iterator[str]:
         yield error.code
 
 
+_DATE: Final = "must be a date and time with zone, such as 2026-11-20T12:00:00Z"
 # In our words; pydantic's own for some of these quote a piece of the value.
 _WORDS: Final = {
     "missing": "is required",
@@ -273,16 +274,20 @@ _WORDS: Final = {
     "literal_error": "must be {expected}",
     "uuid_parsing": "must be a uuid",
     "uuid_type": "must be a uuid",
-    "datetime_from_date_parsing": "must be a date and time with zone, such as 2026-11-20T12:00:00Z",
-    "datetime_parsing": "must be a date and time with zone, such as 2026-11-20T12:00:00Z",
+    "datetime_from_date_parsing": _DATE,
+    "datetime_parsing": _DATE,
+    "datetime_type": _DATE,
+    "timezone_aware": _DATE,
 }
 
 
 def _problem(problem: Mapping[str, Any]) -> str:
     # Deeper parts of the location may be keys the caller chose; the argument's own name is enough.
     name = str(problem["loc"][0]) if problem["loc"] else "arguments"
+    # The argument itself may be right, and only something inside it wrong.
+    about = f"{name}: each value in it" if len(problem["loc"]) > 1 else f"{name}:"
     words = _WORDS.get(problem["type"])
-    return f"{name}: {problem['msg'] if words is None else words.format(**problem.get('ctx', {}))}"
+    return f"{about} {problem['msg'] if words is None else words.format(**problem.get('ctx', {}))}"
 
 
 @lru_cache(maxsize=1024)

@@ -14,6 +14,7 @@ from controller_client.protocol.session_state import SessionState
 from projects.accounts.authentication import Caller
 from projects.attention.events import Cause, attention_raise
 from projects.audit.log import audit
+from projects.errors.inputs import ResizeRefused
 from projects.models import AttentionKind, CommandSession, ControllerCommand, HeldKeyboard
 from projects.output.recording import events
 from projects.output.recording.events import NewEvent
@@ -153,7 +154,10 @@ def resize_session(
     cols: int,
     request: Request | None,
 ) -> Acted:
-    """Commit a RESIZE. Raises SessionNotFound, SessionEnded or ControllerOffline."""
+    """Commit a RESIZE.
+
+    Raises SessionNotFound, SessionEnded, ControllerOffline, or ResizeRefused for pipes.
+    """
     if request is not None and (earlier := request.earlier()) is not None:
         return Acted(
             session_id=session_id,
@@ -164,6 +168,8 @@ def resize_session(
     numbered = number_command(project_id, session_id)
     controller_id, seq = numbered.controller_id, numbered.seq
     before = selectors.session_of(project_id, session_id)
+    if before.io_mode == CommandSession.IoModeChoice.PIPE:
+        raise ResizeRefused("NOT_A_TERMINAL", "the program runs on pipes, which have no size")
     active = CommandSession.objects.filter(id=session_id, state__in=selectors.ACTIVE)
     is_resized = active.update(rows=rows, cols=cols)
     session = selectors.session_of(project_id, session_id)

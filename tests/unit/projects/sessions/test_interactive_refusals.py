@@ -18,6 +18,7 @@ from projects.errors.hosts import (
     ControllerOffline,
     NoControllerEnrolled,
 )
+from projects.errors.inputs import ResizeRefused
 from projects.errors.limits import SessionLimitReached
 from projects.errors.secrets import SecretNotFound
 from projects.errors.sessions import SessionEnded, SessionNotFound
@@ -96,6 +97,19 @@ async def test_a_session_that_is_over_says_so_while_its_host_is_away(
         await controller_send_input(project_id, session.id, "x\n")
     with pytest.raises(SessionEnded):
         await session_resize(project_id, session.id, rows=5, cols=5)
+
+
+async def test_a_size_for_pipes_is_refused_and_leaves_nothing(
+    controller: Controller, project_id: UUID
+) -> None:
+    session = await in_database(make_session, controller, io_mode="pipe", rows=24, cols=80)
+    with pytest.raises(ResizeRefused) as refused:
+        await session_resize(project_id, session.id, rows=10, cols=10)
+    assert refused.value.code == "NOT_A_TERMINAL"
+    assert "ctrl-c" not in refused.value.hint
+    await in_database(session.refresh_from_db)
+    assert (session.rows, session.cols) == (24, 80)
+    assert not await in_database(AuditEvent.objects.exists)
 
 
 async def test_a_host_that_is_away_refuses_at_once_and_leaves_nothing(

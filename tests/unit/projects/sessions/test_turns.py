@@ -21,6 +21,15 @@ def test_a_nonlinear_or_invalid_pattern_is_refused_and_not_echoed(pattern: str) 
     assert pattern not in str(refused.value) or len(pattern) == 1
 
 
+@pytest.mark.parametrize(
+    ("pattern", "remedy"), [("a" * 1001, "shorter"), ("main(", r"\("), ("(?=x)", "no look-around")]
+)
+def test_the_hint_fits_what_is_wrong_with_a_pattern(pattern: str, remedy: str) -> None:
+    with pytest.raises(InvalidPattern) as refused:
+        compile_pattern(pattern)
+    assert remedy in refused.value.hint
+
+
 def test_no_pattern_is_no_pattern() -> None:
     assert compile_pattern(None) is None
     assert compile_pattern("") is None

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 from uuid import UUID, uuid4
 
 import pytest
-from pydantic import Field
+from pydantic import AwareDatetime, Field
 
 from projects.accounts.authentication import SCOPES, Caller
 from projects.errors.access import APPROVAL_ERRORS
@@ -27,7 +27,7 @@ class _Input(ToolInput):
     session_id: UUID
     count: Annotated[int, Field(ge=1, le=3)] = 1
     keys: tuple[str, ...] = ()
-    at: datetime | None = None
+    at: AwareDatetime | None = None
 
 
 class _Output(Result):
@@ -75,8 +75,13 @@ async def test_a_result_has_its_models_fields_and_is_the_same_as_json_text() -> 
         ({"session_id": str(uuid4()), "count": 4}, "count"),
         ({"session_id": str(uuid4()), "count": "hunter2"}, "count"),
         ({"session_id": str(uuid4()), "keys": "hunter2"}, "keys"),
-        ({"session_id": str(uuid4()), "keys": [7]}, "keys"),
-        ({"session_id": str(uuid4()), "at": "hunter2"}, "at"),
+        ({"session_id": str(uuid4()), "keys": [7]}, "keys: each value in it must be a text"),
+        ({"session_id": str(uuid4()), "at": "hunter2"}, "at: must be a date and time with zone"),
+        ({"session_id": str(uuid4()), "at": True}, "at: must be a date and time with zone"),
+        (
+            {"session_id": str(uuid4()), "at": "2026-11-20T12:00"},
+            "at: must be a date and time with",
+        ),
     ],
 )
 async def test_a_wrong_argument_is_named_and_its_value_is_not_repeated(

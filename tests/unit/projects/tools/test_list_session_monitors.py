@@ -62,3 +62,12 @@ async def test_an_unknown_monitor_is_answered_with_the_tool_that_lists_them() ->
         assert body["code"] == "SESSION_NOT_FOUND"
         assert "list_session_monitors" in body["hint"]
         assert "list_sessions" not in body["hint"]
+
+
+@pytest.mark.parametrize("tool", ["list_session_monitors", "list_sessions"])
+@pytest.mark.parametrize("before", ["9999-12-31T23:59:59-12:00", "0001-01-01T00:00:00+14:00"])
+async def test_a_time_that_has_no_year_in_utc_is_refused(tool: str, before: str) -> None:
+    caller = Caller(uuid4(), "x", frozenset(SCOPES))
+    refused = await tool_named(tool).call({"before": before}, caller)
+    assert refused.body["code"] == "INVALID_ARGUMENT"
+    assert "years 1 to 9999" in refused.body["error"]
