@@ -56,13 +56,14 @@ def api_token_create(
 
     Raises:
         ValueError: if a scope is unknown.
+        ValidationError: if the name or a rate cannot be stored.
 
     """
     unknown = sorted(set(scopes) - set(SCOPES))
     if unknown:
         raise ValueError(f"unknown scopes {', '.join(unknown)}; known: {', '.join(SCOPES)}")
     token = make_token(API_PREFIX)
-    row = ApiToken.objects.create(
+    row = ApiToken(
         project=project,
         name=name,
         scopes=sorted(set(scopes)),
@@ -75,6 +76,9 @@ def api_token_create(
         approvals=approvals,
         owner_id=None if owner is None else owner.pk,
     )
+    # An empty list is a value of these two.
+    row.full_clean(exclude=("scopes", "toolsets"))
+    row.save(force_insert=True)
     detail = {"key_id": token.key_id, "name": name, "scopes": row.scopes}
     if approvals != ApprovalPolicy.AUTO:
         detail["approvals"] = approvals

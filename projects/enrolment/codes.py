@@ -30,6 +30,7 @@ from projects.storage import clock
 CODE_MINUTES: Final = 15.0
 MAX_KEY_HOSTS: Final = 10_000
 MAX_KEY_HOURS: Final = 24 * 366
+MAX_CODE_MINUTES: Final = 60 * MAX_KEY_HOURS
 # A server of an earlier version, which still runs beside this one, does not count.
 NOT_USED_UP: Final = Q(used_at__isnull=True) | Q(hosts__gt=1, enrolled__lt=F("hosts"))
 """The codes that still serve a host, unless they expired or were withdrawn."""
@@ -66,9 +67,14 @@ def enrolment_code_create(
 
     Raises:
         ValueError: if the name is taken, or, for a replacement, is not.
-        ValidationError: if ``name`` is not a valid name, or ``labels`` are not words.
+        ValidationError: if ``name`` is not a valid name, ``labels`` are not words, or ``minutes``
+            is out of range.
 
     """
+    if not 0 < minutes <= MAX_CODE_MINUTES:
+        raise ValidationError(
+            f"A code is valid for more than 0 and at most {MAX_CODE_MINUTES} minutes."
+        )
     if not name:
         raise ValueError("a code needs the name of its host")
     check_name(project, name, is_replacement=is_replacement)

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, Final
 
-from django.core.exceptions import ValidationError
+from django.core.exceptions import NON_FIELD_ERRORS, ValidationError
 from django.core.management.base import BaseCommand, CommandError
 from django.db import OperationalError, ProgrammingError
 
@@ -30,7 +30,7 @@ def refusals() -> Iterator[None]:
     except ControllerActionError as error:
         raise refused(error.line()) from None
     except ValidationError as error:
-        raise CommandError("; ".join(error.messages)) from None
+        raise CommandError("; ".join(_problems(error))) from None
     except (OperationalError, ProgrammingError) as error:
         raise refused(
             f"the database cannot be used: {error} (STORAGE_UNAVAILABLE). Start a server first: "
@@ -45,3 +45,13 @@ class RefusingCommand(BaseCommand):
         """Check and run the command."""
         with refusals():
             return super().execute(*arguments, **options)
+
+
+def _problems(error: ValidationError) -> Iterator[str]:
+    """The messages of a refused row, each after the name of the field that it is about."""
+    if not hasattr(error, "error_dict"):
+        yield from error.messages
+        return
+    for field, messages in error.message_dict.items():
+        about = "" if field == NON_FIELD_ERRORS else f"{field.replace('_', ' ')}: "
+        yield from (f"{about}{message}" for message in messages)

@@ -1,9 +1,10 @@
 """``manage.py create_api_token PROJECT``: make an API token and print it once."""
 
 from argparse import ArgumentParser
-from datetime import timedelta
-from typing import Any
+from datetime import datetime, timedelta
+from typing import Any, Final
 
+from django.core.management.base import CommandError
 from django.utils import timezone
 
 from projects.accounts.authentication import AGENT_SCOPES, SCOPES
@@ -12,6 +13,8 @@ from projects.accounts.toolsets import TOOLSETS
 from projects.management.naming import project_named
 from projects.management.refusals import RefusingCommand
 from projects.models import ApprovalPolicy
+
+MAX_DAYS: Final = 36_500
 
 
 class Command(RefusingCommand):
@@ -65,9 +68,17 @@ class Command(RefusingCommand):
             name=name,
             scopes=options["scopes"] or AGENT_SCOPES,
             toolsets=options["toolsets"] or (),
-            expires_at=timezone.now() + timedelta(days=days) if days is not None else None,
+            expires_at=_end_after(days),
             starts_per_minute=options["starts_per_minute"],
             input_bytes_per_minute=options["input_bytes_per_minute"],
             approvals=options["approvals"],
         )
         self.stdout.write(token)
+
+
+def _end_after(days: int | None) -> datetime | None:
+    if days is None:
+        return None
+    if not 1 <= days <= MAX_DAYS:
+        raise CommandError(f"--days: a token is valid for 1 to {MAX_DAYS} days")
+    return timezone.now() + timedelta(days=days)

@@ -10,7 +10,14 @@ from django.contrib.auth import get_user_model
 from django.core.management import CommandError, call_command
 
 from projects.accounts.authentication import AGENT_SCOPES
-from projects.models import ApiToken, AuditEvent, Controller, ControllerCredential, Project
+from projects.models import (
+    ApiToken,
+    AuditEvent,
+    Controller,
+    ControllerCredential,
+    EnrolmentCode,
+    Project,
+)
 
 pytestmark = pytest.mark.django_db
 
@@ -77,3 +84,28 @@ def test_what_does_not_exist_is_named(arguments: list[str]) -> None:
     Project.objects.create(name="lab")
     with pytest.raises(CommandError):
         call_command(*arguments)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "named"),
+    [
+        (["create_project", "other", "--max-interactive-sessions", "-1"], "max interactive"),
+        (["create_api_token", "lab", "--days", "0"], "--days"),
+        (["create_api_token", "lab", "--days", "-5"], "--days"),
+        (["create_api_token", "lab", "--days", "99999999999999999999"], "--days"),
+        (["create_api_token", "lab", "--name", ""], "name: "),
+        (["create_api_token", "lab", "--name", "x" * 65], "name: "),
+        (["create_api_token", "lab", "--starts-per-minute", "-1"], "starts per minute: "),
+        (["create_api_token", "lab", "--input-bytes-per-minute", "-1"], "input bytes per minute: "),
+        (["create_enrolment_code", "lab", "host", "--minutes", "-1"], "minutes"),
+        (["create_enrolment_code", "lab", "host", "--minutes", "nan"], "minutes"),
+        (["create_enrolment_code", "lab", "host", "--minutes", "inf"], "minutes"),
+        (["create_enrolment_code", "lab", "host", "--minutes", "1e300"], "minutes"),
+    ],
+)
+def test_a_value_that_cannot_be_is_refused_by_name(arguments: list[str], named: str) -> None:
+    Project.objects.create(name="lab")
+    with pytest.raises(CommandError, match=named):
+        call_command(*arguments)
+    assert not ApiToken.objects.exists()
+    assert not EnrolmentCode.objects.exists()
