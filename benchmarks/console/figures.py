@@ -166,13 +166,18 @@ def flood(stage: Fleet, page: Page, quiet: Callable[[], Any], seconds: float) ->
     page.evaluate(_WATCH_CLICKS)
     with quiet():
         ends = time.monotonic() + seconds
+        idle = peak = _renderer_mib()
         while time.monotonic() < ends:
             page.click_at(900, 20)
+            peak = max(peak, _renderer_mib())
             _pause(0.1)
         clicks = [each / 1000 for each in page.evaluate("clicks")]
     heap = page.evaluate("performance.memory.usedJSHeapSize") / 2**20
     print(in_ms("click beside 5 MB/s", clicks, "200"))
-    print(f"  {heap:.0f} MiB of JavaScript's heap, {_renderer_mib():.0f} MiB in all   target 150")
+    print(
+        f"  {heap:.0f} MiB of JavaScript's heap; its process {idle:.0f} MiB at first, at most "
+        f"{peak:.0f} MiB   target 150"
+    )
     _end(stage, [session])
 
 

@@ -13,10 +13,12 @@ from typing import Final
 from uuid import UUID
 from weakref import WeakKeyDictionary
 
+from console.live.board_filter import wants
 from console.live.board_reads import Known, read_board, without_text
-from console.live.messages import Board, Counts, ToBrowser
+from console.live.messages import Board, Counts, Row, ToBrowser, WatchBoard
 from console.live.person import Person
 from projects.errors.server import StorageUnavailable
+from projects.storage import clock
 from projects.storage.access import at_length
 
 PERIOD_SECONDS: Final = 0.8
@@ -71,11 +73,11 @@ def reader() -> BoardReader:
 class BoardView:
     """The board in one browser, for a person whose rights may change meanwhile."""
 
-    def __init__(self, person: Person, send: Send, *, counts_only: bool) -> None:
+    def __init__(self, person: Person, send: Send, wanted: WatchBoard) -> None:
         self._person = person
         self._send = send
-        self._counts_only = counts_only
-        self._counts: Counts | None = None
+        self._wanted = wanted
+        self._told: tuple[Counts, int] | None = None
         self._sent: dict[UUID, int] = {}
         self._version = self._seen = 0
         self._is_whole = True
@@ -103,23 +105,34 @@ class BoardView:
                     await self._send_changes(board)
 
     async def _send_changes(self, board: BoardReader) -> None:
-        person = self._person
-        visible = {key: each for key, each in board.known.items() if person.sees(_project(each))}
+        visible = {
+            key: each
+            for key, each in board.known.items()
+            if self._person.sees(each.active.project_id)
+        }
         counts = Counts(**Counter(each.row.group for each in visible.values()))
         message = Board(version=board.version, counts=counts, is_whole=self._is_whole)
-        if not self._counts_only:
-            before = {} if self._is_whole else self._sent
-            message.gone = [str(key) for key in before if key not in visible]
-            message.rows = [
-                each.row if person.may_read else without_text(each.row)
-                for key, each in visible.items()
-                if before.get(key) != each.version
-            ]
-            self._sent = {key: each.version for key, each in visible.items()}
-        if message.rows or message.gone or message.is_whole or counts != self._counts:
-            self._is_whole, self._counts, self._version = False, counts, board.version
+        if not self._wanted.counts_only:
+            self._add_rows(message, visible)
+        told = (counts, message.hidden)
+        if message.rows or message.gone or message.is_whole or told != self._told:
+            self._is_whole, self._told, self._version = False, told, board.version
             await self._send(message)
 
+    def _add_rows(self, message: Board, visible: dict[UUID, Known]) -> None:
+        now = clock.now()
+        shown = {
+            key: row
+            for key, each in visible.items()
+            if wants(self._wanted, row := self._row(each), now)
+        }
+        before = {} if self._is_whole else self._sent
+        message.hidden = len(visible) - len(shown)
+        message.gone = [str(key) for key in before if key not in shown]
+        message.rows = [
+            row for key, row in shown.items() if before.get(key) != visible[key].version
+        ]
+        self._sent = {key: visible[key].version for key in shown}
 
-def _project(known: Known) -> UUID:
-    return known.active.project_id
+    def _row(self, known: Known) -> Row:
+        return known.row if self._person.may_read else without_text(known.row)

@@ -11,6 +11,7 @@ import msgspec
 
 from console.live.messages import Row
 from console.live.session_reads import iso
+from console.parts.words import waiting_for
 from projects.models.lifetime_clock import LifetimeClock
 from projects.output import log as output_log
 from projects.output.characters import length_of_rest
@@ -86,12 +87,14 @@ class Active(NamedTuple):
 class Known(NamedTuple):
     """A session as the board shows it, and the read that it was made from.
 
-    ``version`` is that of the board when the session last changed.
+    ``version`` is that of the board when the session last changed. ``last_line`` is as it was
+    printed, and not yet masked.
     """
 
     active: Active
     row: Row
     version: int
+    last_line: str
 
 
 def read_board(before: dict[UUID, Known], version: int) -> dict[UUID, Known]:
@@ -100,9 +103,11 @@ def read_board(before: dict[UUID, Known], version: int) -> dict[UUID, Known]:
     for active in map(_comparable, fetch_rows(Active, _ACTIVE, [time_as_parameter(clock.now())])):
         known = before.get(active.id)
         if known is None or known.active != active:
-            row = _row(active, known)
-            is_new = known is None or row != known.row
-            known = Known(active, row, version if is_new or known is None else known.version)
+            is_same = known is not None and known.active.next_offset == active.next_offset
+            line = known.last_line if is_same and known else _last_line(active)
+            row = _row(active, line)
+            is_old = known is not None and row == known.row
+            known = Known(active, row, known.version if is_old and known else version, line)
         found[active.id] = known
     return found
 
@@ -116,28 +121,28 @@ def _comparable(active: Active) -> Active:
     return active._replace(lease_expires_at=active.created_at if is_there else None)
 
 
-def _row(active: Active, known: Known | None) -> Row:
+def _row(active: Active, line: str) -> Row:
     waits, group = _place(active)
     moment = clock.now()
     is_paused = active.lifetime.is_paused(moment)
     mask = mask_of(active.id, active.sealed_secrets)
-    is_same = known is not None and known.active.next_offset == active.next_offset
-    line = known.row.last_line if is_same and known else _last_line(active)
     is_waiting = active.terminal_state == "awaiting_input"
     since = active.printed_at or active.started_at or active.created_at
+    prompt = _short(mask.masked(active.terminal_prompt)) if is_waiting else ""
+    shown = mask.masked(line)
     return Row(
         id=str(active.id),
         group=group,
         waits=waits,
+        doing=_doing(active, waits),
         host=active.host,
         project=active.project,
         kind=active.kind,
         command=_short(active.command),
-        prompt=_short(mask.masked(active.terminal_prompt)) if is_waiting else "",
-        last_line=mask.masked(line),
+        prompt=prompt,
+        last_line="" if shown == prompt else shown,
         since=iso(since),
-        started_by=_short(active.started_by),
-        operator=_short(active.operator),
+        started_by=f"by {_short(active.started_by)}" if active.started_by else "",
         ends_at="" if is_paused else iso(active.lifetime.expires_at(moment)),
         is_paused=is_paused,
     )
@@ -156,6 +161,13 @@ def _place(active: Active) -> tuple[str, str]:
     if active.is_event or waits in ("secret", "approval", "taken"):
         return waits, "person"
     return waits, "agent" if waits else "works"
+
+
+def _doing(active: Active, waits: str) -> str:
+    """Say what the session waits for. The page adds for how long."""
+    if waits == "taken":
+        return f"{_short(active.operator)} types"
+    return waiting_for(waits) if waits else "silent"
 
 
 def _last_line(active: Active) -> str:

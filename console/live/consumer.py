@@ -32,7 +32,6 @@ from console.live.messages import (
     Closed,
     FromBrowser,
     Input,
-    Open,
     Refused,
     Release,
     Resize,
@@ -40,6 +39,7 @@ from console.live.messages import (
     Take,
     ToBrowser,
     WatchBoard,
+    WatchSession,
     decode,
     encode,
 )
@@ -172,7 +172,11 @@ class ConsoleConsumer(AsyncWebsocketConsumer):  # type: ignore[misc] # channels 
         await self.close(end.close_code)
 
     async def _send(self, message: ToBrowser) -> None:
-        await self.send(text_data=encode(message))
+        frame = encode(message)
+        if isinstance(frame, bytes):
+            await self.send(bytes_data=frame)
+        else:
+            await self.send(text_data=frame)
 
     # ---- living ----------------------------------------------------------------------------------
 
@@ -204,7 +208,7 @@ class ConsoleConsumer(AsyncWebsocketConsumer):  # type: ignore[misc] # channels 
                 await self._desk.type(message)
             case WatchBoard():
                 await self._watch_board(message)
-            case Open():
+            case WatchSession():
                 await self._renew()
                 watcher = await self._desk.open(message)
                 self._tasks.create_task(watcher.watch())
@@ -222,7 +226,7 @@ class ConsoleConsumer(AsyncWebsocketConsumer):  # type: ignore[misc] # channels 
         await self._renew()
         self._desk.person.require_list()
         if self._board is None:
-            self._board = BoardView(self._desk.person, self._send, counts_only=message.counts_only)
+            self._board = BoardView(self._desk.person, self._send, message)
             self._tasks.create_task(self._board.watch())
 
     async def _check(self) -> None:

@@ -11,7 +11,16 @@ from typing import Final
 from uuid import UUID, uuid5
 
 from console.live import session_reads
-from console.live.messages import Input, Open, Release, Resize, Take, Taken, ToBrowser, Typed
+from console.live.messages import (
+    Input,
+    Release,
+    Resize,
+    Take,
+    Taken,
+    ToBrowser,
+    Typed,
+    WatchSession,
+)
 from console.live.person import LoginEnded, Person, person_of
 from console.live.watcher import Watcher
 from projects import services
@@ -48,7 +57,7 @@ class Desk:
         ):
             raise Forbidden("you may not see this session any more")
 
-    async def open(self, message: Open) -> Watcher:
+    async def open(self, message: WatchSession) -> Watcher:
         """Open a session, which is put on record. Raises Forbidden or SessionNotFound."""
         if self.watcher is not None:
             raise NothingOpen("a session is open already")

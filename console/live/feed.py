@@ -23,7 +23,7 @@ from projects.errors.sessions import SessionNotFound
 from projects.storage.access import at_length
 from projects.wakeups.doorbells import Doorbell, session_doorbell
 
-BYTES_PER_SECOND: Final = 2 * 1024 * 1024
+BYTES_PER_SECOND: Final = 512 * 1024
 """A session that prints faster is read at this rate, and watchers skip what they cannot see."""
 MAX_BEHIND_BYTES: Final = 1024 * 1024
 """A feed that is further behind goes on with the newest output."""

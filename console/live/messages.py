@@ -1,7 +1,8 @@
-"""The messages of the socket for people, and their codec: JSON text, bytes as base64.
+"""The messages of the socket for people, and their codec.
 
-A frame is an object whose ``type`` names the message. Unknown fields are ignored, so that a page
-that was loaded before an upgrade goes on. docs/reference/console-socket.md lists all messages.
+Output of a terminal is a binary frame. Any other frame is JSON text: an object whose ``type`` names
+the message. Unknown fields are ignored, so that a page that was loaded before an upgrade goes on.
+docs/reference/console-socket.md lists all messages.
 """
 
 from typing import Annotated, Final, TypeAlias
@@ -15,6 +16,7 @@ MAX_FRAME_BYTES: Final = 128 * 1024
 MAX_INPUT_CHARS: Final = 16 * 1024
 
 Offset: TypeAlias = Annotated[int, Meta(ge=0, le=2**62)]
+Filter: TypeAlias = Annotated[str, Meta(max_length=1000)]
 Seq: TypeAlias = Annotated[int, Meta(ge=1, le=2**53)]
 
 
@@ -26,9 +28,17 @@ class BadMessage(Exception):
 
 
 class WatchBoard(msgspec.Struct, tag="watch_board", tag_field="type"):
-    """Send the board from now on. ``counts_only``: the counts, without the rows."""
+    """Send the board from now on. ``counts_only``: the counts, without the rows.
+
+    The rest are filters. ``since`` is for how long a session has printed nothing, such as ``5m``;
+    ``q`` is words that are in the name of the host, the prompt or the command.
+    """
 
     counts_only: bool = False
+    waits: Filter = ""
+    host: Filter = ""
+    since: Filter = ""
+    q: Filter = ""
 
 
 class BoardSeen(msgspec.Struct, tag="board_seen", tag_field="type"):
@@ -37,7 +47,7 @@ class BoardSeen(msgspec.Struct, tag="board_seen", tag_field="type"):
     version: Offset
 
 
-class Open(msgspec.Struct, tag="open", tag_field="type"):
+class WatchSession(msgspec.Struct, tag="watch_session", tag_field="type"):
     """Show a session from ``offset`` on; without an offset, from where its screen begins."""
 
     session_id: UUID
@@ -87,7 +97,7 @@ class Resize(msgspec.Struct, tag="resize", tag_field="type"):
 
 
 FromBrowser: TypeAlias = (
-    WatchBoard | BoardSeen | Open | Seen | Take | Ask | Input | Release | Resize
+    WatchBoard | BoardSeen | WatchSession | Seen | Take | Ask | Input | Release | Resize
 )
 
 
@@ -98,13 +108,14 @@ class Row(msgspec.Struct, frozen=True):
     """One active session on the board.
 
     ``group`` is person, agent, works or away. ``waits`` is secret, approval, taken, the kind of any
-    other prompt, or empty. Times are ISO. The prompt and the last line of the screen are empty for
-    a person who may not see screens.
+    other prompt, or empty, and ``doing`` the same in words. Times are ISO. The prompt and the last
+    line of the screen are empty for a person who may not see screens.
     """
 
     id: str
     group: str
     waits: str
+    doing: str
     host: str
     project: str
     kind: str
@@ -113,7 +124,6 @@ class Row(msgspec.Struct, frozen=True):
     last_line: str
     since: str
     started_by: str
-    operator: str
     ends_at: str
     is_paused: bool
 
@@ -130,11 +140,12 @@ class Counts(msgspec.Struct, frozen=True):
 class Board(msgspec.Struct, tag="board", tag_field="type"):
     """The changes of the board: new or changed ``rows``, and the ids that are ``gone``.
 
-    ``is_whole``: forget all rows from before.
+    ``hidden`` is how many sessions the filters leave out. ``is_whole``: forget all earlier rows.
     """
 
     version: int
     counts: Counts
+    hidden: int = 0
     rows: list[Row] = []
     gone: list[str] = []
     is_whole: bool = False
@@ -143,27 +154,26 @@ class Board(msgspec.Struct, tag="board", tag_field="type"):
 class Session(msgspec.Struct, frozen=True, tag="session", tag_field="type"):
     """The open session as it is now. ``prompt`` and its kind are empty while the program works.
 
-    ``since`` is when the prompt came. ``asks`` is who wants the keyboard of ``operator``.
-    ``input_error`` is what the host said of the last input.
+    ``doing``, ``known_by``, ``who`` and ``asks`` are words for the person: what the session does or
+    how it ended, how its prompt was recognised, who has the keyboard or what they said when they
+    handed it back, and who else wants it. ``since`` is when the prompt came. ``input_error`` is the
+    host's word on the last input.
     """
 
-    state: str
+    doing: str
+    known_by: str
+    who: str
     is_active: bool
-    is_host_online: bool
-    is_terminal: bool
     may_type: bool
     rows: int
     cols: int
     kind: str
-    evidence: str
     prompt: str
     since: str
     operator: str
     asks: str
-    note: str
     ends_at: str
     is_paused: bool
-    ended: str
     input_error: str
 
 
@@ -178,8 +188,8 @@ class Begin(msgspec.Struct, tag="begin", tag_field="type"):
     is_alternate: bool = False
 
 
-class Output(msgspec.Struct, tag="output", tag_field="type"):
-    """The bytes of the terminal from ``offset`` on."""
+class Output(msgspec.Struct):
+    """The bytes of the terminal from ``offset`` on. The frame begins with the offset in 8 bytes."""
 
     offset: int
     data: bytes
@@ -226,8 +236,13 @@ _decoder: msgspec.json.Decoder[FromBrowser] = msgspec.json.Decoder(FromBrowser)
 _encoder = msgspec.json.Encoder()
 
 
-def encode(message: ToBrowser) -> str:
-    """The text of one frame."""
+def encode(message: ToBrowser) -> str | bytes:
+    """One frame: bytes for output, and text for all else.
+
+    Text would have to be base64, which the browser would make several copies of.
+    """
+    if isinstance(message, Output):
+        return message.offset.to_bytes(8) + message.data
     return _encoder.encode(message).decode()
 
 

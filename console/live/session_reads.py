@@ -11,6 +11,7 @@ from uuid import UUID
 from console.live.memory import Piece
 from console.live.messages import Session
 from console.live.person import Person
+from console.parts.words import waiting_for
 from projects.audit.log import audit
 from projects.errors.base import Forbidden
 from projects.errors.sessions import SessionNotFound
@@ -27,7 +28,7 @@ from projects.storage import clock
 from projects.storage.columns import as_parameter
 from projects.storage.rows import fetch_row
 
-READ_BYTES: Final = 256 * 1024
+READ_BYTES: Final = 64 * 1024
 """One look reads at most this much output."""
 SCREEN_BYTES: Final = 256 * 1024
 """A screen is drawn from at most this much output before its end."""
@@ -171,31 +172,39 @@ def _message(session_id: UUID, now: Now) -> Session:
     mask = mask_of(session_id, now.sealed_secrets)
     prompt = mask.masked(now.terminal_prompt)[-PROMPT_CHARS:] if is_waiting else ""
     return Session(
-        state=now.state,
+        doing=without_controls(_doing(now, is_waiting=is_waiting)),
+        known_by=f"known by {now.terminal_evidence}" if is_waiting else "",
+        who=without_controls(_who(now)),
         is_active=now.is_active,
-        is_host_online=is_online(now.lease_expires_at),
-        is_terminal=now.io_mode == "pty",
         may_type=now.is_active and now.kind == CommandSession.Kind.INTERACTIVE,
         rows=now.rows,
         cols=now.cols,
         kind=now.terminal_kind if is_waiting else "",
-        evidence=now.terminal_evidence if is_waiting else "",
         prompt=without_controls(prompt),
         since=iso(now.printed_at) if is_waiting else "",
         operator=without_controls(now.taken_over_by),
-        asks=without_controls(now.asked_by or ""),
-        note=without_controls(now.handback_note),
+        asks=without_controls(f"{now.asked_by} asks for the keyboard." if now.asked_by else ""),
         ends_at="" if is_paused or not now.is_active else iso(now.lifetime.expires_at(moment)),
         is_paused=is_paused,
-        ended=without_controls(_ended(now)),
         input_error=without_controls(now.input_error or ""),
     )
 
 
+def _doing(now: Now, *, is_waiting: bool) -> str:
+    if not now.is_active:
+        return f"ended: {_ended(now)}"
+    away = "" if is_online(now.lease_expires_at) else "host away · "
+    return away + (waiting_for(now.terminal_kind) if is_waiting else "works")
+
+
+def _who(now: Now) -> str:
+    """Name who has the keyboard, or give the note of who had it last."""
+    if now.taken_over_by:
+        return f"{now.taken_over_by} has the keyboard."
+    return f"Handed back. {now.handback_note}" if now.handback_note and now.is_active else ""
+
+
 def _ended(now: Now) -> str:
-    """A line about the end of the session; empty while it is active."""
-    if now.is_active:
-        return ""
     code = "" if now.exit_code is None else f"exit code {now.exit_code}"
     parts = [now.end_reason or now.state.lower(), code, now.signal]
     by = f"by {now.ended_by}" if now.ended_by else ""

@@ -47,7 +47,7 @@ class Watcher:
                 self._news.clear()
                 if feed.session is None or not await self._send_next(feed, feed.session):
                     await self._news.wait()
-        await self._send(Refused("open", "SESSION_NOT_FOUND", "the session was deleted"))
+        await self._send(Refused("watch_session", "SESSION_NOT_FOUND", "the session was deleted"))
 
     async def _send_next(self, feed: Feed, session: Session) -> bool:
         """Send the state if it changed, and the next piece. Returns False if there is nothing."""

@@ -5,7 +5,9 @@ from typing import Final
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 
-from console.parts.access import SEE_SESSIONS, page
+from console.parts.access import SEE_SESSIONS, page, sessions_of
+from console.parts.words import WAITS
+from projects.sessions.selectors import ACTIVE
 
 _GROUPS: Final = (
     ("person", "Needs a person"),
@@ -13,25 +15,27 @@ _GROUPS: Final = (
     ("works", "Works"),
     ("away", "Host away"),
 )
-_WAITS: Final = (
-    ("secret", "a secret"),
-    ("approval", "an approval"),
-    ("taken", "an operator (taken over)"),
-    ("line", "a line"),
-    ("key", "a key"),
-    ("screen", "a key on its screen"),
-    ("shell", "a shell command"),
-)
-_SPANS: Final = (
-    ("1m", "a minute or more"),
-    ("5m", "5 minutes or more"),
-    ("30m", "half an hour or more"),
-    ("2h", "2 hours or more"),
-)
+_MOST_HOSTS: Final = 1000
+_SPANS: Final = {
+    "1m": "a minute or more",
+    "5m": "5 minutes or more",
+    "30m": "half an hour or more",
+    "2h": "2 hours or more",
+}
 
 
 @page(SEE_SESSIONS)
 def now(request: HttpRequest) -> HttpResponse:
     """Shows the active sessions of the person's projects. The rows come over the socket."""
-    context = {"groups": _GROUPS, "waits": _WAITS, "spans": _SPANS}
+    active = sessions_of(request).filter(state__in=ACTIVE)
+    names = active.values_list("controller__name", flat=True).order_by("controller__name")
+    hosts = {name: name for name in names.distinct()[:_MOST_HOSTS]}
+    choices = (("waits", "Waits for", WAITS), ("host", "Host", hosts), ("since", "For", _SPANS))
+    chosen = {name: request.GET.get(name, "") for name in ("q", "waits", "host", "since")}
+    # What the address names stays chosen, also if nothing is there for it now.
+    filters = [
+        (name, title, {**({chosen[name]: chosen[name]} if chosen[name] else {}), **options})
+        for name, title, options in choices
+    ]
+    context = {"groups": _GROUPS, "filters": filters, "chosen": chosen}
     return render(request, "console/now.html", context)

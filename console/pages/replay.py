@@ -92,13 +92,14 @@ def _screens(session: CommandSession, after: int) -> Screens:
 
 @page(SEE_SCREENS)
 def screen(request: HttpRequest, session_id: UUID) -> HttpResponse:
-    """Answers the state of a terminal at a place, deflated as it is stored."""
+    """Answers the state of a terminal at a place, as JSON that is deflated as it is stored."""
     found = session_or_404(request, session_id)
     place = _offset(request, "place")
     state = None if place is None else async_to_sync(at_length)(state_at, found.pk, place)
     if state is None:
         raise Http404
-    return HttpResponse(state, content_type="application/octet-stream", headers=_HEADERS)
+    headers = {**_HEADERS, "Content-Encoding": "deflate"}
+    return HttpResponse(state, content_type="application/json", headers=headers)
 
 
 @page(SEE_SCREENS)

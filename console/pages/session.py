@@ -1,7 +1,7 @@
 """The page of one session, live, with its keyboard."""
 
 from datetime import datetime
-from typing import Final
+from typing import Final, NamedTuple
 from uuid import UUID
 
 from asgiref.sync import async_to_sync
@@ -23,7 +23,6 @@ from projects.models import (
     SessionEvent,
 )
 from projects.output.recording.labels import label_of
-from projects.output.result import Result
 from projects.secrets.masks import secret_mask
 from projects.storage.access import at_length
 
@@ -69,40 +68,33 @@ def _answered(found: CommandSession) -> QuerySet[Approval]:
     return rows.exclude(answered_at=None).order_by("-id")[:_MOST_ASKED]
 
 
-class Told(Result):
+class Told(NamedTuple):
     """An event in one line. ``at`` is the time by the clock of the host, if that is known."""
 
+    seq: int
     at: datetime
     kind: str
     label: str
 
 
-class Events(Result):
-    """The newest events. The next look asks for those after number ``last``."""
-
-    last: int
-    events: list[Told]
-
-
 @page(SEE_SCREENS)
 def events(request: HttpRequest, session_id: UUID) -> HttpResponse:
-    """Answers the newest events after the number ``after``, as JSON."""
+    """Answers the newest events after the number ``after``, the newest first."""
     found = session_or_404(request, session_id)
     after = request.GET.get("after", "0")
     if not (after.isascii() and after.isdigit()):
         return HttpResponseBadRequest("after is a number")
     told = async_to_sync(at_length)(_events, found.pk, min(int(after[:20]), _MOST))
-    headers = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
-    return HttpResponse(told.model_dump_json(), content_type="application/json", headers=headers)
+    answer = render(request, "console/events.html", {"session_id": found.pk, "events": told})
+    answer["Cache-Control"] = "no-store"
+    return answer
 
 
-def _events(session_id: UUID, after: int) -> Events:
+def _events(session_id: UUID, after: int) -> list[Told]:
     rows = SessionEvent.objects.filter(session_id=session_id, seq__gt=after).order_by("-seq")
-    newest = list(rows[:MAX_EVENTS])[::-1]
     mask = secret_mask(session_id)
-    told = [
-        Told(at=event.host_time or event.created_at, kind=event.kind, label=mask.masked(label))
-        for event in newest
+    return [
+        Told(event.seq, event.host_time or event.created_at, event.kind, mask.masked(label))
+        for event in rows[:MAX_EVENTS]
         if (label := label_of(event)) is not None
     ]
-    return Events(last=newest[-1].seq if newest else after, events=told)

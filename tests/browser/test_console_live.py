@@ -57,7 +57,7 @@ def _received(page: Page) -> bytes:
             assert frame["offset"] == 0
         if frame["type"] == "output":
             assert frame["offset"] == len(data)
-            data += base64.b64decode(frame["data"])
+            data += frame["data"]
     return data
 
 

@@ -79,7 +79,7 @@ async def test_another_project_is_neither_seen_nor_touched(own_stack: Stack, ann
         ann.open(f"{console}/hosts/")
         heard = _answers(
             ann,
-            {"type": "open", "session_id": terminal.session_id, "offset": 0},
+            {"type": "watch_session", "session_id": terminal.session_id, "offset": 0},
             {"type": "take", "insists": True},
             {"type": "ask"},
             {"type": "input", "keyboard": terminal.session_id, "seq": 1, "text": "x\r"},

@@ -21,7 +21,7 @@ async def test_a_page_is_served_by_either_process_and_types_once(cluster: Cluste
         console_socket(ports[1], key) as other,
     ):
         for socket in (one, other):
-            await socket.send("open", session_id=session.session_id, offset=0)
+            await socket.send("watch_session", session_id=session.session_id, offset=0)
             await socket.send("watch_board")
         await one.send("take")
         await one.receive("taken")

@@ -18,12 +18,14 @@ from typing import Any, Literal
 import pytest
 from websockets.sync.client import ClientConnection, connect
 
+from tests.support.people.frames import message_of
 from tests.support.processes import descendants_of, is_running, send_signal
 from tests.support.waiting import wait_until
 
 _START_SECONDS = 30.0
 _PAGE_SECONDS = 20.0
 _CHANGE_SECONDS = 120.0
+_BINARY = 2
 _CODES = {"Enter": 13, "Escape": 27}
 _QUIET = (
     *(
@@ -200,9 +202,15 @@ class Page:
             ):
                 self.errors.append(message["params"]["entry"]["text"])
             if message.get("method") == "Network.webSocketFrameReceived":
-                self.frames.append(json.loads(message["params"]["response"]["payloadData"]))
+                self.frames.append(_message_in(message["params"]["response"]))
             if message.get("method") == "Runtime.exceptionThrown":
                 self.errors.append(message["params"]["exceptionDetails"]["text"])
+
+
+def _message_in(frame: dict[str, Any]) -> dict[str, Any]:
+    """The message in a frame as the DevTools tell of it: bytes are in base64."""
+    text = frame["payloadData"]
+    return message_of(base64.b64decode(text) if frame["opcode"] == _BINARY else text)
 
 
 @contextmanager

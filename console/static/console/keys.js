@@ -1,6 +1,9 @@
-// Keys of every page. Rows are elements with data-row; the first link in a row opens the row.
+// Keys of every page; a page adds its own. Rows are elements with data-row; the first link in a row
+// opens the row.
 const rows = () => [...document.querySelectorAll("[data-row]")].filter((row) => row.offsetParent);
-const isTyping = ({ target }) => target.closest("input, textarea, select, dialog[open], .xterm");
+const isTyping = ({ target, key }) => target.closest(
+  "input:not([type=range]), textarea:not([readonly]), select, dialog[open], [data-live] .xterm")
+  || (key === " " && target.closest("button"));
 let isGoing = false;
 
 function step(by) {
@@ -14,7 +17,7 @@ function step(by) {
 const answer = (value) => document.activeElement.closest("[data-row]")
   ?.querySelector(`button[value=${value}]`)?.click();
 
-const actions = {
+export const actions = {
   j: () => step(1),
   k: () => step(-1),
   a: () => answer("approve"),

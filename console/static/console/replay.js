@@ -1,4 +1,5 @@
 // Plays a recording: the index names its moments, parts bring the output from any place on.
+import { actions } from "./keys.js";
 import { makeScreen } from "./live/screen.js";
 import { Player } from "./screens/player.js";
 
@@ -78,32 +79,29 @@ function jump(by) {
   if (to !== undefined) seek(to);
 }
 
-const keys = {
+Object.assign(actions, {
   " ": () => play(!player.isPlaying),
   ArrowLeft: () => seek(player.now - 5),
   ArrowRight: () => seek(player.now + 5),
   "[": () => jump(-1),
   "]": () => jump(1),
-};
+});
 
 function addMarkers({ markers, seconds }) {
   for (const { time, kind, label } of markers) {
-    const tick = document.createElement("i");
+    const tick = $("ticks").appendChild(document.createElement("i"));
     tick.className = kind;
-    tick.style.left = `${seconds ? (100 * time) / seconds : 0}%`;
-    $("ticks").append(tick);
+    tick.style.left = `${(100 * time) / (seconds || 1)}%`;
     const button = document.createElement("button");
     button.textContent = `${time.toFixed(1)} s · ${label}`;
     button.addEventListener("click", () => seek(time));
-    const item = document.createElement("li");
-    item.append(button);
-    $("markers").append(item);
+    $("markers").appendChild(document.createElement("li")).append(button);
   }
 }
 
 async function begin() {
   const [term, index] = await Promise.all([
-    makeScreen($("screen"), () => {}, { screenReaderMode: true }),
+    makeScreen($("screen"), () => {}, { screenReaderMode: true, disableStdin: true }),
     fetch(urls.index).then((answer) => answer.json())]);
   player = new Player(index, term, urls);
   $("seek").max = Math.ceil(index.seconds * 10) / 10;
@@ -112,12 +110,7 @@ async function begin() {
   $("play").addEventListener("click", () => play(!player.isPlaying));
   $("seek").addEventListener("input", () => seek(+$("seek").value));
   window.addEventListener("hashchange", () => seek(momentOf(location.hash)));
-  document.addEventListener("keydown", (event) => {
-    if (event.ctrlKey || event.metaKey || event.altKey || !keys[event.key]) return;
-    if (event.target.closest("button, a, select, input:not([type=range]), dialog")) return;
-    event.preventDefault();
-    keys[event.key]();
-  }, true);
+  term.attachCustomKeyEventHandler(() => false);
   await seek(momentOf(location.hash));
   await awaitScreens();
 }

@@ -1,6 +1,5 @@
 """The socket for people: rights, by hand-made messages, and output by its offset."""
 
-import base64
 from datetime import timedelta
 from typing import Any
 
@@ -46,11 +45,11 @@ async def _person(*sessions: CommandSession, **options: Any) -> str:
 
 
 async def _open(socket: ConsoleSocket, session: CommandSession, **fields: Any) -> None:
-    await socket.send("open", session_id=str(session.id), **fields)
+    await socket.send("watch_session", session_id=str(session.id), **fields)
 
 
 def _end_of(output: dict[str, Any]) -> int:
-    return int(output["offset"]) + len(base64.b64decode(output["data"]))
+    return int(output["offset"]) + len(output["data"])
 
 
 async def _inputs() -> list[int]:
@@ -253,4 +252,7 @@ async def test_everybody_sees_who_asks_for_the_keyboard(consumer_port: int) -> N
         for socket in (one, two):
             while not (now := await socket.receive("session"))["asks"]:
                 pass
-            assert (now["operator"], now["asks"]) == ("admin:ann", "admin:bob")
+            assert (now["operator"], now["asks"]) == (
+                "admin:ann",
+                "admin:bob asks for the keyboard.",
+            )

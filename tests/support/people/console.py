@@ -1,7 +1,6 @@
 """A browser's end of the console's socket, and people who sign in."""
 
 import asyncio
-import base64
 import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -13,6 +12,7 @@ from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed
 
 from projects.models import Project
+from tests.support.people.frames import message_of
 
 RIGHTS = ("view_commandsession", "view_transcript", "take_over_session")
 _SECONDS = 60.0
@@ -44,7 +44,7 @@ class ConsoleSocket:
         """The next message of one of these types. Raises ConnectionClosed."""
         async with asyncio.timeout(_SECONDS):
             while True:
-                message: dict[str, Any] = json.loads(await self._connection.recv())
+                message = message_of(await self._connection.recv())
                 self.heard.append(message)
                 if message["type"] == "board":
                     await self.send("board_seen", version=message["version"])
@@ -58,8 +58,8 @@ class ConsoleSocket:
         while len(data) < size:
             message = await self.receive("output")
             assert end in (None, message["offset"])
-            data += base64.b64decode(message["data"])
-            end = message["offset"] + len(base64.b64decode(message["data"]))
+            data += message["data"]
+            end = message["offset"] + len(message["data"])
             await self.send("seen", offset=end)
         return data
 

@@ -29,8 +29,7 @@ if (place) {
   button.addEventListener("click", () => Notification.requestPermission().then(show));
   box.checked = Boolean(localStorage.getItem(SOUND));
   box.addEventListener("change", () => {
-    if (box.checked) localStorage.setItem(SOUND, "1");
-    else localStorage.removeItem(SOUND);
+    localStorage.setItem(SOUND, box.checked ? "1" : "");
   });
   show();
   place.hidden = false;

@@ -1,9 +1,9 @@
 // The screen of a session: the terminal emulator, or plain text where it is not installed.
 //
-// The emulator never types: `disableStdin` drops the answers that it gives to a program's queries.
-// What a person types leaves by `onKey`, paste and composition, and by nothing else.
+// The emulator answers queries of programs. No answer is typed, and no mouse is told of: what leaves
+// is what the emulator itself says that a person typed.
 const OPTIONS = {
-  disableStdin: true, scrollback: 5000, allowProposedApi: true, fontFamily: "monospace",
+  scrollback: 5000, allowProposedApi: true, fontFamily: "monospace",
   theme: { background: "#101317", foreground: "#e8ebf0" },
   linkHandler: { activate: () => undefined },
 };
@@ -29,14 +29,14 @@ class TextScreen {
 
 export async function makeScreen(place, onText, more = {}) {
   if (!place.dataset.terminal) return new TextScreen(place);
-  const [{ Terminal }, { Unicode11Addon }, { stampStyles }] = await Promise.all(
-    [place.dataset.terminal, place.dataset.unicode, place.dataset.styles].map((at) => import(at)));
+  const [{ Terminal }, { Unicode11Addon }] = await Promise.all(
+    [place.dataset.terminal, place.dataset.unicode].map((at) => import(at)));
   stampStyles();
   const terminal = new Terminal({ ...OPTIONS, ...more, convertEol: !!place.dataset.pipes });
   terminal.open(place);
   terminal.loadAddon(new Unicode11Addon());
   terminal.unicode.activeVersion = "11";
-  hearKeys(terminal, place, onText);
+  hearPerson(terminal, place, onText);
   terminal.fit = () => {
     const size = Math.floor(place.clientWidth / (terminal.cols * GLYPH_WIDTH));
     terminal.options.fontSize = Math.min(MAX_FONT, Math.max(MIN_FONT, size));
@@ -46,17 +46,21 @@ export async function makeScreen(place, onText, more = {}) {
   return terminal;
 }
 
-function hearKeys(terminal, place, onText) {
-  const { textarea } = terminal;
-  let isHandled = false;
-  textarea.addEventListener("keydown", () => { isHandled = false; }, true);
-  terminal.onKey(({ key }) => { isHandled = true; onText(key); });
-  // Keyboards of phones and of scripts with many letters do not send keys.
-  textarea.addEventListener("input", (event) => {
-    if (!event.isComposing && !isHandled && event.inputType === "insertText") onText(event.data);
-    textarea.value = "";
-  });
-  textarea.addEventListener("compositionend", ({ data }) => data && onText(data));
+// The emulator makes <style> elements and knows no nonce. This stamps the page's nonce on them, so
+// that the policy needs no 'unsafe-inline'.
+function stampStyles() {
+  const { nonce } = document.querySelector("link[rel=stylesheet][nonce]");
+  const make = document.createElement.bind(document);
+  document.createElement = (...names) => Object.assign(make(...names), { nonce });
+}
+
+function hearPerson(terminal, place, onText) {
+  const { coreService } = terminal._core;
+  const pass = coreService.triggerDataEvent.bind(coreService);
+  coreService.triggerDataEvent = (text, isTyped) => {
+    if (isTyped && !text.startsWith("\x1b[<")) pass(text, true);
+  };
+  terminal.onData((text) => onText(text));
   place.addEventListener("paste", (event) => {
     event.preventDefault();
     event.stopPropagation();

@@ -1,35 +1,25 @@
 // One session: its screen, its prompt, and the keyboard.
+import { actions } from "../keys.js";
 import { Keyboard } from "./keyboard.js";
 import { makeScreen } from "./screen.js";
 import { Socket } from "./socket.js";
 import { showCounts } from "./waiting.js";
-import { ago, left, WAITS } from "./words.js";
+import { fill } from "./words.js";
 
 const find = (selector) => document.querySelector(selector);
 const page = find("[data-live]");
 const place = find("#screen");
 const dialogs = { paste: find("#paste"), insist: find("#insist") };
-let [session, offset, keyboard, wantsLine] = [null, null, null, false];
-let [lastEvent, isListed] = [0, false];
+let [session, offset, keyboard, wantsLine, isListed] = [null, null, null, false, false];
 
 const say = (text) => { find("#notice").textContent = text; find("#notice").hidden = !text; };
 
 function draw() {
   if (!session) return;
-  const { operator } = session;
   const isMine = keyboard.isHeld;
-  const prompt = session.kind ? `waits for ${WAITS[session.kind]}` : "works";
-  find("#state").textContent = session.is_active
-    ? `${session.is_host_online ? "" : "host away · "}${prompt}` : `ended: ${session.ended}`;
-  find("#evidence").textContent = session.kind
-    ? `known by ${session.evidence}, for ${ago(session.since)}` : "";
-  find("#prompt").textContent = session.prompt;
-  find("#left").textContent = session.is_active ? left(session.ends_at, session.is_paused) : "";
-  find("#who").textContent = isMine ? "You have the keyboard. What you press goes to the program."
-    : operator ? `${operator} has the keyboard.`
-      : session.note && session.is_active ? `Handed back. ${session.note}` : "";
-  find("#asks").textContent = session.asks && `${session.asks} asks for the keyboard.`;
-  page.dataset.keyboard = isMine ? "mine" : operator ? "other" : "";
+  const mine = { who: "You have the keyboard. What you press goes to the program." };
+  fill(page, isMine ? { ...session, ...mine } : session);
+  page.dataset.keyboard = isMine ? "mine" : session.operator ? "other" : "";
   find("#take").hidden = isMine || !session.may_type || !page.dataset.mayType;
   find("#release").hidden = !isMine;
   find("#replay").hidden = session.is_active;
@@ -38,12 +28,6 @@ function draw() {
   find("#field input").type = isSecret ? "password" : "text";
   find("#field span").textContent = isSecret ? "Secret (not shown, not kept)" : "Line";
   if (session.input_error) say(`The host refused the last input: ${session.input_error}`);
-}
-
-function paste(text) {
-  const plain = text.replaceAll("\x1b", "").replace(/\r?\n/g, "\r");
-  const isBracketed = screen.modes?.bracketedPasteMode;
-  keyboard.type(isBracketed ? `\x1b[200~${plain}\x1b[201~` : plain);
 }
 
 async function ask(dialog, text) {
@@ -60,7 +44,7 @@ async function type(text, isPasted) {
   } else if (!isPasted) {
     keyboard.type(text);
   } else if (!/[\r\n]/.test(text) || await ask(dialogs.paste, text.slice(0, 5000)) === "yes") {
-    paste(text);
+    screen.paste(text.replaceAll("\x1b", ""));
     screen.focus();
   }
 }
@@ -69,19 +53,10 @@ async function type(text, isPasted) {
 async function listEvents() {
   if (isListed || socket.socket?.readyState !== WebSocket.OPEN) return;
   isListed = true;
-  const answer = await fetch(`${page.dataset.events}?after=${lastEvent}`);
-  if (!answer.ok) return;
-  const { last, events } = await answer.json();
-  lastEvent = last;
-  for (const { at, kind, label } of events) {
-    const link = document.createElement("a");
-    const time = new Date(at).toISOString().slice(11, 19);
-    Object.assign(link, { href: `${page.dataset.replay}#t=${time}`, className: kind });
-    link.textContent = `${time} ${label}`;
-    const item = document.createElement("li");
-    item.append(link);
-    find("#events").prepend(item);
-  }
+  const list = find("#events");
+  const last = list.firstElementChild?.dataset.seq ?? 0;
+  const answer = await fetch(`${page.dataset.events}?after=${last}`);
+  if (answer.ok && !answer.redirected) list.insertAdjacentHTML("afterbegin", await answer.text());
 }
 
 async function take() {
@@ -100,10 +75,7 @@ function lost(why) {
 }
 
 const handlers = {
-  board: (message) => {
-    showCounts(message);
-    socket.send("board_seen", { version: message.version });
-  },
+  board: showCounts,
   session(message) {
     session = message;
     isListed = false;
@@ -126,10 +98,9 @@ const handlers = {
   },
   output(message) {
     if (message.offset !== offset) { offset = null; socket.socket.close(); return; }
-    const bytes = Uint8Array.from(atob(message.data), (char) => char.charCodeAt(0));
-    offset += bytes.length;
+    offset += message.bytes.length;
     const end = offset;
-    screen.write(bytes, () => socket.send("seen", { offset: end }));
+    screen.write(message.bytes, () => socket.send("seen", { offset: end }));
   },
   gap(message) {
     say(`${message.to_offset - message.offset} bytes are gone: ${message.reason}.`);
@@ -161,7 +132,7 @@ const handlers = {
 
 const screen = await makeScreen(place, type);
 const socket = new Socket(handlers, (opened) => {
-  opened.send("open", { session_id: page.dataset.live, offset });
+  opened.send("watch_session", { session_id: page.dataset.live, offset });
   opened.send("watch_board", { counts_only: true });
   keyboard?.resume();
 });
@@ -187,12 +158,6 @@ screen.attachCustomKeyEventHandler?.((event) => {
   if (leaves && event.type === "keydown") find(keyboard.isHeld ? "#release input" : "#take").focus();
   return keyboard.isHeld && !leaves;
 });
-document.addEventListener("keydown", (event) => {
-  const isField = event.target.closest("input, dialog");
-  if (event.key === "t" && !isField && !keyboard.isHeld && !event.ctrlKey && !event.metaKey) {
-    event.preventDefault();
-    take();
-  }
-});
+actions.t = take;
 addEventListener("resize", () => screen.fit?.());
 setInterval(() => { draw(); listEvents().catch(() => {}); }, 1000);

@@ -2,6 +2,10 @@
 const SHORTEST_MS = 200;
 const LONGEST_MS = 4000;
 
+// Output comes as bytes: its offset in eight of them, and what the terminal is to be given.
+const outputOf = (frame) => ({ type: "output", bytes: new Uint8Array(frame, 8),
+  offset: Number(new DataView(frame).getBigUint64(0)) });
+
 export class Socket {
   // `handlers` are called by the type of a message; `begin` is called each time the socket opens.
   constructor(handlers, begin) {
@@ -14,8 +18,10 @@ export class Socket {
   connect() {
     const address = `${location.protocol.replace("http", "ws")}//${location.host}/ws/console/`;
     this.socket = new WebSocket(address);
+    this.socket.binaryType = "arraybuffer";
     this.socket.onopen = () => this.begin(this);
-    this.socket.onmessage = ({ data }) => this.hear(JSON.parse(data));
+    this.socket.onmessage = ({ data }) => this.hear(data instanceof ArrayBuffer
+      ? outputOf(data) : JSON.parse(data));
     this.socket.onclose = () => this.again();
   }
 
@@ -24,13 +30,14 @@ export class Socket {
     this.tries = 0;
     if (message.type === "closed") this.end = message.is_final ? message.message : "";
     this.handlers[message.type]?.(message);
+    if (message.type === "board") this.send("board_seen", { version: message.version });
   }
 
   again() {
-    this.say(this.end ? `The live view has ended: ${this.end}. ` : "Not connected. Trying again…");
+    this.say(this.end ? `The live view has ended: ${this.end}.` : "Not connected. Trying again…");
     if (this.end) return;
-    this.tries = Math.min(this.tries + 1, 6);
-    const wait = Math.min(LONGEST_MS, SHORTEST_MS * 2 ** (this.tries - 1));
+    const wait = Math.min(LONGEST_MS, SHORTEST_MS * 2 ** this.tries);
+    this.tries += 1;
     setTimeout(() => this.connect(), wait * (0.5 + Math.random() / 2));
   }
 
@@ -42,9 +49,8 @@ export class Socket {
   say(text) {
     const place = document.querySelector("#connection");
     if (!place) return;
-    if (place.textContent !== text) place.textContent = text;
+    const words = place.querySelector("span");
+    if (words.textContent !== text) words.textContent = text;
     place.hidden = !text;
-    if (this.end && text) place.append(Object.assign(document.createElement("a"),
-      { href: location.href, textContent: "Load the page again" }));
   }
 }

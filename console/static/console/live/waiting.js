@@ -14,12 +14,4 @@ export function showCounts({ counts: { person } }) {
 
 // Pages with a connection of their own show the counts themselves.
 if (document.querySelector("#waiting") && !document.querySelector("[data-live]"))
-  new Socket({
-    board(message) {
-      showCounts(message);
-      this.socket.send("board_seen", { version: message.version });
-    },
-  }, (socket) => {
-    socket.handlers.socket = socket;
-    socket.send("watch_board", { counts_only: true });
-  });
+  new Socket({ board: showCounts }, (socket) => socket.send("watch_board", { counts_only: true }));

@@ -6,7 +6,6 @@ const IDLE_SECONDS = 1.5;
 const REACH_BYTES = 2 * 1024 * 1024; // fed for an exact jump; for a longer way, one makes a guess
 const BEGIN = { time: -1, stdout: 0, stderr: 0 };
 const placeOf = ({ stdout, stderr }) => stdout + stderr;
-const bytesOf = (base64) => Uint8Array.from(atob(base64), (char) => char.charCodeAt(0));
 
 export class Player {
   constructor(index, term, urls) {
@@ -55,9 +54,7 @@ export class Player {
     Object.assign(this, { queue: [], next: place, fetching: null, isGuess: Boolean(place.isGuess) });
     await Promise.all([this.more(), answer, this.written("")]); // what is under way comes first
     if (isKept) {
-      const { body } = await answer;
-      const inflated = body.pipeThrough(new DecompressionStream("deflate"));
-      restore(this.term, await new Response(inflated).json());
+      restore(this.term, await (await answer).json());
     } else {
       const { rows, cols } = this.sizeAt(place.time);
       this.term.reset();
@@ -85,7 +82,7 @@ export class Player {
     while (this.queue.length && this.queue[0][0] <= this.now) {
       const [, first, cols] = this.queue.shift();
       if (cols === undefined) {
-        last = this.written(bytesOf(first));
+        last = this.written(Uint8Array.fromBase64(first));
       } else {
         await last;
         this.term.resize(cols, first);

@@ -1,10 +1,12 @@
 """The page of a session: what it says of approvals and of secrets that are wanted."""
 
+from datetime import UTC, datetime
 from uuid import uuid4
 
+import pytest
 from django.utils import timezone
 
-from projects.models import ActionRequest, AttentionEvent
+from projects.models import ActionRequest, AttentionEvent, SessionEvent
 from tests.support.rows import make_approval
 from tests.unit.console.conftest import PersonWith, Tenant
 
@@ -48,3 +50,24 @@ def test_the_page_leads_to_the_field_for_a_secret_that_is_wanted(
     text = person_with(*SEES, "take_over_session").get(f"/sessions/{ours.session.pk}/").text
     assert f"/sessions/{ours.session.pk}/secret/" in text
     assert "the sudo password" in text
+
+
+@pytest.mark.django_db(transaction=True)
+def test_events_are_told_once_and_lead_to_their_moment(
+    person_with: PersonWith, ours: Tenant
+) -> None:
+    at = datetime(2026, 11, 23, 14, 3, 7, tzinfo=UTC)
+    for seq, kind in ((1, "take_over"), (2, "prompt"), (3, "hand_back")):
+        SessionEvent.objects.create(
+            session=ours.session, seq=seq, kind=kind, actor="<b>ada", host_time=at, offset=0
+        )
+    person, address = person_with(*SEES), f"/sessions/{ours.session.pk}/events/"
+    text = person.get(address).text
+    assert text.index("&lt;b&gt;ada handed back") < text.index("&lt;b&gt;ada took over")
+    assert text.count("<li") == 2
+    assert (
+        f'data-seq="3"><a class="hand_back" href="/sessions/{ours.session.pk}/replay/#t=14:03:07"'
+        in text
+    )
+    assert person.get(f"{address}?after=3").text.strip() == ""
+    assert person.get(f"{address}?after=x").status_code == 400

@@ -1,0 +1,1 @@
+"""Tests of what the console's socket is made of."""
