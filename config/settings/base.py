@@ -11,7 +11,7 @@ from cryptography.fernet import Fernet
 
 from agent.conf import Conf as AgentConf
 from config.settings import environment
-from config.settings.channel_layer import channel_layers
+from config.settings.channel_layer import RedisAddress, channel_layers
 from config.settings.databases import database_settings
 from config.settings.email import email_settings
 from config.settings.key_file import read_or_make_key
@@ -32,7 +32,7 @@ DATA_DIR = environment.read(
 )
 DATABASES = {"default": database_settings(environment, DATA_DIR)}
 REDIS_URL = environment.read(
-    Text(
+    RedisAddress(
         "REDIS_URL",
         "",
         "`redis://host:6379/0` carries doorbells between server processes",

@@ -1,11 +1,32 @@
 """Django's CHANNEL_LAYERS: Redis carries doorbells between server processes, if there is one."""
 
 from typing import Any, Final
+from urllib.parse import urlsplit
+
+from projects.conf.setting import Text
 
 # Redis only carries doorbells, so a Redis that hangs must not delay anybody for long. The defaults
 # of redis-py do not suit that.
 _SOCKET_SECONDS: Final = 1.0
 _HEALTH_CHECK_SECONDS: Final = 5
+
+
+class RedisAddress(Text):
+    """The URL of a Redis server."""
+
+    def parse(self, text: str) -> str:
+        """The URL. Doorbells would fail without a word at one that the client does not know."""
+        if not text.startswith(("redis://", "rediss://", "unix://")) or not _is_url(text):
+            raise ValueError("like redis://:password@host:6379/0")
+        return text
+
+
+def _is_url(text: str) -> bool:
+    try:
+        _ = urlsplit(text).port
+    except ValueError:
+        return False
+    return True
 
 
 def channel_layers(redis_url: str) -> dict[str, Any]:

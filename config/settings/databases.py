@@ -52,7 +52,16 @@ def database_settings(environment: Environment, data_dir: Path) -> dict[str, Any
     url = environment.read(DATABASE_URL)
     if not url:
         return sqlite(data_dir / "db.sqlite3")
-    parts = urlsplit(url)
+    try:
+        parts = urlsplit(url)
+        _ = parts.port
+    except ValueError:
+        # The error of the library repeats a piece of the URL, which may be one of the password.
+        environment.problem(
+            "DATABASE_URL must be like postgres://user:password@host:5432/name, with %2F, %3F, %23 "
+            "and %40 for / ? # and @ in the password"
+        )
+        return sqlite(data_dir / "db.sqlite3")
     if parts.scheme in {"postgres", "postgresql"}:
         return _postgresql(environment, url)
     if parts.scheme == "sqlite":

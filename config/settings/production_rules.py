@@ -2,7 +2,7 @@
 
 from ipaddress import ip_address
 from typing import Final
-from urllib.parse import SplitResult, urlsplit
+from urllib.parse import urlsplit
 
 from projects.conf.setting import TRUE, Environment, items_of
 
@@ -62,13 +62,18 @@ def _check_backends(environment: Environment) -> None:
             "database"
         )
     for name, url in (("REDIS_URL", redis), ("DATABASE_URL", database)):
-        if url and not url.startswith(("sqlite:", "unix:")) and not _is_guarded(urlsplit(url)):
+        if url and not url.startswith(("sqlite:", "unix:")) and not _is_guarded(url):
             environment.problem(f"{name} must hold a password: whoever reaches it would need none")
 
 
-def _is_guarded(url: SplitResult) -> bool:
+def _is_guarded(url: str) -> bool:
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        # No URL at all, which is refused where it is read.
+        return True
     # A local socket or a server on this machine may authenticate by other means than a password.
-    return bool(url.password) or not url.hostname or _is_loopback(url.hostname)
+    return bool(parts.password) or not parts.hostname or _is_loopback(parts.hostname)
 
 
 def _is_loopback(host: str) -> bool:

@@ -156,6 +156,10 @@ class Number(Setting[int]):
         return number
 
 
+MAX_SECONDS: Final = 1_000_000_000
+"""Some thirty years. No date can be computed with much more, or with infinity."""
+
+
 @dataclass(frozen=True)
 class Seconds(Setting[float]):
     """A time in seconds, ``at_least`` or more."""
@@ -172,6 +176,8 @@ class Seconds(Setting[float]):
         # NaN is not less than anything, and it must be refused too.
         if not seconds >= self.at_least:
             raise ValueError(f"at least {self.at_least:g}")
+        if seconds > MAX_SECONDS:
+            raise ValueError(f"at most {MAX_SECONDS}")
         return seconds
 
 
@@ -206,8 +212,12 @@ class Environment:
         return {setting.name: self.read(setting) for setting in declared}
 
     def problem(self, text: str) -> None:
-        """Add a problem. ``text`` names the variable and the rule, never the value."""
-        self._problems.append(text)
+        """Add a problem. ``text`` names the variable and the rule, never the value.
+
+        Django may read the settings once more after an error, so one problem is kept once.
+        """
+        if text not in self._problems:
+            self._problems.append(text)
 
     def finish(self) -> None:
         """Raise ImproperlyConfigured with every problem, if there was any."""

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from django.core.exceptions import NON_FIELD_ERRORS, ValidationError
 from django.core.management.base import BaseCommand, CommandError
-from django.db import OperationalError, ProgrammingError
+from django.db import DatabaseError, OperationalError, ProgrammingError
 
 from projects.errors.base import ControllerActionError
 
@@ -33,8 +33,7 @@ def refusals() -> Iterator[None]:
         raise CommandError("; ".join(_problems(error))) from None
     except (OperationalError, ProgrammingError) as error:
         raise refused(
-            f"the database cannot be used: {error} (STORAGE_UNAVAILABLE). Start a server first: "
-            "bin/quickstart, or manage.py migrate"
+            f"the database cannot be used: {error} (STORAGE_UNAVAILABLE). {_remedy(error)}"
         ) from None
 
 
@@ -55,3 +54,9 @@ def _problems(error: ValidationError) -> Iterator[str]:
     for field, messages in error.message_dict.items():
         about = "" if field == NON_FIELD_ERRORS else f"{field.replace('_', ' ')}: "
         yield from (f"{about}{message}" for message in messages)
+
+
+def _remedy(error: DatabaseError) -> str:
+    if isinstance(error, ProgrammingError) or str(error).startswith("no such "):
+        return "Start a server first: bin/quickstart, or manage.py migrate"
+    return "Check DATABASE_URL and HOLDLINE_DATA_DIR, and that the database runs and can be written"

@@ -3,15 +3,23 @@
 import asyncio
 import time
 
+import pytest
 from channels_redis.pubsub import RedisPubSubChannelLayer
 
-from config.settings.channel_layer import channel_layers
+from config.settings.channel_layer import RedisAddress, channel_layers
 from tests.support.databases.redis_server import Redis
 from tests.support.waiting import await_until
 
 
 def test_one_process_needs_no_layer() -> None:
     assert channel_layers("") == {}
+
+
+@pytest.mark.parametrize("url", ["host:6379", "http://host", "redis://h:hush", "redis://[::1"])
+def test_an_address_that_is_none_of_redis_is_refused(url: str) -> None:
+    with pytest.raises(ValueError, match="like redis://") as refused:
+        RedisAddress("REDIS_URL", "", "").parse(url)
+    assert "hush" not in str(refused.value)
 
 
 async def test_a_subscriber_idle_beyond_the_client_timeouts_still_hears() -> None:

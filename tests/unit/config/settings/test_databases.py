@@ -58,3 +58,15 @@ def test_another_scheme_is_reported_without_the_url() -> None:
     with pytest.raises(ImproperlyConfigured, match="DATABASE_URL must start") as error:
         environment.finish()
     assert "secret" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    "url",
+    ["postgres://u:hush/hush@host/db", "postgres://u:hush#@host/db", "postgres://u:hush@[::1/db"],
+)
+def test_a_password_that_is_not_quoted_is_reported_without_it(url: str) -> None:
+    environment = Environment({"DATABASE_URL": url})
+    database_settings(environment, DATA)
+    with pytest.raises(ImproperlyConfigured, match="%2F") as error:
+        environment.finish()
+    assert "hush" not in str(error.value)

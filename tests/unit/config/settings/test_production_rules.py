@@ -81,6 +81,10 @@ def test_a_local_server_needs_no_password_in_its_url(url: str) -> None:
     assert _problems({**SAFE, "REDIS_URL": url}) == ""
 
 
+def test_a_url_that_is_none_is_left_to_its_reader() -> None:
+    assert _problems({**SAFE, "REDIS_URL": "redis://[::1"}) == ""
+
+
 def _check_deploy(tmp_path: Path, variables: dict[str, str]) -> subprocess.CompletedProcess[str]:
     kept = {
         name: value

@@ -80,3 +80,13 @@ def test_a_declared_attribute_is_the_django_setting_of_its_name() -> None:
     with override_settings(MAX_WAIT_SECONDS=4.0, ALLOWED_HOSTS=["a"]):
         assert Conf().max_wait_seconds == 4.0
         assert Conf().allowed_hosts == ("a",)
+
+
+@pytest.mark.parametrize("text", ["inf", "1e300"])
+def test_a_time_without_end_is_refused_and_named_once(text: str) -> None:
+    environment = Environment({"S": text})
+    setting = Seconds("S", 1.0, "")
+    assert (environment.read(setting), environment.read(setting)) == (1.0, 1.0)
+    with pytest.raises(ImproperlyConfigured) as refused:
+        environment.finish()
+    assert str(refused.value).count("S must be at most") == 1

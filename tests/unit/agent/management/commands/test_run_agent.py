@@ -49,9 +49,17 @@ def test_what_is_refused_has_a_code_and_says_what_to_do(
     assert not AgentRun.objects.exists()
 
 
-def test_a_database_that_is_not_there_is_refused_like_that() -> None:
-    with pytest.raises(CommandError, match=r"\(STORAGE_UNAVAILABLE\)\. \w+") as refused, refusals():
-        raise OperationalError("no such table")
+@pytest.mark.parametrize(
+    ("problem", "remedy"),
+    [
+        ("no such table: projects_project", "Start a server first"),
+        ("attempt to write a readonly database", "Check DATABASE_URL"),
+    ],
+)
+def test_a_database_that_cannot_be_used_is_refused_with_a_remedy(problem: str, remedy: str) -> None:
+    expected = rf"\(STORAGE_UNAVAILABLE\)\. {remedy}"
+    with pytest.raises(CommandError, match=expected) as refused, refusals():
+        raise OperationalError(problem)
     assert refused.value.returncode == 4
 
 
