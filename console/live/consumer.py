@@ -145,8 +145,7 @@ class ConsoleConsumer(AsyncWebsocketConsumer):  # type: ignore[misc] # channels 
         try:
             message = decode(text_data if text_data is not None else bytes_data or b"")
             if isinstance(message, Seen):
-                if self._desk.watcher is not None:
-                    self._desk.watcher.seen(message.offset)
+                self._desk.seen(message)
             elif isinstance(message, BoardSeen):
                 if self._board is not None:
                     self._board.seen(message.version)
@@ -210,8 +209,9 @@ class ConsoleConsumer(AsyncWebsocketConsumer):  # type: ignore[misc] # channels 
                 await self._watch_board(message)
             case WatchSession():
                 await self._renew()
-                watcher = await self._desk.open(message)
-                self._tasks.create_task(watcher.watch())
+                await self._desk.open(message)
+                for watcher in self._desk.watchers.values():
+                    self._tasks.create_task(watcher.watch())
             case Take():
                 await self._renew()
                 await self._desk.take(message)

@@ -15,6 +15,7 @@ from console.live.messages import (
     Input,
     Release,
     Resize,
+    Seen,
     Take,
     Taken,
     ToBrowser,
@@ -23,10 +24,12 @@ from console.live.messages import (
 )
 from console.live.person import LoginEnded, Person, person_of
 from console.live.watcher import Watcher
+from controller_client.protocol.messages import Stream
 from projects import services
 from projects.accounts.authentication import Caller
 from projects.errors.base import Forbidden
 from projects.errors.sessions import KeyboardNotHeld
+from projects.output.view import STDOUT
 from projects.storage.access import NotLetThrough, checked_by, in_database
 
 KEEP_SECONDS: Final = 10.0
@@ -44,10 +47,11 @@ class Desk:
 
     def __init__(self, session_key: str, person: Person, send: Send) -> None:
         self.person = person
-        self.watcher: Watcher | None = None
+        self.watchers: dict[Stream, Watcher] = {}
         self._session_key = session_key
         self._send = send
         self._project_id: UUID | None = None
+        self._session_id: UUID | None = None
         self._has_keyboard = self._has_typed = False
 
     def check(self) -> None:
@@ -57,15 +61,20 @@ class Desk:
         ):
             raise Forbidden("you may not see this session any more")
 
-    async def open(self, message: WatchSession) -> Watcher:
+    async def open(self, message: WatchSession) -> None:
         """Open a session, which is put on record. Raises Forbidden or SessionNotFound."""
-        if self.watcher is not None:
+        if self.watchers:
             raise NothingOpen("a session is open already")
-        self._project_id = await in_database(
-            session_reads.open_session, self.person, message.session_id
-        )
-        self.watcher = Watcher(message.session_id, message.offset, self._send)
-        return self.watcher
+        opened = await in_database(session_reads.open_session, self.person, message.session_id)
+        self._project_id, self._session_id = opened.project_id, message.session_id
+        for stream in opened.streams:
+            offset = message.offset if stream == STDOUT else message.stderr
+            self.watchers[stream] = Watcher(message.session_id, stream, offset, self._send)
+
+    def seen(self, message: Seen) -> None:
+        """The browser shows a stream up to an offset."""
+        if message.stream in self.watchers:
+            self.watchers[message.stream].seen(message.offset)
 
     async def take(self, message: Take) -> None:
         """Take the keyboard, or go on with it."""
@@ -127,8 +136,8 @@ class Desk:
         """Keep the keyboard for as long as the connection lasts."""
         while True:
             await asyncio.sleep(KEEP_SECONDS)
-            if self._has_keyboard and self.watcher is not None:
-                self._has_keyboard = await self._keep(self.watcher.session_id)
+            if self._has_keyboard and self._session_id is not None:
+                self._has_keyboard = await self._keep(self._session_id)
 
     async def _keep(self, session_id: UUID) -> bool:
         has_typed, self._has_typed = self._has_typed, False
@@ -138,11 +147,11 @@ class Desk:
 
     def _open_session(self) -> tuple[UUID, UUID]:
         """The project and the session that may be typed into. Raises Forbidden."""
-        if self._project_id is None or self.watcher is None:
+        if self._project_id is None or self._session_id is None:
             raise NothingOpen("no session is open")
         self.check()
         self.person.require_typing()
-        return self._project_id, self.watcher.session_id
+        return self._project_id, self._session_id
 
     def _check_typing(self) -> None:
         """Read the rights anew, in the thread and on the connection of the input."""

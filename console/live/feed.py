@@ -17,6 +17,7 @@ from console.live import session_reads
 from console.live.memory import Memory
 from console.live.messages import Session
 from console.live.session_reads import READ_BYTES
+from controller_client.protocol.messages import Stream
 from projects.conf import conf
 from projects.errors.server import StorageUnavailable
 from projects.errors.sessions import SessionNotFound
@@ -30,14 +31,14 @@ MAX_BEHIND_BYTES: Final = 1024 * 1024
 
 
 class Feed:
-    """The state of one session, whose output goes to ``end``.
+    """The state of one session, and a stream of its output, which goes to ``end``.
 
     ``session`` is None until the first look, or once it is gone. ``is_gone``: the session was
     deleted.
     """
 
-    def __init__(self, session_id: UUID) -> None:
-        self.session_id = session_id
+    def __init__(self, session_id: UUID, stream: Stream) -> None:
+        self.session_id, self.stream = session_id, stream
         self.session: Session | None = None
         self.end = 0
         self.is_gone = False
@@ -70,7 +71,7 @@ class Feed:
         """Look once. Returns the number of bytes that were read."""
         offset = 2**62 if is_first else self.memory.end
         try:
-            seen = await at_length(session_reads.look, self.session_id, offset)
+            seen = await at_length(session_reads.look, self.session_id, self.stream, offset)
         except StorageUnavailable:
             return 0
         except SessionNotFound:
@@ -96,30 +97,33 @@ class Feed:
 
 
 class Feeds:
-    """The feeds of one event loop, by session."""
+    """The feeds of one event loop, by session and stream."""
 
     def __init__(self) -> None:
-        self._running: dict[UUID, tuple[Feed, asyncio.Task[None]]] = {}
+        self._running: dict[tuple[UUID, Stream], tuple[Feed, asyncio.Task[None]]] = {}
 
     def count(self) -> int:
-        """The number of sessions that somebody watches."""
+        """The number of streams that somebody watches."""
         return len(self._running)
 
     @asynccontextmanager
-    async def watching(self, session_id: UUID, watcher: asyncio.Event) -> AsyncIterator[Feed]:
-        """The feed of a session, inside the context. ``watcher`` is set when there is news."""
-        if session_id not in self._running:
-            feed = Feed(session_id)
+    async def watching(
+        self, session_id: UUID, stream: Stream, watcher: asyncio.Event
+    ) -> AsyncIterator[Feed]:
+        """The feed of a stream, inside the context. ``watcher`` is set when there is news."""
+        key = (session_id, stream)
+        if key not in self._running:
+            feed = Feed(session_id, stream)
             task = asyncio.create_task(feed.run(), name=f"feed of session {session_id}")
-            self._running[session_id] = (feed, task)
-        feed, task = self._running[session_id]
+            self._running[key] = (feed, task)
+        feed, task = self._running[key]
         feed.watchers.add(watcher)
         try:
             yield feed
         finally:
             feed.watchers.discard(watcher)
             if not feed.watchers:
-                self._running.pop(session_id, None)
+                self._running.pop(key, None)
                 task.cancel()
 
 

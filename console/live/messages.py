@@ -11,6 +11,9 @@ from uuid import UUID
 import msgspec
 from msgspec import Meta
 
+from controller_client.protocol.messages import Stream
+from projects.output.view import STDOUT
+
 MAX_FRAME_BYTES: Final = 128 * 1024
 """The largest frame that a browser may send: an input whose every character JSON writes longer."""
 MAX_INPUT_CHARS: Final = 16 * 1024
@@ -48,16 +51,21 @@ class BoardSeen(msgspec.Struct, tag="board_seen", tag_field="type"):
 
 
 class WatchSession(msgspec.Struct, tag="watch_session", tag_field="type"):
-    """Show a session from ``offset`` on; without an offset, from where its screen begins."""
+    """Show a session from these offsets on; without an offset, from where its screen begins.
+
+    ``offset`` is that of the terminal, or of standard output, and ``stderr`` of standard error.
+    """
 
     session_id: UUID
     offset: Offset | None = None
+    stderr: Offset | None = None
 
 
 class Seen(msgspec.Struct, tag="seen", tag_field="type"):
     """The output up to ``offset`` is on the screen, so more of it may come."""
 
     offset: Offset
+    stream: Stream = STDOUT
 
 
 class Take(msgspec.Struct, tag="take", tag_field="type"):
@@ -186,13 +194,18 @@ class Begin(msgspec.Struct, tag="begin", tag_field="type"):
     offset: int
     skipped: int
     is_alternate: bool = False
+    stream: Stream = STDOUT
 
 
 class Output(msgspec.Struct):
-    """The bytes of the terminal from ``offset`` on. The frame begins with the offset in 8 bytes."""
+    """The bytes of a stream from ``offset`` on.
+
+    The frame begins with a byte, which is 1 for standard error, and the offset in 8 bytes.
+    """
 
     offset: int
     data: bytes
+    stream: Stream
 
 
 class Gap(msgspec.Struct, tag="gap", tag_field="type"):
@@ -201,6 +214,7 @@ class Gap(msgspec.Struct, tag="gap", tag_field="type"):
     offset: int
     to_offset: int
     reason: str
+    stream: Stream = STDOUT
 
 
 class Taken(msgspec.Struct, tag="taken", tag_field="type"):
@@ -242,7 +256,7 @@ def encode(message: ToBrowser) -> str | bytes:
     Text would have to be base64, which the browser would make several copies of.
     """
     if isinstance(message, Output):
-        return message.offset.to_bytes(8) + message.data
+        return bytes([message.stream != STDOUT]) + message.offset.to_bytes(8) + message.data
     return _encoder.encode(message).decode()
 
 

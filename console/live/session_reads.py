@@ -11,7 +11,8 @@ from uuid import UUID
 from console.live.memory import Piece
 from console.live.messages import Session
 from console.live.person import Person
-from console.parts.words import waiting_for
+from console.parts.words import known_by, waiting_for
+from controller_client.protocol.messages import Stream
 from projects.audit.log import audit
 from projects.errors.base import Forbidden
 from projects.errors.sessions import SessionNotFound
@@ -19,6 +20,7 @@ from projects.models import CommandSession
 from projects.models.lifetime_clock import LifetimeClock
 from projects.output import log as output_log
 from projects.output.log import GapRange
+from projects.output.recording.timeline import STREAMS
 from projects.output.view import STDOUT
 from projects.output.visible_text import without_controls
 from projects.output.window_start import rest_before_text
@@ -45,7 +47,8 @@ SELECT s.project_id, s.state, s.kind, s.io_mode, s.rows, s.cols, s.stdout_first_
         o.stream = 'stdout' ORDER BY o."offset" DESC LIMIT 1) AS printed_at,
     (SELECT failure_message FROM projects_controllercommand i WHERE i.session_id = s.id AND
         i.input_seq = s.input_acked_seq) AS input_error,
-    (SELECT asked_by FROM projects_heldkeyboard k WHERE k.session_id = s.id) AS asked_by
+    (SELECT asked_by FROM projects_heldkeyboard k WHERE k.session_id = s.id) AS asked_by,
+    s.stderr_next_offset
 FROM projects_commandsession s JOIN projects_controller c ON c.id = s.controller_id
 WHERE s.id = %s
 """
@@ -83,6 +86,7 @@ class Now(NamedTuple):
     printed_at: datetime | None
     input_error: str | None
     asked_by: str | None
+    stderr_next_offset: int
 
     @property
     def is_active(self) -> bool:
@@ -103,6 +107,13 @@ class Look(NamedTuple):
     pieces: list[Piece]
 
 
+class Opened(NamedTuple):
+    """A session that a person may look at: its project, and the streams of its output."""
+
+    project_id: UUID
+    streams: tuple[Stream, ...]
+
+
 class Beginning(NamedTuple):
     """The place where a screen can be drawn from, and whether that is the alternate screen."""
 
@@ -110,34 +121,40 @@ class Beginning(NamedTuple):
     is_alternate: bool
 
 
-def open_session(person: Person, session_id: UUID) -> UUID:
-    """Put on record that a person looks at a session; returns its project.
+def open_session(person: Person, session_id: UUID) -> Opened:
+    """Put on record that a person looks at a session.
 
     Raises Forbidden, or SessionNotFound also for a session that the person may not see.
     """
     if not person.may_read:
         raise Forbidden("you may not see screens")
-    session = CommandSession.objects.filter(id=session_id).only("project", "controller").first()
+    session = (
+        CommandSession.objects.filter(id=session_id)
+        .only("project", "controller", "io_mode")
+        .first()
+    )
     if session is None or not person.sees(session.project_id):
         raise SessionNotFound(session_id)
     about = (session.project_id, session.controller_id, session_id)
     audit(person.actor, "transcript.view", about)
-    return session.project_id
+    is_terminal = session.io_mode == CommandSession.IoModeChoice.PTY
+    return Opened(session.project_id, STREAMS[:1] if is_terminal else STREAMS)
 
 
-def look(session_id: UUID, offset: int) -> Look:
+def look(session_id: UUID, stream: Stream, offset: int) -> Look:
     """Look at the session, and read the output from ``offset`` on. Raises SessionNotFound."""
     now = fetch_row(Now, _NOW, [as_parameter(session_id)])
     if now is None:
         raise SessionNotFound(session_id)
-    end = min(now.next_offset, offset + READ_BYTES)
-    return Look(_message(session_id, now), now.next_offset, read(session_id, offset, end))
+    last = now.next_offset if stream == STDOUT else now.stderr_next_offset
+    end = min(last, offset + READ_BYTES)
+    return Look(_message(session_id, now), last, read(session_id, stream, offset, end))
 
 
-def read(session_id: UUID, offset: int, end: int) -> list[Piece]:
+def read(session_id: UUID, stream: Stream, offset: int, end: int) -> list[Piece]:
     """The output ``[offset, end)``, as far as it is stored."""
     pieces = []
-    for found in output_log.pieces(session_id, STDOUT, offset, end):
+    for found in output_log.pieces(session_id, stream, offset, end):
         if isinstance(found, GapRange):
             pieces.append(Piece(offset, found.to_offset, b"", found.reason))
         else:
@@ -146,7 +163,7 @@ def read(session_id: UUID, offset: int, end: int) -> list[Piece]:
     return pieces
 
 
-def beginning(session_id: UUID, end: int) -> Beginning:
+def beginning(session_id: UUID, stream: Stream, end: int) -> Beginning:
     """The place to begin at so that the screen at ``end`` is drawn: not inside of a sequence.
 
     Output before that place is not read, so a screen that was drawn before it and not since is not
@@ -155,10 +172,10 @@ def beginning(session_id: UUID, end: int) -> Beginning:
     start = max(0, end - SCREEN_BYTES)
     if start == 0:
         return Beginning(0, False)
-    data, gaps = output_log.read_range(session_id, STDOUT, start, end)
+    data, gaps = output_log.read_range(session_id, stream, start, end)
     if gaps:
         return Beginning(start, False)
-    start += rest_before_text(session_id, STDOUT, start, data)
+    start += rest_before_text(session_id, stream, start, data)
     first = _ALTERNATE.search(data)
     # The first switch leaves the alternate screen, so the program was on it before.
     return Beginning(start, first is not None and first[1] == b"l")
@@ -173,7 +190,7 @@ def _message(session_id: UUID, now: Now) -> Session:
     prompt = mask.masked(now.terminal_prompt)[-PROMPT_CHARS:] if is_waiting else ""
     return Session(
         doing=without_controls(_doing(now, is_waiting=is_waiting)),
-        known_by=f"known by {now.terminal_evidence}" if is_waiting else "",
+        known_by=known_by(now.terminal_evidence) if is_waiting else "",
         who=without_controls(_who(now)),
         is_active=now.is_active,
         may_type=now.is_active and now.kind == CommandSession.Kind.INTERACTIVE,

@@ -13,6 +13,8 @@ from console.live import session_reads
 from console.live.feed import Feed, feeds
 from console.live.memory import Piece
 from console.live.messages import Begin, Gap, Output, Refused, Session, ToBrowser
+from controller_client.protocol.messages import Stream
+from projects.output.view import STDOUT
 from projects.storage.access import at_length
 
 WINDOW_BYTES: Final = 256 * 1024
@@ -25,10 +27,13 @@ Send = Callable[[ToBrowser], Awaitable[None]]
 
 
 class Watcher:
-    """The view of one session in one browser, from ``offset`` on."""
+    """The view of a stream of one session in one browser, from ``offset`` on.
 
-    def __init__(self, session_id: UUID, offset: int | None, send: Send) -> None:
-        self.session_id = session_id
+    The state of the session comes with standard output, which is that of a terminal, too.
+    """
+
+    def __init__(self, session_id: UUID, stream: Stream, offset: int | None, send: Send) -> None:
+        self.session_id, self._stream = session_id, stream
         self._offset = -1 if offset is None else offset
         self._seen = 0
         self._send = send
@@ -42,7 +47,7 @@ class Watcher:
 
     async def watch(self) -> None:
         """Send until cancelled, or until the session is deleted."""
-        async with feeds().watching(self.session_id, self._news) as feed:
+        async with feeds().watching(self.session_id, self._stream, self._news) as feed:
             while not feed.is_gone:
                 self._news.clear()
                 if feed.session is None or not await self._send_next(feed, feed.session):
@@ -51,7 +56,7 @@ class Watcher:
 
     async def _send_next(self, feed: Feed, session: Session) -> bool:
         """Send the state if it changed, and the next piece. Returns False if there is nothing."""
-        if session != self._told:
+        if session != self._told and self._stream == STDOUT:
             self._told = session
             await self._send(session)
         if self._offset < 0:
@@ -72,7 +77,9 @@ class Watcher:
         piece = feed.memory.after(self._offset, FRAME_BYTES)
         if piece is None and self._offset < feed.memory.start:
             end = min(self._offset + FRAME_BYTES, feed.memory.start)
-            found = await at_length(session_reads.read, self.session_id, self._offset, end)
+            found = await at_length(
+                session_reads.read, self.session_id, self._stream, self._offset, end
+            )
             piece = found[0] if found else None
         return piece
 
@@ -82,14 +89,14 @@ class Watcher:
         self._offset = piece.end
         if piece.gap_reason:
             self._seen = max(self._seen, piece.end)
-            await self._send(Gap(piece.offset, piece.end, piece.gap_reason))
+            await self._send(Gap(piece.offset, piece.end, piece.gap_reason, self._stream))
         else:
-            await self._send(Output(piece.offset, piece.data))
+            await self._send(Output(piece.offset, piece.data, self._stream))
         return True
 
     async def _begin_at(self, end: int, *, skipped: int) -> None:
         """Begin anew where the screen at ``end`` can be drawn from."""
-        found = await at_length(session_reads.beginning, self.session_id, end)
+        found = await at_length(session_reads.beginning, self.session_id, self._stream, end)
         skipped = max(0, skipped - (end - found.offset)) if skipped else found.offset
         self._offset = self._seen = found.offset
-        await self._send(Begin(found.offset, skipped, found.is_alternate))
+        await self._send(Begin(found.offset, skipped, found.is_alternate, self._stream))

@@ -30,7 +30,11 @@ def now(request: HttpRequest) -> HttpResponse:
     active = sessions_of(request).filter(state__in=ACTIVE)
     names = active.values_list("controller__name", flat=True).order_by("controller__name")
     hosts = {name: name for name in names.distinct()[:_MOST_HOSTS]}
-    choices = (("waits", "Waits for", WAITS), ("host", "Host", hosts), ("since", "For", _SPANS))
+    choices = (
+        ("waits", "Waits for", WAITS),
+        ("host", "Host", hosts),
+        ("since", "Silent for", _SPANS),
+    )
     chosen = {name: request.GET.get(name, "") for name in ("q", "waits", "host", "since")}
     # What the address names stays chosen, also if nothing is there for it now.
     filters = [

@@ -13,7 +13,18 @@ WAITS: Final = {
 }
 """What a session waits for, by its kind."""
 
+_KNOWN_BY: Final = {
+    "kernel": "certain: the program reads",
+    "kernel+quiet": "certain: the program reads, and prints nothing",
+    "heuristic": "likely: the output looks like a prompt",
+}
+
 
 def waiting_for(kind: str) -> str:
     """Return what a session that waits is said to do."""
     return f"waits for {WAITS.get(kind, kind)}"
+
+
+def known_by(evidence: str) -> str:
+    """Say how sure it is that a session waits, and why."""
+    return _KNOWN_BY.get(evidence, evidence)

@@ -9,6 +9,7 @@ from django.contrib.sessions.models import Session
 from django.utils import timezone
 from websockets.exceptions import InvalidStatus
 
+from controller_client.protocol.messages import Stream
 from projects.models import AuditEvent, CommandSession, ControllerCommand, OutputGap, Project
 from projects.output import log as output_log
 from projects.output.log import NewChunk
@@ -26,17 +27,19 @@ def _session(name: str, **fields: Any) -> CommandSession:
     return make_session(controller, command=f"command-of-{name}", **fields)
 
 
-def _print(session: CommandSession, data: bytes) -> None:
+def _print(session: CommandSession, data: bytes, stream: Stream = "stdout") -> None:
     """Store output as its host would."""
     row = CommandSession.objects.get(id=session.id)
-    at, seq = row.stdout_next_offset, row.last_chunk_seq
+    end = f"{stream}_next_offset"
+    at, seq = getattr(row, end), row.last_chunk_seq
     size = 32 * 1024
     parts = [data[start : start + size] for start in range(0, len(data), size)]
     for number, part in enumerate(parts):
-        chunk = NewChunk(session.id, "stdout", at + number * size, seq + number + 1, part)
+        chunk = NewChunk(session.id, stream, at + number * size, seq + number + 1, part)
         output_log.append([chunk])
-    row.stdout_next_offset, row.last_chunk_seq = at + len(data), seq + len(parts)
-    row.save(update_fields=["stdout_next_offset", "last_chunk_seq"])
+    setattr(row, end, at + len(data))
+    row.last_chunk_seq = seq + len(parts)
+    row.save(update_fields=[end, "last_chunk_seq"])
 
 
 async def _person(*sessions: CommandSession, **options: Any) -> str:
@@ -169,6 +172,22 @@ async def test_output_goes_on_at_its_offset_and_a_look_is_on_record(consumer_por
         assert (gap["type"], gap["offset"], gap["to_offset"]) == ("gap", 13, 17)
     rows = AuditEvent.objects.filter(action="transcript.view", actor="admin:ann")
     assert await in_database(rows.count) == 2
+
+
+async def test_both_streams_of_a_program_without_a_terminal_are_shown(consumer_port: int) -> None:
+    ours = await in_database(_session, "ours", io_mode="pipe")
+    await in_database(_print, ours, b"warning", "stderr")
+    key = await _person(ours)
+    async with console_socket(consumer_port, key) as socket:
+        await _open(socket, ours, offset=0, stderr=4)
+        error = await socket.receive("output")
+        assert (error["stream"], error["offset"], error["data"]) == ("stderr", 4, b"ing")
+        await in_database(_print, ours, b"result")
+        result = await socket.receive("output")
+        assert (result["stream"], result["offset"], result["data"]) == ("stdout", 0, b"result")
+        await in_database(_print, ours, b", too", "stderr")
+        error = await socket.receive("output")
+        assert (error["stream"], error["offset"], error["data"]) == ("stderr", 7, b", too")
 
 
 def _lose(session: CommandSession) -> None:

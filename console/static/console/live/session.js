@@ -10,7 +10,8 @@ const find = (selector) => document.querySelector(selector);
 const page = find("[data-live]");
 const place = find("#screen");
 const dialogs = { paste: find("#paste"), insist: find("#insist") };
-let [session, offset, keyboard, wantsLine, isListed] = [null, null, null, false, false];
+let [session, keyboard, wantsLine, isListed] = [null, null, false, false];
+const offsets = { stdout: null, stderr: null };
 
 const say = (text) => { find("#notice").textContent = text; find("#notice").hidden = !text; };
 
@@ -91,20 +92,21 @@ const handlers = {
     if (location.hash === "#take") { location.hash = ""; take(); }
   },
   begin(message) {
-    screen.reset();
-    offset = message.offset;
+    // Two streams share the screen of a program without a terminal.
+    if (!place.dataset.pipes) screen.reset();
+    offsets[message.stream] = message.offset;
     if (message.is_alternate) screen.write("\x1b[?1049h");
     say(message.skipped ? `${message.skipped} bytes before this screen are not shown here.` : "");
   },
-  output(message) {
-    if (message.offset !== offset) { offset = null; socket.socket.close(); return; }
-    offset += message.bytes.length;
-    const end = offset;
-    screen.write(message.bytes, () => socket.send("seen", { offset: end }));
+  output({ stream, offset, bytes }) {
+    if (offset !== offsets[stream]) { offsets[stream] = null; socket.socket.close(); return; }
+    const end = offset + bytes.length;
+    offsets[stream] = end;
+    screen.write(bytes, () => socket.send("seen", { stream, offset: end }));
   },
   gap(message) {
     say(`${message.to_offset - message.offset} bytes are gone: ${message.reason}.`);
-    offset = message.to_offset;
+    offsets[message.stream] = message.to_offset;
   },
   taken() {
     keyboard.isHeld = true;
@@ -132,7 +134,8 @@ const handlers = {
 
 const screen = await makeScreen(place, type);
 const socket = new Socket(handlers, (opened) => {
-  opened.send("watch_session", { session_id: page.dataset.live, offset });
+  opened.send("watch_session",
+    { session_id: page.dataset.live, offset: offsets.stdout, stderr: offsets.stderr });
   opened.send("watch_board", { counts_only: true });
   keyboard?.resume();
 });

@@ -2,9 +2,10 @@
 const SHORTEST_MS = 200;
 const LONGEST_MS = 4000;
 
-// Output comes as bytes: its offset in eight of them, and what the terminal is to be given.
-const outputOf = (frame) => ({ type: "output", bytes: new Uint8Array(frame, 8),
-  offset: Number(new DataView(frame).getBigUint64(0)) });
+// Output comes as bytes: its stream in one, its offset in eight, and what the terminal is given.
+const outputOf = (frame) => ({ type: "output", bytes: new Uint8Array(frame, 9),
+  stream: new DataView(frame).getUint8(0) ? "stderr" : "stdout",
+  offset: Number(new DataView(frame).getBigUint64(1)) });
 
 export class Socket {
   // `handlers` are called by the type of a message; `begin` is called each time the socket opens.
