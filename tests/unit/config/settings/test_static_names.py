@@ -3,6 +3,7 @@
 import shutil
 from pathlib import Path
 
+import pytest
 from django.conf import settings
 from django.templatetags.static import static
 from django.test import Client
@@ -28,6 +29,8 @@ def test_a_changed_file_changes_every_address(tmp_path: Path) -> None:
     assert len({before, changed, static_address(tmp_path)}) == 3
 
 
+# The end of a response looks at a connection that an earlier test left open.
+@pytest.mark.django_db
 def test_a_file_is_kept_for_good_under_its_address_only() -> None:
     kept = Client().get(static("console/keys.js"))
     assert kept.status_code == 200
