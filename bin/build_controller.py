@@ -20,6 +20,7 @@ import tomllib
 import zipfile
 from collections.abc import Iterable, Iterator
 from hashlib import sha256
+from importlib.util import find_spec
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -44,6 +45,12 @@ def main() -> int:
     stamp, source = options.output / "source.sha256", _source()
     if options.if_changed and stamp.exists() and stamp.read_text() == source:
         return 0
+    if find_spec("pip") is None:
+        sys.stderr.write(
+            f"bin/build-controller: {sys.executable} has no pip. Make an environment that has it: "
+            "python3 -m venv .venv\n"
+        )
+        return 1
     try:
         for made in build(
             options.output,

@@ -135,8 +135,16 @@ class Systemd:
         self._control("restart", UNIT)
 
     def stop(self) -> None:
-        """Stop the unit; programs of sessions go on."""
-        self._control("stop", UNIT)
+        """Stop the unit, if there is one; programs of sessions go on."""
+        if self._is_known():
+            self._control("stop", UNIT)
+
+    def _is_known(self) -> bool:
+        # The unit of a package is not where the unit of an installation is.
+        whose = () if self.place.is_system else ("--user",)
+        shown = ["systemctl", *whose, "show", "--property=LoadState", "--value", UNIT]
+        found = subprocess.run(shown, capture_output=True, text=True, check=False)
+        return found.stdout.strip() != "not-found"
 
     def log_command(self, lines: int, *, follow: bool) -> list[str]:
         """Return the command that shows the unit's journal."""
