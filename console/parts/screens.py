@@ -5,6 +5,7 @@ beside each server process. The process ends when the screens are made, or when 
 begins where an earlier one stopped.
 """
 
+import logging
 import os
 import subprocess
 import sys
@@ -23,6 +24,8 @@ from projects.output.recording.cast import first_size
 from projects.output.recording.replay import ReplayPart, replay_part
 from projects.output.recording.rows import ends
 from projects.output.recording.screens import NewScreen, ScreenPlace
+
+logger = logging.getLogger(__name__)
 
 BATCH: Final = 8
 """So many screens are stored with one commit."""
@@ -53,6 +56,8 @@ def ensure_made(session: CommandSession) -> bool:
             if work.process.poll() is None:
                 return True
             if work[:3] == wanted:
+                if code := work.process.returncode:
+                    logger.warning("make_screens %s ended with code %d", session.pk, code)
                 return False
         _newest[:] = [_Work(*wanted, _started(session.pk))]
     return True
@@ -73,6 +78,13 @@ def _started(session_id: UUID) -> subprocess.Popen[bytes]:
 
 def make(session_id: UUID, goes_on: Callable[[], bool]) -> None:
     """Makes the screens that are missing, as long as ``goes_on`` says so before each part."""
+    # What was read before output was taken away, or a secret was typed, is not kept.
+    while not _made(session_id, goes_on) and goes_on():
+        pass
+
+
+def _made(session_id: UUID, goes_on: Callable[[], bool]) -> bool:
+    """Make the screens; False if the output was changed meanwhile, so that some are missing."""
     session = CommandSession.objects.get(pk=session_id)
     read_at = screens.version(session_id)
     step = screens.step_bytes(session)
@@ -88,9 +100,9 @@ def make(session_id: UUID, goes_on: Callable[[], bool]) -> None:
             batch.append(NewScreen(at, zlib.compress(state)))
             if len(batch) == BATCH:
                 if not screens.store(session_id, read_at, batch):
-                    return
+                    return False
                 batch = []
-    screens.store(session_id, read_at, batch)
+    return screens.store(session_id, read_at, batch)
 
 
 def _emulator(session: CommandSession, at: ScreenPlace) -> Emulator:

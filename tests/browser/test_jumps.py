@@ -25,7 +25,8 @@ PROGRAMS = {
 SIZE = {"rows": 24, "cols": 80}
 LONG_BYTES = 2_400_000
 IS_GROWING = """fetch(document.querySelector("#replay").dataset.screens)
-  .then((answer) => answer.json()).then((found) => found.is_growing)"""
+  .then((answer) => answer.ok ? answer.json() : Promise.reject(answer.status))
+  .then((found) => found.is_growing)"""
 # Two players of the same recording: one jumps, the other begins at the beginning.
 PLAYERS = """(async () => {
   const [{ Player }, { makeScreen }, state] = await Promise.all(
@@ -96,7 +97,7 @@ async def test_a_jump_shows_what_playing_shows(own_stack: Stack, page: Page) -> 
     page.await_text("UTC", "#clock")
     wait_until(lambda: not page.awaited(IS_GROWING), 120, "the screens to be made")
     times, screens = page.awaited(PLAYERS)
-    assert screens >= LONG_BYTES // (512 * 1024)
+    assert screens >= LONG_BYTES // (512 * 1024), len(_raw(own_stack, session_id))
     begun = set()
     for time in times[:: max(1, len(times) // 12)]:
         start, is_same, size = page.awaited(f"window.holdlineAt({json.dumps(time)})")

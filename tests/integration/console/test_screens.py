@@ -97,17 +97,28 @@ def test_no_screen_lies_inside_of_a_sequence_that_goes_on() -> None:
     assert min(_states(session)) > 1500
 
 
-def test_nothing_is_kept_of_output_that_goes_meanwhile() -> None:
-    session = _recorded(MARKS * 150)
+def _takes_away_first(session: CommandSession, rounds: Callable[[], bool]) -> Callable[[], bool]:
+    """``rounds``, and output that is taken away as soon as the first part is about to be read."""
 
     def goes() -> bool:
         OutputGap.objects.get_or_create(
             session=session, stream="stdout", from_offset=0, to_offset=1, reason="retention"
         )
-        return True
+        return rounds()
 
-    make(session.pk, goes)
+    return goes
+
+
+def test_nothing_is_kept_of_output_that_goes_meanwhile() -> None:
+    session = _recorded(MARKS * 150)
+    make(session.pk, _takes_away_first(session, _rounds(9)))
     assert _states(session) == {}
+
+
+def test_screens_are_made_anew_from_the_output_that_is_left() -> None:
+    session = _recorded(MARKS * 150)
+    make(session.pk, _takes_away_first(session, lambda: True))
+    assert screens.is_covered(session)
 
 
 def test_a_short_recording_needs_no_screens() -> None:
