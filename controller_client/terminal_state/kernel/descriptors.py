@@ -39,6 +39,9 @@ _MAX_TABLE_BYTES: Final = 256 * 1024
 _EVENT: Final = "anon_inode:[eventfd]"
 _TIMER: Final = "anon_inode:[timerfd]"
 _SIGNALS: Final = "anon_inode:[signalfd]"
+_TIMER_OF_THREAD: Final = b"signal: 32/"
+"""The signal that the C library keeps for timers that start a thread."""
+_RING: Final = "anon_inode:[io_uring]"
 _PROCESS: Final = "anon_inode:[pidfd]"
 _SIGNAL_MASK: Final = re.compile(rb"sigmask:\s*([0-9a-f]+)")
 _OF_TERMINAL: Final = sum(
@@ -51,16 +54,19 @@ _EVENT_ID: Final = re.compile(rb"eventfd-id:\s*(\d+)")
 _MOST_STRAYS: Final = 4096
 
 
-def speak_for_others(pid: int, fds: list[int], family: Collection[int] = ()) -> bool:
-    """Return whether input on one of ``fds`` may come from another process than ``pid``.
+def speak_for_others(
+    pid: int, fds: list[int], family: Collection[int] = (), *, thread: int = 0
+) -> bool:
+    """Return whether something else than ``pid`` may set off one of ``fds``.
 
-    ``family`` are the pids of the other processes of its tree. Raises OSError if ``pid`` may not be
-    inspected.
+    ``family`` are the pids of the other processes of its tree, and ``thread`` is the one whose
+    descriptors are meant. Raises OSError if ``pid`` may not be inspected.
     """
-    names = _names(pid) if fds else {}
+    owner = thread or pid
+    names = _names(owner) if fds else {}
     ends: set[str] = set()
     for fd in fds:
-        own = _own_ends(pid, names.get(fd, ""), names)
+        own = _own_ends(owner, names.get(fd, ""), names)
         if own is None:
             return True
         ends |= own
@@ -147,8 +153,13 @@ def foreign_sockets(pid: int) -> list[int]:
 
 
 def has_timer(pid: int, fds: list[int]) -> bool:
-    """Return whether one of ``fds`` is a timer."""
-    return any(link_of(f"/proc/{pid}/fd/{fd}") == _TIMER for fd in fds)
+    """Return whether one of ``fds`` is a timer, or a timer with a thread may set one off."""
+    if any(link_of(f"/proc/{pid}/fd/{fd}") == _TIMER for fd in fds):
+        return True
+    # Not every kernel tells of these timers.
+    with suppress(FileNotFoundError):
+        return bool(fds) and _TIMER_OF_THREAD in read_once(f"/proc/{pid}/timers")
+    return False
 
 
 def _names(pid: int) -> dict[int, str]:
@@ -173,20 +184,25 @@ def _own_ends(pid: int, name: str, names: dict[int, str]) -> set[str] | None:
     if name == _TIMER:
         return set()
     if name.startswith(_EVENT):
-        return {name}
+        # The kernel sets off events as well, for requests that went to a ring.
+        return None if _RING in names.values() else {name}
     if name.startswith("pipe:["):
-        ends = [fd for fd, other in names.items() if other == name]
-        return {name} if any(_is_writable(pid, fd) for fd in ends) else None
+        ends = [_modes(pid, fd) for fd, other in names.items() if other == name]
+        has_both = any(mode & stat.S_IWUSR for mode in ends) and any(
+            mode & stat.S_IRUSR for mode in ends
+        )
+        return {name} if has_both else None
     if name.startswith("socket:["):
         peer = _peer_name(name)
         return {name, peer} if peer in names.values() else None
     return None
 
 
-def _is_writable(pid: int, fd: int) -> bool:
+def _modes(pid: int, fd: int) -> int:
+    """Return the bits that say whether a descriptor can be read and written; 0 once it is gone."""
     with suppress(FileNotFoundError):
-        return bool(os.lstat(f"/proc/{pid}/fd/{fd}").st_mode & stat.S_IWUSR)
-    return False
+        return os.lstat(f"/proc/{pid}/fd/{fd}").st_mode
+    return 0
 
 
 def _may_hold(pid: int, ends: set[str]) -> bool:

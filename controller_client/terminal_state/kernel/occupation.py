@@ -60,14 +60,14 @@ def occupation_of(task: Task, family: Sequence[int] = ()) -> Occupation:
     number, arguments = call
     if is_passive(number, arguments) or (
         number in SYSCALLS.read
-        and link_of(f"/proc/{task.pid}/fd/{arguments[0]}").startswith("pipe:")
+        and link_of(f"/proc/{task.tid}/fd/{arguments[0]}").startswith("pipe:")
     ):
         return Occupation.RESTING
     if is_pause(number, arguments):
         return Occupation.PAUSING
     return (
         Occupation.RESTING
-        if _waits_for_its_tree(task.pid, number, arguments, family)
+        if _waits_for_its_tree(task.tid, number, arguments, family)
         else Occupation.WORKING
     )
 
@@ -76,7 +76,7 @@ def _waits_for_its_tree(pid: int, number: int, arguments: list[int], family: Seq
     # True if the task sleeps without a timeout until another task of its tree wakes it.
     try:
         waiting = wait_set(pid, number, arguments)
-        fds = waiting.descriptors
+        fds = waiting.everything
         is_endless = bool(fds) and waiting.timeout_seconds is None
         return is_endless and not has_timer(pid, fds) and not speak_for_strangers(pid, fds, family)
     except OSError:
@@ -87,8 +87,8 @@ def _ends_awaited_by(task: Task) -> set[str]:
     """Return the names of the ends that can set off the descriptors that a task sleeps on."""
     try:
         call = parse_call(task.syscall())
-        waiting = wait_set(task.pid, *call) if call and call[0] >= 0 else None
-        return ends_of(task.pid, waiting.descriptors) if waiting else set()
+        waiting = wait_set(task.tid, *call) if call and call[0] >= 0 else None
+        return ends_of(task.tid, waiting.everything) if waiting else set()
     except VANISHED as error:
         if isinstance(error, OSError):
             raise_shortage(error)

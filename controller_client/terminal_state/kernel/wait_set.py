@@ -8,11 +8,15 @@ import os
 import platform
 import re
 import struct
+from collections.abc import Iterable
 from typing import Final, NamedTuple
 
 from controller_client.terminal_state.kernel.proc_file import READ_ONLY, link_of, read_once
 
 POLL_IN: Final = 0x41  # POLLIN | POLLRDNORM, the same bits for poll and epoll
+POLL_HANG_UP: Final = 0x10
+_EPOLL_MODES: Final = 0xF0000000
+"""The bits of an epoll entry that name no event. An entry that was told once has no others."""
 MAX_DESCRIPTORS: Final = 4096
 MAX_NESTED_SETS: Final = 3
 EPOLL_LINK: Final = "anon_inode:[eventpoll]"
@@ -87,13 +91,27 @@ SYSCALLS: Final = AARCH64 if platform.machine() in {"aarch64", "arm64"} else X86
 class WaitSet(NamedTuple):
     """A sleep of a task: the system call, and the descriptors it wants input from.
 
-    ``timeout_seconds`` is the time after which the sleep ends by itself; None: never.
+    ``timeout_seconds`` is the time after which the sleep ends by itself; None: never. ``besides``
+    are the descriptors that end the sleep in another way: by room to write, or by a hang-up.
     """
 
     descriptors: list[int]
     timeout_seconds: float | None = None
     is_read: bool = False
     is_epoll: bool = False
+    besides: tuple[int, ...] = ()
+
+    @property
+    def everything(self) -> list[int]:
+        """Every descriptor that can end the sleep."""
+        return [*self.descriptors, *self.besides]
+
+
+class _Wanted(NamedTuple):
+    """The descriptors of one call or set: those of which input is wanted, and the others."""
+
+    inputs: list[int]
+    besides: tuple[int, ...] = ()
 
 
 def syscall_name(number: int) -> str:
@@ -143,15 +161,19 @@ def wait_set(pid: int, number: int, arguments: list[int]) -> WaitSet:
     if number in calls.read:
         return WaitSet([arguments[0]], is_read=True)
     if number in calls.epoll:
-        descriptors, timeout = _epoll_descriptors(pid, arguments[0]), arguments[3]
+        wanted, timeout = _wanted_by_epoll(pid, arguments[0]), arguments[3]
     elif number in calls.select:
-        descriptors, timeout = _select_descriptors(pid, arguments), arguments[4]
+        wanted, timeout = _wanted_by_select(pid, arguments), arguments[4]
     elif number in calls.poll:
-        descriptors, timeout = _poll_descriptors(pid, arguments), arguments[2]
+        wanted, timeout = _wanted_by_poll(pid, arguments), arguments[2]
     else:
         return WaitSet([])
-    is_epoll = number in calls.epoll
-    return WaitSet(descriptors, _timeout_seconds(pid, number, timeout), is_epoll=is_epoll)
+    return WaitSet(
+        wanted.inputs,
+        _timeout_seconds(pid, number, timeout),
+        is_epoll=number in calls.epoll,
+        besides=wanted.besides,
+    )
 
 
 def with_opened_sets(pid: int, waiting: WaitSet) -> WaitSet:
@@ -160,16 +182,18 @@ def with_opened_sets(pid: int, waiting: WaitSet) -> WaitSet:
     A set in a set is opened, too. The wait is one of an event loop if it had a set. Raises OSError
     when the task is out of reach.
     """
-    descriptors = waiting.descriptors
+    descriptors, besides = waiting.descriptors, waiting.besides
     for _ in range(MAX_NESTED_SETS):
         sets = {fd for fd in descriptors if link_of(f"/proc/{pid}/fd/{fd}") == EPOLL_LINK}
         if not sets:
             break
-        inner = [fd for each in sets for fd in _epoll_descriptors(pid, each)]
-        descriptors = [fd for fd in descriptors if fd not in sets] + inner
+        inner = [_wanted_by_epoll(pid, each) for each in sets]
+        descriptors = [fd for fd in descriptors if fd not in sets]
+        descriptors += [fd for each in inner for fd in each.inputs]
+        besides += tuple(fd for each in inner for fd in each.besides)
     if descriptors is waiting.descriptors:
         return waiting
-    return waiting._replace(descriptors=descriptors, is_epoll=True)
+    return waiting._replace(descriptors=descriptors, is_epoll=True, besides=besides)
 
 
 def _timeout_seconds(pid: int, number: int, argument: int) -> float | None:
@@ -184,23 +208,39 @@ def _timeout_seconds(pid: int, number: int, argument: int) -> float | None:
     return float(seconds + parts / divisor)
 
 
-def _epoll_descriptors(pid: int, epoll_fd: int) -> list[int]:
+def _wanted_by_epoll(pid: int, epoll_fd: int) -> _Wanted:
     info = read_once(f"/proc/{pid}/fdinfo/{epoll_fd}", 65536)
-    return [int(match[1]) for match in EPOLL_ENTRY.finditer(info) if int(match[2], 16) & POLL_IN]
+    return _wanted((int(found[1]), int(found[2], 16)) for found in EPOLL_ENTRY.finditer(info))
 
 
-def _select_descriptors(pid: int, arguments: list[int]) -> list[int]:
-    count, address = min(arguments[0] & 0xFFFFFFFF, MAX_DESCRIPTORS), arguments[1]
+def _wanted_by_select(pid: int, arguments: list[int]) -> _Wanted:
+    count = min(arguments[0] & 0xFFFFFFFF, MAX_DESCRIPTORS)
+    inputs, outputs, exceptions = (_bits(pid, address, count) for address in arguments[1:4])
+    return _Wanted(
+        [fd for fd in range(count) if inputs >> fd & 1],
+        tuple(fd for fd in range(count) if (outputs | exceptions) & ~inputs & 1 << fd),
+    )
+
+
+def _bits(pid: int, address: int, count: int) -> int:
     if not address or not count:
-        return []
-    bits = int.from_bytes(_memory(pid, address, (count + 63) // 64 * 8), "little")
-    return [fd for fd in range(count) if bits >> fd & 1]
+        return 0
+    return int.from_bytes(_memory(pid, address, (count + 63) // 64 * 8), "little")
 
 
-def _poll_descriptors(pid: int, arguments: list[int]) -> list[int]:
+def _wanted_by_poll(pid: int, arguments: list[int]) -> _Wanted:
     count = min(arguments[1] & 0xFFFFFFFF, MAX_DESCRIPTORS)
     entries = struct.iter_unpack("ihh", _memory(pid, arguments[0], count * 8)) if count else ()
-    return [fd for fd, events, _ in entries if fd >= 0 and events & POLL_IN]
+    # Each entry is told of a hang-up.
+    return _wanted((fd, events | POLL_HANG_UP) for fd, events, _ in entries if fd >= 0)
+
+
+def _wanted(entries: Iterable[tuple[int, int]]) -> _Wanted:
+    live = [(fd, events) for fd, events in entries if events & ~_EPOLL_MODES]
+    return _Wanted(
+        [fd for fd, events in live if events & POLL_IN],
+        tuple(fd for fd, events in live if not events & POLL_IN),
+    )
 
 
 def _memory(pid: int, address: int, size_bytes: int) -> bytes:

@@ -3,6 +3,7 @@
 import re
 import stat
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Final
@@ -123,10 +124,18 @@ def inspect(
         try:
             _inspect_task(found, process, task, identity, session)
         except PermissionError:
-            raise
+            # What a dead thread did may not be seen, whoever asks.
+            if not _has_ended(task):
+                raise
         except OSError as error:
             raise_shortage(error)
     return found
+
+
+def _has_ended(task: Task) -> bool:
+    with suppress(OSError):
+        return task.status().state in b"ZX"
+    return False
 
 
 def _inspect_task(
@@ -137,13 +146,15 @@ def _inspect_task(
         # Outside of a system call: on the CPU, in a page fault, or dead.
         found.is_running = found.is_running or call is None or not task.status().is_asleep
         return
-    waiting = wait_set(process.pid, *call)
+    # The thread is asked, not its process: a thread can have descriptors of its own.
+    waiting = wait_set(task.tid, *call)
     known = waiting.descriptors
-    mine = [fd for fd in known if _is_mine(found, process, fd, identity, session)]
+    is_own = process.session == session
+    mine = [fd for fd in known if _is_mine(found, task, fd, identity, is_own_session=is_own)]
     if not mine and known and not waiting.is_read:
-        waiting = with_opened_sets(process.pid, waiting)
+        waiting = with_opened_sets(task.tid, waiting)
         opened = [fd for fd in waiting.descriptors if fd not in known]
-        mine = [fd for fd in opened if _is_mine(found, process, fd, identity, session)]
+        mine = [fd for fd in opened if _is_mine(found, task, fd, identity, is_own_session=is_own)]
     if not mine:
         found.is_opaque |= call[0] in SYSCALLS.opaque
         return
@@ -151,18 +162,28 @@ def _inspect_task(
     if not status.is_asleep:
         found.is_running = True
     elif status.is_live:
-        found.waiters.append(_waiter(process, task, status, waiting, mine, family=found.family))
+        mine += [fd for fd in waiting.besides if _is_written(task, fd, identity, is_own)]
+        others = [fd for fd in waiting.everything if fd not in mine]
+        found.waiters.append(_waiter(process, task, status, waiting, others, family=found.family))
 
 
 def _is_mine(
-    found: Inspection, process: ObservedProcess, fd: int, identity: Identity, session: int
+    found: Inspection, task: Task, fd: int, identity: Identity, *, is_own_session: bool
 ) -> bool:
-    status = status_of(f"/proc/{process.pid}/fd/{fd}")
+    status = status_of(f"/proc/{task.tid}/fd/{fd}")
     if stat.S_ISCHR(status.st_mode) and status.st_rdev == PTY_MULTIPLEXER:
-        index = TTY_INDEX.search(read_once(f"/proc/{process.pid}/fdinfo/{fd}"))
-        found.masters += [InnerMaster(process.pid, fd, int(index[1]))] if index else []
+        index = TTY_INDEX.search(read_once(f"/proc/{task.tid}/fdinfo/{fd}"))
+        found.masters += [InnerMaster(task.pid, fd, int(index[1]))] if index else []
         return False
-    return is_this_terminal(status, identity, is_own_session=process.session == session)
+    return is_this_terminal(status, identity, is_own_session=is_own_session)
+
+
+def _is_written(task: Task, fd: int, identity: Identity, is_own_session: bool) -> bool:
+    # True for this terminal, whose output is not what the program waits for.
+    with suppress(FileNotFoundError):
+        status = status_of(f"/proc/{task.tid}/fd/{fd}")
+        return is_this_terminal(status, identity, is_own_session=is_own_session)
+    return False
 
 
 def _waiter(
@@ -170,21 +191,20 @@ def _waiter(
     task: Task,
     status: TaskStatus,
     waiting: WaitSet,
-    mine: list[int],
+    others: list[int],
     *,
     family: Sequence[int],
 ) -> Waiter:
-    others = [fd for fd in waiting.descriptors if fd not in mine]
     speaking = others
     if waiting.is_read and len(process.tasks) > 1:
         # A reader thread beside a thread on a socket: the process waits for both.
-        speaking = foreign_sockets(process.pid)
-    is_shared = bool(speaking) and speak_for_others(process.pid, speaking, family)
+        speaking = foreign_sockets(task.tid)
+    is_shared = bool(speaking) and speak_for_others(process.pid, speaking, family, thread=task.tid)
     is_loop = waiting.is_epoll
     how = How.READ if waiting.is_read else How.POLL
     if is_shared or (is_loop and waiting.timeout_seconds is not None):
         how = How.MIXED
-    timeout_seconds = 0.0 if has_timer(process.pid, others) else waiting.timeout_seconds
+    timeout_seconds = 0.0 if has_timer(task.tid, others) else waiting.timeout_seconds
     return Waiter(
         how,
         status.comm,
@@ -193,7 +213,7 @@ def _waiter(
         timeout_seconds=timeout_seconds,
         is_loop=is_loop,
         is_shared=is_shared,
-        is_foreign=is_shared and speak_for_strangers(process.pid, speaking, family),
+        is_foreign=is_shared and speak_for_strangers(task.tid, speaking, family),
         listens_elsewhere=bool(others),
         is_one_of_several=bool(others) or len(process.tasks) > 1,
     )

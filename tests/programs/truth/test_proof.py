@@ -24,6 +24,11 @@ ELSEWHERE = [
         "inherited_pipe",
         "inherited_sockets",
         "two_readers",
+        "connection",
+        "full_pipe",
+        "end_of_a_reader",
+        "event_of_a_ring",
+        "descriptors_of_a_thread",
         "key thread and detached child",
         "key thread and child in a group of its own",
         "own pipe and detached child",
@@ -75,7 +80,21 @@ if os.fork() == 0:
     os._exit(0)
 poll.poll()
 """
+_FIRST_THREAD_ENDS = """
+import ctypes, os, platform, threading
+def ask():
+    print(end="name: ", flush=True)
+    os.read(0, 9)
+    os._exit(0)
+threading.Thread(target=ask).start()
+ctypes.CDLL(None).syscall(93 if platform.machine() == "aarch64" else 60, 0)
+"""
 MISSED_ONCE = [
+    Scenario(
+        "a thread that outlives the first one",
+        python(_FIRST_THREAD_ENDS),
+        (Waits("name: $", "line", b"x\n"), Ends()),
+    ),
     *(
         Scenario(
             f"a set of descriptors in {what}",

@@ -50,6 +50,7 @@ def test_read_waits_for_its_descriptor() -> None:
 def test_poll_waits_for_the_descriptors_it_wants_to_read() -> None:
     block, address = in_memory(struct.pack("ihhihhihh", 4, 1, 0, 6, 4, 0, -1, 1, 0))
     assert wait_set(HERE, POLL, [address, 3, FOR_EVER, 0, 0, 0]).descriptors == [4]
+    assert wait_set(HERE, POLL, [address, 3, FOR_EVER, 0, 0, 0]).besides == (6,)
     assert wait_set(HERE, POLL, [address, 3, FOR_EVER, 0, 0, 0]).timeout_seconds is None
     assert wait_set(HERE, POLL, [address, 3, 1500, 0, 0, 0]).timeout_seconds == 1.5
     del block
@@ -63,11 +64,11 @@ def test_ppoll_reads_its_timeout_from_memory() -> None:
 
 
 def test_select_waits_for_the_bits_that_are_set() -> None:
-    block, address = in_memory(
-        struct.pack("QQ", 1 << 0 | 1 << 63, 1 << 2) + struct.pack("qq", 0, 250_000)
-    )
-    call = wait_set(HERE, SELECT, [67, address, 0, 0, address + 16, 0])
+    inputs, outputs = struct.pack("QQ", 1 << 0 | 1 << 63, 1 << 2), struct.pack("QQ", 1 << 1 | 1, 0)
+    block, address = in_memory(inputs + struct.pack("qq", 0, 250_000) + outputs)
+    call = wait_set(HERE, SELECT, [67, address, address + 32, 0, address + 16, 0])
     assert (call.descriptors, call.timeout_seconds) == ([0, 63, 66], 0.25)
+    assert call.besides == (1,)
     assert wait_set(HERE, SELECT, [0, 0, 0, 0, 0, 0]).descriptors == []
     del block
 
@@ -80,9 +81,13 @@ def test_epoll_waits_for_its_set() -> None:
         poller.register(reader, select.EPOLLIN)
         poller.register(writer, select.EPOLLOUT)
         call = wait_set(HERE, EPOLL_WAIT, [poller.fileno(), 0, 0, FOR_EVER, 0, 0])
+        poller.modify(writer, select.EPOLLOUT | select.EPOLLONESHOT)
+        poller.poll(0)
+        after = wait_set(HERE, EPOLL_WAIT, [poller.fileno(), 0, 0, FOR_EVER, 0, 0])
     os.close(reader)
     os.close(writer)
     assert (call.descriptors, call.timeout_seconds, call.is_epoll) == ([reader], None, True)
+    assert (call.besides, after.besides) == ((writer,), ())
 
 
 def test_other_calls_wait_for_no_descriptor() -> None:
