@@ -15,17 +15,25 @@ declarations, 2 missed, 1 of another kind, 3 of another text.
 Last run of 151 programs as root, after faults were mended (shells, consoles, questions, forms,
 terminals, hosts): 442 verdicts, 427 right, 0 early, 2 missed, 13 of another kind. The agents were
 never played, and an ordinary user played only the programs of each run.
+
+First run of four more classes (unusual, calls, readers, commands), frozen before it. As root 127
+programs: 333 verdicts, 317 right, 12 early, 3 missed, 1 wrong end; as an ordinary user 119
+programs: 313 verdicts, 298 right, 14 early, 1 missed. Early by ``kernel`` were 6 each. Their
+causes were an event that the kernel sets off for a ring, a descriptor that is not waited for as
+input, a timer of POSIX (not listed any more: it is ``kernel+quiet`` now), and margins; the missed ones were wrong declarations. Programs
+were mended, declarations corrected, and the classes were not played as a whole since.
 """
 
 from dataclasses import replace
 from itertools import chain
 from types import ModuleType
 
-from tests.programs.catalogue.languages import consoles, scripts, shells
+from tests.programs.catalogue.languages import consoles, readers, scripts, shells
 from tests.programs.catalogue.program import Program
-from tests.programs.catalogue.relays import agents, hosts, terminals, traps
+from tests.programs.catalogue.relays import agents, calls, hosts, terminals, traps, unusual
 from tests.programs.catalogue.screens import editors, forms, node_questions, pagers, questions
 from tests.programs.catalogue.tools import (
+    commands,
     databases,
     debuggers,
     packages,
@@ -53,6 +61,10 @@ _CLASSES = (
     hosts,
     traps,
     agents,
+    unusual,
+    calls,
+    readers,
+    commands,
 )
 
 

@@ -19,6 +19,9 @@ _INVISIBLE = (
 )
 
 
+Step = Waits | Works | Ends
+
+
 @dataclass(frozen=True)
 class Program(Scenario):
     """A scenario with the files and the server that it needs.
@@ -66,7 +69,7 @@ class Program(Scenario):
 def runs(
     name: str,
     line: str,
-    *steps: Waits | Works | Ends,
+    *steps: Step,
     first: str = "",
     needs: str | None = None,
     env: dict[str, str] | None = None,
@@ -96,9 +99,7 @@ def runs(
     )
 
 
-def scripted(
-    name: str, line: str, *steps: Waits | Works | Ends, everyday: bool = False, **options: str
-) -> Program:
+def scripted(name: str, line: str, *steps: Step, everyday: bool = False, **options: str) -> Program:
     """Return a program whose line is a whole script of bash, which is not replaced by a program."""
     options = {"needs": "bash", **options}
     return runs(name, f"bash -c {shlex.quote(line)}", *steps, everyday=everyday, **options)
