@@ -20,8 +20,9 @@ First run of four more classes (unusual, calls, readers, commands), frozen befor
 programs: 333 verdicts, 317 right, 12 early, 3 missed, 1 wrong end; as an ordinary user 119
 programs: 313 verdicts, 298 right, 14 early, 1 missed. Early by ``kernel`` were 6 each. Their
 causes were an event that the kernel sets off for a ring, a descriptor that is not waited for as
-input, a timer of POSIX (not listed any more: it is ``kernel+quiet`` now), and margins; the missed ones were wrong declarations. Programs
-were mended, declarations corrected, and the classes were not played as a whole since.
+input, a timer of POSIX (not listed any more: it is ``kernel+quiet`` now), and margins. The missed
+ones were wrong declarations. The watcher and the declarations were corrected, and the classes were
+not played as a whole since.
 """
 
 from dataclasses import replace
