@@ -68,6 +68,8 @@ window.changes = []; new MutationObserver(() => changes.push(performance.now()))
 _SIZE_OF_FILES = """
 performance.getEntriesByType("resource").reduce((sum, one) => sum + one.encodedBodySize, 0)
 """
+# A browser that is idle shows this page; about:blank is what a tab shows before it has loaded.
+_EMPTY_PAGE: Final = "data:text/html,nothing"
 _pause: Final = threading.Event().wait
 
 
@@ -196,7 +198,7 @@ def board(stage: Fleet, page: Page, quiet: Callable[[], Any], seconds: float, ro
     turns_of: dict[str, list[float]] = {"": [], "/": []}
     for _ in range(rounds):
         for path, used in shares.items():
-            page.open(f"{stage.address}{path}" if path else "about:blank")
+            page.open(f"{stage.address}{path}" if path else _EMPTY_PAGE)
             with Turns(stage) as turns, quiet():
                 before, began = cpu_seconds(pid), time.monotonic()
                 _pause(seconds)
@@ -231,7 +233,7 @@ def browsers(
         for count, found in seen.items():
             for number, tab in enumerate(tabs):
                 watched = f"/sessions/{sessions[0]}/" if number % 2 else "/"
-                tab.open(f"{stage.address}{watched}" if count else "about:blank")
+                tab.open(f"{stage.address}{watched}" if count else _EMPTY_PAGE)
             with Turns(stage, 0.0) as turns, quiet():
                 _pause(seconds)
             found.extend(turns.seconds)
