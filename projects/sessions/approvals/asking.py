@@ -198,15 +198,22 @@ def _known(question: HeldCall) -> Approval | None:
     if question.request_id is None:
         return _joined(rows, question)
     known = rows.filter(request_id=question.request_id).first()
-    if known is not None and known.digest not in {question.digest, ""}:
+    if known is not None and not _is_the_same(known, question):
         raise RequestIdReused
     return known
+
+
+def _is_the_same(known: Approval, question: HeldCall) -> bool:
+    # The person saw who asked, so nobody else carries out what was approved.
+    caller = question.caller
+    is_same_caller = (known.asked_by, known.token_id) == (caller.label[:128], caller.token_id)
+    return is_same_caller and known.digest in {question.digest, ""}
 
 
 def _joined(rows: QuerySet[Approval], question: HeldCall) -> Approval | None:
     """The open question of the same caller about the same call, for a caller that names no id."""
     mine = rows.filter(
-        asked_by=question.caller.label,
+        asked_by=question.caller.label[:128],
         token_id=question.caller.token_id,
         digest=question.digest,
         answer__in=(_ANSWER.PENDING, _ANSWER.APPROVED),

@@ -143,6 +143,7 @@ def _start_message(
             ttl_seconds=START_TTL_SECONDS,
             limits=allowed.limits,
             rules=allowed.rules,
+            approved_files=approved_files,
         )
     return StartInteractiveCmd(
         seq=seq,

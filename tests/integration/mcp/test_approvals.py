@@ -117,22 +117,23 @@ async def test_an_input_is_typed_only_at_the_prompt_that_was_approved(
         assert "first-second" in terminal.seen
 
 
+@pytest.mark.parametrize("tool", ["start_interactive_command", "execute_command"])
 async def test_a_script_that_was_exchanged_since_it_was_approved_is_not_run(
-    stack: Stack, held: Caller, tmp_path: Path
+    stack: Stack, held: Caller, tmp_path: Path, tool: str
 ) -> None:
     script, done = tmp_path / "deploy.sh", tmp_path / "done"
     script.write_text("echo harmless\n")
     call = {"command": "sh deploy.sh", "cwd": str(tmp_path)}
-    pending = await held.refusal("start_interactive_command", **call, wait_seconds=0)
+    pending = await held.refusal(tool, **call)
     await _answer(stack, pending["approval_id"], "--approve")
     script.write_text(f"touch {done}\n")
     call["request_id"] = pending["request_id"]
-    refused = await held.refusal("start_interactive_command", **call)
+    refused = await held.refusal(tool, **call)
     assert refused["code"] == "CHANGED_SINCE_APPROVAL"
     assert "deploy.sh" in refused["error"]
     assert not done.exists()
     script.write_text("echo harmless\n")
-    assert "harmless" in (await held.call("start_interactive_command", **call))["output"]
+    assert "harmless" in str(await held.call(tool, **call))
 
 
 async def test_reading_waiting_and_resizing_are_not_held(held: Caller, caller: Caller) -> None:

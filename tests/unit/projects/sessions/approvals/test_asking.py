@@ -67,6 +67,13 @@ def _asked(question: HeldCall) -> Asked:
     return asked
 
 
+def test_another_caller_does_not_get_what_was_approved(caller: Caller) -> None:
+    asked = _asked(_question(caller, request_id=uuid4()))
+    for other in (replace(caller, token_id=uuid4()), replace(caller, label="token:other")):
+        with pytest.raises(RequestIdReused):
+            approval_ask(_question(other, request_id=asked.request_id))
+
+
 def test_a_repeat_is_the_same_question(caller: Caller) -> None:
     request_id = uuid4()
     first = _asked(_question(caller, request_id=request_id))
