@@ -53,7 +53,7 @@ meta = {
 }
 body = {"jsonrpc": "2.0", "id": 1, "method": "tools/call",
         "params": {"name": tool, "arguments": arguments, "_meta": meta}}
-headers = {"authorization": "Bearer " + pathlib.Path("/root/token").read_text().strip(),
+headers = {"authorization": "Bearer " + pathlib.Path("/srv/token").read_text().strip(),
            "content-type": "application/json", "accept": "application/json, text/event-stream",
            "mcp-protocol-version": "2026-07-28", "mcp-method": "tools/call", "mcp-name": tool}
 request = urllib.request.Request(
@@ -106,7 +106,7 @@ def _install_the_server(root: BootedRoot) -> None:
     )
     _wait_for_servers(root)
     assert root.run(commands_of(_SERVER, "See that it works")).startswith('{"status": "ok"')
-    root.run("holdline-manage create_api_token trial --name guide >/root/token")
+    root.run("holdline-manage create_api_token trial --name guide >/srv/token")
 
 
 def _wait_for_servers(root: BootedRoot, *ports: int) -> None:
@@ -141,7 +141,7 @@ def _back_up_and_restore(root: BootedRoot) -> None:
         text for place, text in blocks_of(_BACKUP) if place == "Back up"
     )
     root.run(
-        f"cd /root\n{make_keys}\n"
+        f"cd /srv\n{make_keys}\n"
         "install -m 0640 -g holdline-server backup.pem /etc/holdline-server/backup.pem\n"
         f"install -m 0400 -o holdline-server backup-private.pem {_PRIVATE_KEY}"
     )
@@ -185,8 +185,8 @@ def _is_connected(root: BootedRoot) -> bool:
 
 def _call(root: BootedRoot, tool: str, arguments: dict[str, str]) -> list[str]:
     """Call a tool there; returns the session's id, its state and its output."""
-    (root.path / "root/call.py").write_text(_CALL)
-    told = root.run(shlex.join(["python3", "/root/call.py", tool, json.dumps(arguments)]))
+    (root.path / "srv/call.py").write_text(_CALL)
+    told = root.run(shlex.join(["python3", "/srv/call.py", tool, json.dumps(arguments)]))
     session, state, output = json.loads(told)
     return [session, state, output.replace("\r\n", "\n")]
 

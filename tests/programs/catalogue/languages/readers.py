@@ -87,22 +87,6 @@ ALL = (
         needs="java",
     ),
     runs(
-        "rust with a thread that reads",
-        "./a",
-        *_TWO,
-        first="/root/.cargo/bin/rustc -o a a.rs",
-        files={
-            "a.rs": "use std::{io::{self, BufRead, Write}, sync::mpsc, thread, time::Duration};\n"
-            'fn say(t: &str) { print!("{t}"); io::stdout().flush().unwrap(); }\n'
-            "fn main() { let (s, r) = mpsc::channel(); thread::spawn(move || { "
-            "for l in io::stdin().lock().lines() { s.send(l.unwrap()).unwrap(); } });\n"
-            'say("Name: "); r.recv().unwrap(); thread::sleep(Duration::from_millis(1300));\n'
-            'say("Age? "); r.recv().unwrap(); }\n'
-        },
-        needs="/root/.cargo/bin/rustc",
-        whom="root",
-    ),
-    runs(
         "ruby with a thread that reads",
         "ruby app",
         *_TWO,
