@@ -78,23 +78,22 @@ class Foster:
             ):
                 self._holders[child.pid] = session_id
         dead = [child.pid for child in children if child.state in DEAD_STATES]
+        parents = {pid: self._sessions_of_dead(pid) for pid in dead if self._may_leave_any(pid)}
         killed = {
-            self._holders[pid]
-            for pid in dead
-            if self._holders.get(pid) and not _ended_in_order(pid)
+            session_id
+            for pid, sessions in parents.items()
+            if pid in self._holders
+            for session_id in sessions
         }
-        for child in children:
-            if not self._is_known(child.pid):
-                self._orphans[child.pid] = self._parents_of(
-                    child, killed.union(*(self._orphans.get(pid, _NOBODY) for pid in dead))
-                )
+        unsure = self._adopt(children, list(parents.values()))
         for pid in dead:
             with suppress(ChildProcessError):
                 os.waitpid(pid, os.WNOHANG)
             self._holders.pop(pid, None)
             self._orphans.pop(pid, None)
-        for session_id in killed:
-            self._seen_dying[session_id] = None
+        self._seen_dying.update(dict.fromkeys(killed))
+        for session_id in unsure:
+            self._seen_dying.pop(session_id, None)
         while len(self._seen_dying) > MAX_REMEMBERED:
             del self._seen_dying[next(iter(self._seen_dying))]
         return sorted(killed)
@@ -119,15 +118,48 @@ class Foster:
     def _is_known(self, pid: int) -> bool:
         return pid in self._holders or pid in self._orphans
 
-    @staticmethod
-    def _parents_of(child: ProcessInfo, sessions: set[str]) -> frozenset[str]:
-        """Return the sessions that an orphan may belong to.
+    def _sessions_of_dead(self, pid: int) -> frozenset[str]:
+        """Return the sessions whose processes a dead child may have left.
 
-        If several holders died together, the cookie of the orphan decides; without a cookie it may
-        belong to any of them.
+        None for a holder that ended in good order, and for what such a holder left.
         """
-        own = session_cookie_of(child.pid) if len(sessions) > 1 else None
-        return frozenset({own} if own in sessions else sessions)
+        if pid in self._orphans:
+            return self._orphans[pid]
+        return _NOBODY if _ended_in_order(pid) else frozenset({self._holders[pid]})
+
+    def _may_leave_any(self, pid: int) -> bool:
+        """Return whether the child has a session, or may be what a session left."""
+        return pid in self._orphans or bool(self._holders.get(pid))
+
+    def _adopt(self, children: list[ProcessInfo], parents: list[frozenset[str]]) -> frozenset[str]:
+        """Note whose the new children are; return the sessions that may have more than is known."""
+        sessions = _NOBODY.union(*parents)
+        owners = {
+            child.pid: _owners(child, sessions, may_be_nobodys=_NOBODY in parents)
+            for child in children
+            if not self._is_known(child.pid)
+        }
+        self._orphans.update({pid: whose or _NOBODY for pid, whose in owners.items()})
+        return sessions if None in owners.values() else _NOBODY
+
+
+def _owners(
+    child: ProcessInfo, sessions: frozenset[str], *, may_be_nobodys: bool
+) -> frozenset[str] | None:
+    """Return the sessions that an orphan may belong to, or None if nobody knows.
+
+    If several parents died together, the cookie of the orphan decides. Without a cookie the orphan
+    may belong to any of them. It is nobody's if a session that ended in good order may have left
+    it: whoever ends a session's processes must not end those.
+    """
+    if not sessions or (len(sessions) == 1 and not may_be_nobodys):
+        return sessions
+    own = session_cookie_of(child.pid)
+    if own in sessions:
+        return sessions & {own}
+    if not may_be_nobodys:
+        return sessions
+    return None if own is None else _NOBODY
 
 
 def _ended_in_order(pid: int) -> bool:

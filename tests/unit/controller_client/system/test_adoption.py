@@ -15,15 +15,19 @@ from controller_client.system import prctl
 from controller_client.system.adoption import Foster
 prctl.adopt_orphans()
 
-def holder(ends_with):
+def holder(ends_with, cookie=None):
     '''A child with a detached child of its own; its pid and the grandchild's.'''
     ours, theirs = os.pipe()
     pid = os.fork()
     if pid == 0:
+        started, starting = os.pipe()
         child = os.fork()
         if child == 0:
             os.setsid()
-            time.sleep(100)
+            named = {"HOLDLINE_SESSION": cookie} if cookie else {}
+            os.execve("/bin/sleep", ["sleep", "100"], named)
+        os.close(starting)
+        os.read(started, 1)
         os.write(theirs, str(child).encode())
         if ends_with == "exit":
             time.sleep(0.05)
@@ -92,6 +96,26 @@ reaped = not os.path.exists(f"/proc/{child}")
 tell(lost=lost, left=[len(left.processes), left.is_all], reaped=reaped)
 """)
     assert facts == {"lost": [], "left": [0, False], "reaped": True}
+
+
+@pytest.mark.parametrize("cookie", ["two", None])
+def test_what_an_ended_session_left_is_let_alone_beside_a_killed_holder(cookie: str | None) -> None:
+    facts = _run(f"""
+foster = Foster()
+ended, theirs = holder("exit", {cookie!r})
+killed, ours = holder("kill", "one")
+foster.raised(ended, "two")
+foster.raised(killed, "one")
+until_dead(ended)
+os.kill(killed, signal.SIGKILL)
+until_dead(killed)
+left = foster.left_by("one")
+for pid in (ours, theirs):
+    os.kill(pid, signal.SIGKILL)
+tell(left=[process.pid == ours for process in left.processes], is_all=left.is_all)
+""")
+    # Nobody knows whose a process without a cookie is, so the killed one may have more of them.
+    assert facts == {"left": [True], "is_all": cookie is not None}
 
 
 def test_the_child_of_an_orphan_that_died_is_of_the_same_session() -> None:
