@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from functools import wraps
 from typing import Concatenate, Final, ParamSpec
+from urllib.parse import urlsplit, urlunsplit
 from uuid import UUID
 
 from django.contrib.auth.views import redirect_to_login
@@ -10,6 +11,8 @@ from django.core.exceptions import BadRequest, PermissionDenied
 from django.db.models import QuerySet
 from django.http import Http404, HttpRequest, QueryDict
 from django.http.response import HttpResponseBase
+from django.urls import reverse
+from django.utils.http import url_has_allowed_host_and_scheme
 
 from console.parts.second_factor import missing_factor
 from projects.admin.parts.access import projects_of
@@ -36,7 +39,8 @@ View = Callable[Concatenate[HttpRequest, P], HttpResponseBase]
 def page(*rights: str) -> Callable[[View[P]], View[P]]:
     """A decorator of a page for staff with all these rights.
 
-    Whoever is not signed in is sent to the login page. A missing right is answered with 403. A NUL
+    Whoever is not signed in is sent to the login page, and from there to the page they wanted, or
+    whose form they sent. A missing right is answered with 403. A NUL
     in a field is answered with 400: no form sends one, and PostgreSQL takes none.
     """
 
@@ -44,7 +48,7 @@ def page(*rights: str) -> Callable[[View[P]], View[P]]:
         @wraps(view)
         def guarded(request: HttpRequest, /, *args: P.args, **kwargs: P.kwargs) -> HttpResponseBase:
             if not is_staff(request):
-                return redirect_to_login(request.get_full_path(), "console:login")
+                return redirect_to_login(_way_back(request), "console:login")
             if not request.user.has_perms(rights):
                 raise PermissionDenied
             if _has_nul(request.GET) or _has_nul(request.POST):
@@ -54,6 +58,16 @@ def page(*rights: str) -> Callable[[View[P]], View[P]]:
         return guarded
 
     return decorate
+
+
+def _way_back(request: HttpRequest) -> str:
+    if request.method in ("GET", "HEAD"):
+        return request.get_full_path()
+    # No page is behind the address of most forms. The one that holds the form is the referrer.
+    page = request.headers.get("Referer", "")
+    if not url_has_allowed_host_and_scheme(page, request.get_host()):
+        return reverse("console:now")
+    return urlunsplit(urlsplit(page)._replace(scheme="", netloc=""))
 
 
 def _has_nul(fields: QueryDict) -> bool:

@@ -3,7 +3,7 @@
 // The emulator answers queries of programs. No answer is typed, and no mouse is told of: what leaves
 // is what the emulator itself says that a person typed.
 const OPTIONS = {
-  scrollback: 5000, allowProposedApi: true, fontFamily: "monospace",
+  scrollback: 2000, allowProposedApi: true, fontFamily: "monospace",
   theme: { background: "#101317", foreground: "#e8ebf0" },
   linkHandler: { activate: () => undefined },
 };
