@@ -21,7 +21,7 @@ from console.parts.emulator import Emulator, emulator_command
 from projects.models import CommandSession
 from projects.output.recording import screens
 from projects.output.recording.cast import first_size
-from projects.output.recording.replay import ReplayPart, replay_part
+from projects.output.recording.replay import PART_CHUNKS, ReplayPart, replay_part
 from projects.output.recording.rows import ends
 from projects.output.recording.screens import NewScreen, ScreenPlace
 
@@ -29,6 +29,8 @@ logger = logging.getLogger(__name__)
 
 BATCH: Final = 8
 """So many screens are stored with one commit."""
+_NO_STATE: Final = b"null"
+"""What the emulator answers inside of an escape sequence."""
 
 
 class _Work(NamedTuple):
@@ -90,8 +92,9 @@ def _made(session_id: UUID, goes_on: Callable[[], bool]) -> bool:
     step = screens.step_bytes(session)
     at = screens.last(session_id)
     kept, batch = at.place, list[NewScreen]()
+    state = b""
     with _emulator(session, at) as emulator:
-        while goes_on() and (part := replay_part(session, at.stdout, at.stderr)).stdout is not None:
+        while goes_on() and (part := _next_part(session, at, state)).stdout is not None:
             state = emulator.fed(part.model_dump_json())
             at = _place_after(part, at)
             if at.place - kept < step or not _is_kept(state):
@@ -116,6 +119,13 @@ def _emulator(session: CommandSession, at: ScreenPlace) -> Emulator:
     )
 
 
+def _next_part(session: CommandSession, at: ScreenPlace, state: bytes) -> ReplayPart:
+    # Parts may end inside of an escape sequence again and again. So the first piece that ends
+    # outside of one is looked for.
+    most_chunks = 1 if state == _NO_STATE else PART_CHUNKS
+    return replay_part(session, at.stdout, at.stderr, most_chunks)
+
+
 def _place_after(part: ReplayPart, before: ScreenPlace) -> ScreenPlace:
     time = part.pieces[-1][0] if part.pieces else before.time
     return ScreenPlace(time=time, stdout=part.stdout or 0, stderr=part.stderr or 0)
@@ -123,4 +133,4 @@ def _place_after(part: ReplayPart, before: ScreenPlace) -> ScreenPlace:
 
 def _is_kept(state: bytes) -> bool:
     """False inside of an escape sequence, and for a screen that a program made huge."""
-    return state != b"null" and len(state) <= screens.MAX_STATE_BYTES
+    return state != _NO_STATE and len(state) <= screens.MAX_STATE_BYTES

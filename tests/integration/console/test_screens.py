@@ -97,6 +97,15 @@ def test_no_screen_lies_inside_of_a_sequence_that_goes_on() -> None:
     assert min(_states(session)) > 1500
 
 
+def test_screens_are_made_if_each_part_ends_inside_of_a_sequence(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(replay, "PART_BYTES", 2 * PIECE)
+    session = _recorded((b"1m".ljust(2 * PIECE - 4, b"x") + b"\r\n\x1b[") * 20)
+    make(session.pk, lambda: True)
+    assert screens.is_covered(session)
+
+
 def _takes_away_first(session: CommandSession, rounds: Callable[[], bool]) -> Callable[[], bool]:
     """``rounds``, and output that is taken away as soon as the first part is about to be read."""
 
