@@ -24,7 +24,8 @@ from controller_client.protocol.values import (
 class Hello(Message, frozen=True, tag="HELLO"):
     """The first frame of a connection.
 
-    The server answers WELCOME within HELLO_DEADLINE_SECONDS, or closes.
+    The server answers WELCOME within HELLO_DEADLINE_SECONDS, or closes. ``lock_id`` names the lock
+    of the state directory, which a copy of the directory does not have; empty from older daemons.
     """
 
     versions: list[int]
@@ -38,6 +39,7 @@ class Hello(Message, frozen=True, tag="HELLO"):
     last_cmd_seq: Count
     sessions: list[SessionSummary]
     log_roots: list[str] | None = None
+    lock_id: str = ""
 
 
 class Started(Message, frozen=True, tag="STARTED"):

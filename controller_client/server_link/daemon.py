@@ -28,7 +28,7 @@ from controller_client.protocol.values import NAMES_FILES, PROVES_READERS, TELLS
 from controller_client.server_link.errors import ForkServerLost, ServerRefused, ServerUnreachable
 from controller_client.server_link.holders.fork_server import Spawner
 from controller_client.server_link.holders.privileged import PrivilegedForkServer
-from controller_client.server_link.host_identity import instance_id, lock_state_dir
+from controller_client.server_link.host_identity import instance_id, lock_id, lock_state_dir
 from controller_client.server_link.network.backoff import Backoff
 from controller_client.server_link.network.connection import Connection, open_connection
 from controller_client.server_link.router import SessionRouter
@@ -72,7 +72,7 @@ async def run_daemon(config: DaemonConfig) -> None:
     forbid_core_files()
     prctl.hide_memory()
     # The open descriptor holds the lock, so the kernel releases it however this process ends.
-    lock_state_dir(config.state_dir)
+    lock = lock_id(lock_state_dir(config.state_dir))
     status = StatusFile(config.state_dir, version=build_version(), server=config.server_url)
     identity = instance_id(config.state_dir)
     stop = asyncio.Event()
@@ -100,7 +100,7 @@ async def run_daemon(config: DaemonConfig) -> None:
     )
     await spawner.start()
     try:
-        await Daemon(config, identity, spawner, policy, status).run_until(stop)
+        await Daemon(config, (identity, lock), spawner, policy, status).run_until(stop)
         if privileged is not None and privileged.returncode is not None:
             raise ForkServerLost
     finally:
@@ -127,13 +127,13 @@ class Daemon:
     def __init__(
         self,
         config: DaemonConfig,
-        identity: str,
+        identity: tuple[str, str],
         spawner: Spawner,
         policy: HostPolicy,
         status: StatusFile,
     ) -> None:
         self._config = config
-        self._instance_id = identity
+        self._instance_id, self._lock_id = identity
         self._hostname = socket.gethostname()
         self._router = SessionRouter(config, spawner, policy)
         self._backoff = Backoff()
@@ -286,6 +286,7 @@ class Daemon:
             last_cmd_seq=self._router.last_command_seq,
             sessions=summaries,
             log_roots=self._log_roots,
+            lock_id=self._lock_id,
         )
 
 

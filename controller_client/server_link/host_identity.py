@@ -1,4 +1,8 @@
-"""The daemon's identity: a persistent instance id, and a lock that keeps a second daemon away."""
+"""The daemon's identity: a persistent instance id, and a lock that keeps a second daemon away.
+
+The instance id is a file, so a copy of the state directory has it too. The lock is a file of the
+kernel's: a copy of the directory has another one.
+"""
 
 import fcntl
 import os
@@ -37,6 +41,15 @@ def lock_state_dir(state_dir: Path) -> int:
                 threading.Event().wait(pause)
     os.close(descriptor)
     raise AlreadyRunning(str(state_dir))
+
+
+def lock_id(descriptor: int) -> str:
+    """Return the name of a lock: the same after a restart on its directory, another on a copy.
+
+    Names of different boots of the host cannot be compared.
+    """
+    lock = os.fstat(descriptor)
+    return f"{lock.st_dev:x}:{lock.st_ino:x}"
 
 
 def instance_id(state_dir: Path) -> str:

@@ -276,6 +276,8 @@ class Controller(models.Model):
     boot_id = models.CharField(max_length=64, blank=True, editable=False)
     # A host never has the id of an earlier boot again: a daemon that shows it runs on a copy.
     previous_boot_id = models.CharField(max_length=64, blank=True, editable=False)
+    # The lock of the daemon that is connected or was last. Empty: the daemon is too old to name it.
+    lock_id = models.CharField(max_length=64, blank=True, default="", db_default="", editable=False)
     connected_credential_id = models.UUIDField(null=True, editable=False)
     # The last refusal of a daemon that seemed to have a copy of the credential, until an operator
     # dismisses it.

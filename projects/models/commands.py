@@ -39,6 +39,9 @@ class ControllerCommand(models.Model):
     # Sent by more than one connection. A host that lost the holder knows nothing of the first time,
     # so its answer says nothing about it either.
     is_sent_again = models.BooleanField(default=False, db_default=False)
+    # Of a START without an answer: the lock of the daemon that was sent it, once a daemon with
+    # another lock has connected. The other one may run on a copy, and would start it again.
+    kept_for_lock = models.CharField(max_length=64, blank=True, default="", db_default="")
     settled_at = models.DateTimeField(null=True, blank=True)
     failure_code = models.CharField(max_length=32, blank=True)
     failure_message = models.TextField(blank=True)

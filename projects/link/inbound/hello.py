@@ -49,7 +49,7 @@ MAX_CAPABILITIES: Final = 64
 # After a restart of the server all its hosts say HELLO within a minute, so these statements are
 # written by hand and not built by the ORM.
 _FIND: Final = """
-SELECT id, project_id, name, instance_id, boot_id, previous_boot_id, lease_expires_at,
+SELECT id, project_id, name, instance_id, boot_id, previous_boot_id, lock_id, lease_expires_at,
     awaits_approval_since, epoch, last_command_seq
 FROM projects_controller WHERE id = %s AND revoked_at IS NULL
 """
@@ -63,7 +63,7 @@ _CLAIM: Final = (
 _TAKE_OVER: Final = """
 UPDATE projects_controller
 SET epoch = %s, last_command_seq = %s, instance_id = %s, boot_id = %s, previous_boot_id = %s,
-    connected_credential_id = %s, lease_expires_at = %s, client_version = %s, os = %s,
+    lock_id = %s, connected_credential_id = %s, lease_expires_at = %s, client_version = %s, os = %s,
     platform = %s, hostname = %s, capabilities = %s, log_roots = %s
 WHERE id = %s
 """
@@ -78,6 +78,7 @@ class _Controller(NamedTuple):
     instance_id: str
     boot_id: str
     previous_boot_id: str
+    lock_id: str
     lease_expires_at: datetime | None
     awaits_approval_since: datetime | None
     epoch: int
@@ -215,6 +216,7 @@ def _take_over(controller: _Controller, message: Hello, credential_id: UUID | No
         instance_id,
         boot_id,
         controller.previous_boot_id if boot_id == controller.boot_id else controller.boot_id,
+        stored_text(message.lock_id, 64),
         None if credential_id is None else as_parameter(credential_id),
         time_as_parameter(lease_end()),
         stored_text(message.client_version, 32),
@@ -276,6 +278,8 @@ def _host(controller: _Controller, message: Hello) -> reconciling.Host:
         is_rebooted=_is_rebooted(controller, message),
         is_another=controller.instance_id not in ("", stored_text(message.instance_id, 64)),
         is_ahead=_is_behind(controller, message),
+        had_lock=controller.lock_id,
+        lock=stored_text(message.lock_id, 64),
     )
 
 

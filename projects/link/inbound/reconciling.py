@@ -59,7 +59,8 @@ class Host(NamedTuple):
     """The host that says HELLO.
 
     ``is_another``: its daemon has another state directory than the last one. ``is_ahead``: it has
-    seen more of this server than the database knows.
+    seen more of this server than the database knows. ``lock`` is the lock of its daemon,
+    ``had_lock`` that of the daemon before; empty if it is not known.
     """
 
     id: UUID
@@ -68,6 +69,8 @@ class Host(NamedTuple):
     is_rebooted: bool
     is_another: bool
     is_ahead: bool
+    had_lock: str
+    lock: str
 
 
 def reconcile(host: Host, message: Hello) -> tuple[Missing, list[SessionDirective]]:
@@ -91,21 +94,26 @@ def _settle_live(host: Host, summary_of: dict[str, SessionSummary], restored: Re
 
     A session is lost if its program ran before the host was rebooted or its daemon replaced. A
     session that ran in this boot under this identity and is not named may belong to another daemon,
-    of which this daemon is a copy: see ``twins``.
+    of which this daemon is a copy: see ``twins``. So may one whose START another daemon was sent.
     """
     lock = " FOR NO KEY UPDATE" if connection.features.has_select_for_update else ""
     states = [SessionState.RUNNING.value, SessionState.SENT.value, SessionState.PENDING.value]
     lost: list[str] = []
     unnamed: set[UUID] = set()
-    for session_id, state in fetch_rows(_Live, _LIVE + lock, [as_parameter(host.id), *states]):
+    live = list(fetch_rows(_Live, _LIVE + lock, [as_parameter(host.id), *states]))
+    is_start_open = any(row.state == SessionState.SENT for row in live)
+    kept = _kept_for_others(host) if is_start_open else frozenset[UUID]()
+    for session_id, state in live:
         summary = summary_of.get(str(session_id))
         if state != SessionState.RUNNING and summary is not None:
             _adopt_started(session_id, SessionState(state), summary)
         elif state == SessionState.PENDING or (
             state == SessionState.SENT and not (host.is_rebooted or host.is_another)
         ):
-            # Its START is sent, now or again, and the host answers it.
-            continue
+            # Its START is sent, now or again, and the host answers it; or it waits for the daemon
+            # that was sent it.
+            if session_id in kept:
+                unnamed.add(session_id)
         elif (host.is_rebooted and (summary is None or summary.state != "done")) or (
             host.is_another and summary is None
         ):
@@ -117,6 +125,22 @@ def _settle_live(host: Host, summary_of: dict[str, SessionSummary], restored: Re
             if host.is_ahead:
                 restored.forgotten(session_id)
     return Missing(lost, frozenset(unnamed))
+
+
+def _kept_for_others(host: Host) -> frozenset[UUID]:
+    """Keep every START without an answer for the daemon that was sent it.
+
+    Returns the sessions of those that are kept for another daemon than this one.
+    """
+    starts = ControllerCommand.objects.filter(
+        controller_id=host.id, type__in=START_TYPES, settled_at__isnull=True
+    )
+    if host.had_lock not in ("", host.lock):
+        starts.filter(sent_epoch__isnull=False, kept_for_lock="").update(
+            kept_for_lock=host.had_lock
+        )
+    kept = starts.exclude(kept_for_lock__in=("", host.lock))
+    return frozenset(kept.values_list("session_id", flat=True))
 
 
 def _adopt_started(session_id: UUID, state: SessionState, summary: SessionSummary) -> None:

@@ -5,7 +5,8 @@ peer that still answers on a connection which was taken over is another daemon, 
 first daemon's state directory. The server cannot tell which of the two is the copy. Their sessions
 are safe: a session that a HELLO does not name is not lost before that connection has lasted for the
 length of a lease (``lose_unnamed``), and until then a daemon that did not name it is neither sent
-anything for it nor heard about it (``ConnectionMemory.unnamed``).
+anything for it nor heard about it (``ConnectionMemory.unnamed``). The same holds for a session
+whose START was sent to the daemon with another lock and not answered.
 """
 
 import asyncio
@@ -129,7 +130,7 @@ def _alarm(controller: Controller, now: datetime) -> Cause:
 
 @transaction.atomic
 def lose_unnamed(controller_id: UUID, epoch: int, unnamed: Collection[UUID]) -> list[str]:
-    """End the sessions that the HELLO of a connection did not name and that still run.
+    """End the sessions that the HELLO of a connection did not name and that are not over.
 
     Returns the ids of these sessions, which are lost. Does nothing if another connection has taken
     over since: then its HELLO decides.
@@ -139,7 +140,9 @@ def lose_unnamed(controller_id: UUID, epoch: int, unnamed: Collection[UUID]) -> 
     if controller is None:
         return []
     running = CommandSession.objects.select_for_update(no_key=True).filter(
-        controller_id=controller_id, id__in=unnamed, state=SessionState.RUNNING
+        controller_id=controller_id,
+        id__in=unnamed,
+        state__in=(SessionState.SENT, SessionState.RUNNING),
     )
     gone = list(running.order_by("id").values_list("id", flat=True))
     for session_id in gone:

@@ -217,6 +217,21 @@ GROWN: tuple[Message, ...] = (
         command="sh deploy.sh",
         approved_files=[FILE],
     ),
+    Hello(
+        id=FRAME_ID,
+        epoch=7,
+        versions=[1],
+        client_version="0.2.0",
+        instance_id="i-1",
+        boot_id="b-1",
+        os="linux",
+        platform="Linux 6.8 x86_64",
+        hostname="build-7",
+        capabilities=["pty"],
+        last_cmd_seq=12,
+        sessions=[],
+        lock_id="fe00:1a2b",
+    ),
 )
 """Messages that were given new fields after their golden frames were written, with those fields
 set.

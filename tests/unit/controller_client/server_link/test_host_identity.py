@@ -1,13 +1,14 @@
 """The daemon's identity survives restarts, and its state directory has one daemon."""
 
 import os
+import shutil
 from pathlib import Path
 from uuid import UUID
 
 import pytest
 
 from controller_client.config.errors import AlreadyRunning, ConfigurationError
-from controller_client.server_link.host_identity import instance_id, lock_state_dir
+from controller_client.server_link.host_identity import instance_id, lock_id, lock_state_dir
 
 
 def test_the_instance_id_of_a_state_directory_is_kept(tmp_path: Path) -> None:
@@ -31,3 +32,15 @@ def test_a_state_directory_has_one_daemon_at_a_time(tmp_path: Path) -> None:
         lock_state_dir(tmp_path)
     os.close(held)
     os.close(lock_state_dir(tmp_path))
+
+
+def test_the_lock_of_a_state_directory_has_a_name_that_no_copy_has(tmp_path: Path) -> None:
+    first, copy = tmp_path / "first", tmp_path / "copy"
+    first.mkdir()
+    names = []
+    for directory in (first, first, copy):
+        held = lock_state_dir(directory)
+        names.append(lock_id(held))
+        os.close(held)
+        shutil.copytree(first, copy, dirs_exist_ok=True)
+    assert names[0] == names[1] != names[2]

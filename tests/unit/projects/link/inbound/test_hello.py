@@ -10,6 +10,7 @@ from django.utils import timezone
 from controller_client.protocol.messages import SessionSummary, StartInteractiveCmd, StreamPosition
 from controller_client.protocol.session_state import SessionState
 from projects.link.inbound import hello as greeting
+from projects.link.inbound.commands import take_commands
 from projects.link.inbound.refusals import (
     Revoked,
     SecondInstance,
@@ -193,6 +194,46 @@ def test_a_start_that_was_sent_is_decided_by_the_same_host_alone(
         "START_LOST" if lost else "",
         [str(session.id)] if lost else [],
     )
+
+
+@pytest.mark.parametrize(
+    ("locks", "is_kept"),
+    [
+        (("a", "a"), False),
+        (("a", "b"), True),
+        (("a", "b", "a"), False),
+        (("a", "b", "a", "b"), True),
+        (("a", "b", "c"), True),
+        (("a", ""), True),
+        (("", "a"), False),
+        (("", ""), False),
+    ],
+)
+def test_a_start_without_an_answer_is_kept_for_the_lock_it_was_sent_to(
+    controller: Controller, locks: tuple[str, ...], is_kept: bool
+) -> None:
+    greeting.hello(controller.id, make_hello(lock_id=locks[0]))
+    session = make_session(controller, SessionState.PENDING)
+    command = StartInteractiveCmd(
+        seq=outbox.allocate_seq(controller.id), session_id=str(session.id), command="cat"
+    )
+    outbox.enqueue(controller_id=controller.id, session_id=session.id, message=command)
+    controller.refresh_from_db()
+    assert len(take_commands(controller.id, controller.epoch)[0]) == 1
+    for lock in locks[1:]:
+        welcome, missing = greeting.hello(controller.id, make_hello(lock_id=lock))
+    assert missing.unnamed == ({session.id} if is_kept else frozenset())
+    sent, _ = take_commands(controller.id, welcome.epoch, unnamed=missing.unnamed)
+    assert len(sent) == (not is_kept)
+    lost = lose_unnamed(controller.id, welcome.epoch, missing.unnamed)
+    session.refresh_from_db()
+    assert (len(lost), session.failure_code) == (is_kept, "START_LOST" if is_kept else "")
+
+
+def test_a_start_that_was_never_sent_goes_to_whoever_connects(controller: Controller) -> None:
+    greeting.hello(controller.id, make_hello(lock_id="a"))
+    make_session(controller, SessionState.PENDING)
+    assert greeting.hello(controller.id, make_hello(lock_id="b"))[1].unnamed == frozenset()
 
 
 def test_after_a_reboot_only_ends_that_are_on_disk_are_left(controller: Controller) -> None:
