@@ -104,8 +104,13 @@ class Items(Setting[tuple[str, ...]]):
         return tuple(super().__get__(instance, owner))
 
     def parse(self, text: str) -> tuple[str, ...]:
-        """The items, without the spaces around them."""
-        return items_of(text)
+        """The items, without the spaces around them.
+
+        Nothing but commas is refused: a list without items often allows everything.
+        """
+        if not (items := items_of(text)):
+            raise ValueError("at least one item, or unset")
+        return items
 
 
 class Networks(Items):
@@ -113,8 +118,9 @@ class Networks(Items):
 
     def parse(self, text: str) -> tuple[str, ...]:
         """The networks, each of them without bits behind its prefix."""
+        items = super().parse(text)
         try:
-            return tuple(str(ip_network(item)) for item in items_of(text))
+            return tuple(str(ip_network(item)) for item in items)
         except ValueError:
             raise ValueError("networks such as 10.0.0.0/8,fd00::/8") from None
 

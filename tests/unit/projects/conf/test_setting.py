@@ -13,6 +13,7 @@ from projects.conf.setting import (
     Environment,
     Flag,
     Items,
+    Networks,
     Number,
     Origin,
     Seconds,
@@ -73,6 +74,14 @@ def test_one_error_names_every_problem_and_no_value() -> None:
         "O must be an origin such as https://holdline.example.com",
         "DATABASE_URL must be something",
     ]
+
+
+@pytest.mark.parametrize("setting", [Items("V", (), ""), Networks("V", (), "")])
+def test_a_list_of_nothing_but_commas_is_refused(setting: Items) -> None:
+    environment = Environment({"V": " ,, "})
+    environment.read(setting)
+    with pytest.raises(ImproperlyConfigured, match="V must be at least one item"):
+        environment.finish()
 
 
 def test_a_declared_attribute_is_the_django_setting_of_its_name() -> None:
