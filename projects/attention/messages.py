@@ -1,14 +1,14 @@
 """Messages on their way: which are due, what an attempt came to, and the dead letters."""
 
-from collections.abc import Collection
+from collections.abc import Sequence
 from datetime import timedelta
 from random import SystemRandom
 from typing import Final
-from uuid import UUID
 
 from django.db import transaction
 from django.db.models import Exists, Min, QuerySet
 
+from projects.attention.places import Places
 from projects.attention.sending import Letter, SendResult
 from projects.attention.targets import opened
 from projects.audit.log import audit
@@ -38,17 +38,24 @@ def _due() -> QuerySet[AttentionMessage]:
     return due.exclude(Exists(Restore.objects.filter(confirmed_at__isnull=True)))
 
 
-def due_letters(busy: Collection[UUID], most: int) -> list[Letter]:
-    """The oldest due message of each target that is not ``busy``, at most so many.
+def due_letters(on_way: Sequence[Letter] = ()) -> list[Letter]:
+    """The oldest due message of each target, for which there is a place beside those ``on_way``.
 
     A target of which many wait takes one place, so no other one waits for all of them.
     """
-    due = _due().exclude(target_id__in=busy).select_related("target")
-    due = due.order_by("due_at", "created_at", "id")
+    places = Places(on_way)
+    due = _due().exclude(target_id__in=[letter.target_id for letter in on_way])
+    due = due.exclude(target__project_id__in=places.full_projects()).select_related("target")
     targets = due.order_by().values("target_id").annotate(first=Min("due_at")).order_by("first")
-    chosen = [row["target_id"] for row in targets[:most]]
-    messages = [due.filter(target_id=target).first() for target in chosen]
-    return [letter_of(message) for message in messages if message is not None]
+    chosen: list[Letter] = []
+    for row in targets if places.are_left else ():
+        of_target = due.filter(target_id=row["target_id"])
+        message = of_target.order_by("due_at", "created_at", "id").first()
+        if message is not None and places.give(letter := letter_of(message)):
+            chosen.append(letter)
+        if not places.are_left:
+            break
+    return chosen
 
 
 def letter_of(message: AttentionMessage) -> Letter:
@@ -56,6 +63,7 @@ def letter_of(message: AttentionMessage) -> Letter:
     return Letter(
         message_id=message.id,
         target_id=message.target_id,
+        project_id=message.target.project_id,
         way=message.target.way,
         to=opened(message.target),
         body=message.body,

@@ -31,6 +31,7 @@ class Letter:
 
     message_id: UUID
     target_id: UUID
+    project_id: UUID
     way: str
     to: Opened
     body: str

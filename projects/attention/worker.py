@@ -10,7 +10,6 @@ import asyncio
 import logging
 import time
 from typing import Final, NamedTuple
-from uuid import UUID
 
 from projects.attention import messages, noticing, telling
 from projects.attention.sending import Letter, send
@@ -25,8 +24,6 @@ logger = logging.getLogger(__name__)
 DUTY: Final = "attention"
 ROUND_SECONDS: Final = 1.0
 LEASE_SECONDS: Final = 15.0
-MOST_SENDING: Final = 8
-"""Messages on their way at once, each to another target: a slow target delays no other."""
 
 
 class Todo(NamedTuple):
@@ -42,7 +39,7 @@ class Worker:
     """The rounds of this process, and the messages that it is sending."""
 
     def __init__(self) -> None:
-        self._sending: dict[UUID, asyncio.Task[None]] = {}
+        self._sending: dict[Letter, asyncio.Task[None]] = {}
         self._leads_until = 0.0
 
     async def round(self) -> None:
@@ -67,13 +64,10 @@ class Worker:
         return leads
 
     async def _begin_sending(self) -> None:
-        self._sending = {key: task for key, task in self._sending.items() if not task.done()}
-        free = MOST_SENDING - len(self._sending)
-        if free <= 0:
-            return
-        for letter in await at_length(messages.due_letters, tuple(self._sending), free):
+        self._sending = {each: task for each, task in self._sending.items() if not task.done()}
+        for letter in await at_length(messages.due_letters, tuple(self._sending)):
             task = asyncio.create_task(_send(letter), name=f"message {letter.message_id}")
-            self._sending[letter.target_id] = task
+            self._sending[letter] = task
 
 
 def look() -> Todo:

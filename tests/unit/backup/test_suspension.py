@@ -58,10 +58,10 @@ def test_targets_that_come_back_are_listed_and_told_nothing() -> None:
     assert has_due_messages()
     _restored()
     assert not has_due_messages()
-    assert due_letters((), 8) == []
+    assert due_letters() == []
     assert brought_back()["attention targets"] == [f"{host.project.name}: ops (gone.example)"]
     confirm(actor="cli:admin")
-    assert len(due_letters((), 8)) == 1
+    assert len(due_letters()) == 1
 
 
 def test_nobody_stays_logged_in_or_logs_in_before_the_confirmation() -> None:

@@ -20,6 +20,7 @@ KEY = new_key()
 def _letter(address: str, way: str = Way.WEBHOOK, *, key: str = KEY, body: str = "{}") -> Letter:
     return Letter(
         message_id=uuid4(),
+        project_id=uuid4(),
         target_id=uuid4(),
         way=way,
         to=Opened(address, key),

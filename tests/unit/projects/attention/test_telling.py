@@ -184,7 +184,7 @@ def test_a_target_whose_key_is_gone_keeps_nothing_from_the_others(
     other = _target(wanting)
     _raise(wanting)
     assert telling.messages_write() == 2
-    letters = {letter.target_id: letter for letter in messages.due_letters((), 8)}
+    letters = {letter.target_id: letter for letter in messages.due_letters()}
     assert letters[other.id].to.address == "https://example.com/ops"
     failed = asyncio.run(sending.send(letters[unread.id]))
     assert "no key for the address" in failed.error
