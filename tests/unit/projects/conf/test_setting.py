@@ -6,6 +6,7 @@ import pytest
 from django.core.exceptions import ImproperlyConfigured
 from django.test import override_settings
 
+from agent.conf import Conf as AgentConf
 from projects.conf import Conf
 from projects.conf.setting import (
     Choice,
@@ -13,13 +14,16 @@ from projects.conf.setting import (
     Environment,
     Flag,
     Items,
-    Networks,
     Number,
     Origin,
     Seconds,
     Setting,
     Text,
 )
+
+_LISTS = [
+    one for owner in (Conf, AgentConf) for one in vars(owner).values() if isinstance(one, Items)
+]
 
 
 @pytest.mark.parametrize(
@@ -76,12 +80,19 @@ def test_one_error_names_every_problem_and_no_value() -> None:
     ]
 
 
-@pytest.mark.parametrize("setting", [Items("V", (), ""), Networks("V", (), "")])
-def test_a_list_of_nothing_but_commas_is_refused(setting: Items) -> None:
-    environment = Environment({"V": " ,, "})
+@pytest.mark.parametrize("setting", _LISTS, ids=lambda setting: setting.variable)
+def test_each_list_of_nothing_but_commas_is_refused(setting: Items) -> None:
+    environment = Environment({setting.variable: " ,, "})
     environment.read(setting)
-    with pytest.raises(ImproperlyConfigured, match="V must be at least one item"):
+    with pytest.raises(ImproperlyConfigured, match=f"{setting.variable} must be at least one item"):
         environment.finish()
+
+
+@pytest.mark.parametrize("setting", _LISTS, ids=lambda setting: setting.variable)
+def test_each_list_that_is_written_empty_is_the_default(setting: Items) -> None:
+    environment = Environment({setting.variable: ""})
+    assert environment.read(setting) == setting.default
+    environment.finish()
 
 
 def test_a_declared_attribute_is_the_django_setting_of_its_name() -> None:
