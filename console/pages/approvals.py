@@ -21,7 +21,7 @@ from projects.models import Approval
 from projects.output.view import view_screen
 from projects.policy.call_risk import STARTERS, TYPERS, WAITING_ARGUMENTS
 from projects.sessions.approvals.answering import approval_answer
-from projects.sessions.approvals.asking import arguments_of, asked_of
+from projects.sessions.approvals.asking import arguments_of, asked_of, goes_unseen
 from projects.wakeups.doorbells import ring_approval
 
 _MOST: Final = 100
@@ -59,6 +59,7 @@ def approval(request: HttpRequest, approval_id: int) -> HttpResponse:
         "approval": row,
         "is_start": row.tool in STARTERS,
         "files": [(visible(path), digest) for path, digest in row.files or ()],
+        "goes_unseen": goes_unseen(row),
         "answer": now.answer,
         "is_open": now.is_pending,
         "arguments": [(name, list(exact(value))) for name, value in _arguments(row)],

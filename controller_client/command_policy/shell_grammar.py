@@ -28,6 +28,9 @@ _NEVER_BARE: Final = re.compile(r"[\s;&|<>()$`'\"\\]")
 _ESCAPE_IN_DOUBLE_QUOTES: Final = re.compile(r'\\([$`"\\])')
 _CONTINUATION: Final = "\\\n"
 _MAX_PART_CHARS: Final = 80
+_REPEATING: Final = frozenset(
+    {"c_style_for_statement", "for_statement", "function_definition", "while_statement"}
+)
 # Words a shell acts on before it looks for a program. Quoted they lose that power, so a line that
 # uses one means something else.
 _RESERVED_WORDS: Final = (
@@ -121,11 +124,14 @@ class Survey:
     """The parts that can be told of any command line.
 
     A word that a shell would expand is empty. ``writes_to`` is a file that the line redirects to.
+    ``assigns`` names the variables that it sets. ``is_straight``: no part of it can run twice.
     """
 
     commands: tuple[Words, ...]
     writes_to: str | None
     is_whole: bool
+    assigns: frozenset[str] = frozenset()
+    is_straight: bool = True
 
 
 def surveyed(command: str) -> Survey:
@@ -136,6 +142,8 @@ def surveyed(command: str) -> Survey:
     root = _parser().parse(command.encode(errors="replace")).root_node
     commands: list[Words] = []
     targets: list[str] = []
+    assigns: set[str] = set()
+    is_straight = True
     pending = [root]
     while pending:
         node = pending.pop()
@@ -148,12 +156,18 @@ def surveyed(command: str) -> Survey:
             commands.append(tuple(_word_if_literal(child) for child in words) or ("",))
         elif node.type == "file_redirect" and any(">" in child.type for child in node.children):
             targets.append(_word_if_literal(node.children[-1]))
+        elif node.type == "variable_assignment":
+            assigns.add(_text(node.children[0]))
+        elif node.type in _REPEATING:
+            is_straight = False
         pending.extend(reversed(node.children))
     harmless = {"/dev/null", "1", "2"}
     target = next(
         (target for target in targets if target not in harmless), targets[0] if targets else None
     )
-    return Survey(tuple(commands), target, is_whole=not root.has_error)
+    return Survey(
+        tuple(commands), target, not root.has_error, frozenset(assigns), is_straight=is_straight
+    )
 
 
 def _word_if_literal(node: "Node") -> str:

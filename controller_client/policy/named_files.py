@@ -1,15 +1,17 @@
 """The files that a command line would run, as a person sees them before they approve it.
 
 Only what can be named is named: the program of each simple command, and the first plain file among
-the arguments of a program that runs other programs, such as a script. The same look is taken again
-when the command starts.
+the arguments of a program that runs other programs, such as a script. They are looked for in every
+directory that the line may go to. The same look is taken again when the command starts.
 """
 
 from collections.abc import Iterator, Sequence
 from hashlib import file_digest
+from itertools import product
 from pathlib import Path
 from typing import Final
 
+from controller_client.command_policy.directories import directories_of
 from controller_client.command_policy.programs import base_name, can_spawn
 from controller_client.command_policy.shell_grammar import Words, surveyed
 from controller_client.program.child_environment import own_account, search_path
@@ -24,9 +26,10 @@ MAX_BYTES: Final = 64 * 1024 * 1024
 
 def named_files(command: str, cwd: str | None) -> list[NamedFile]:
     """Return the files that ``command`` names when it is started in ``cwd``, in their order."""
-    directory = str(Path(own_account().home, cwd or ""))
+    survey = surveyed(command)
+    places = directories_of(survey, str(Path(own_account().home, cwd or ""))).paths
     found: dict[str, NamedFile] = {}
-    for words in surveyed(command).commands:
+    for words, directory in product(survey.commands, places):
         for path in _paths_of(words, directory):
             if path not in found and len(found) < MAX_FILES:
                 found[path] = NamedFile(path=path, sha256=_digest(path))

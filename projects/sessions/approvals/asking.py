@@ -14,6 +14,7 @@ from uuid import UUID
 from django.db.models import QuerySet
 from django.utils.crypto import salted_hmac
 
+from controller_client.command_policy.directories import directories
 from projects.accounts import ages
 from projects.accounts.authentication import Caller
 from projects.accounts.permits import Permit
@@ -264,6 +265,12 @@ def arguments_of(approval: Approval) -> dict[str, Any] | None:
         return None
     arguments: dict[str, Any] = json.loads(plain)
     return arguments
+
+
+def goes_unseen(approval: Approval) -> bool:
+    """True if a start may run a file in a directory that its line does not tell."""
+    line = (arguments_of(approval) or {}).get("command", "")
+    return approval.tool in STARTERS and not directories(str(line), "/").are_all
 
 
 def cause_of(approval_id: int) -> str:

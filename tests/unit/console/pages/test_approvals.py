@@ -36,6 +36,20 @@ def test_a_letter_that_looks_like_another_is_marked(person_with: PersonWith, our
     assert "deploy pr\\u043eduction" in client.get("/approvals/").text
 
 
+@pytest.mark.parametrize(
+    ("line", "is_told"), [("cd /b; sh deploy.sh", False), ('cd "$place"; sh deploy.sh', True)]
+)
+def test_a_line_that_goes_where_nobody_can_tell_says_so(
+    person_with: PersonWith, ours: Tenant, line: str, is_told: bool
+) -> None:
+    files = [["/a/deploy.sh", "5e"], ["/b/deploy.sh", "5f"]]
+    asked = make_approval(ours.project, arguments={"command": line}, files=files)
+    text = person_with(*RIGHTS).get(f"/approvals/{asked.pk}/").text
+    assert ("cannot be told from the line" in text) == is_told
+    assert text.count("<dt>May run</dt>") == 1
+    assert "/b/deploy.sh" in text
+
+
 def test_what_is_no_part_of_the_question_is_left_out(person_with: PersonWith, ours: Tenant) -> None:
     given = {"session_id": str(ours.session.pk), "terminate": True, "wait_seconds": 7.5}
     asked = make_approval(ours.project, "send_command_input", given, session_id=ours.session.pk)

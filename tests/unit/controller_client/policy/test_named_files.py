@@ -40,6 +40,37 @@ def test_a_script_is_named_however_it_is_run(script: Path, command: str) -> None
     assert str(script) in _paths(command, script.parent)
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        "cd below; sh deploy.sh",
+        "cd below && ./deploy.sh",
+        "(cd below; . ./deploy.sh)",
+        "pushd below; sh deploy.sh",
+        "command cd -- below; sh deploy.sh",
+        "cd be; cd ../below; sh deploy.sh",
+        "env -C below sh deploy.sh",
+        "env --chdir=below ./deploy.sh",
+        "git -C below status; cd below; bash -e deploy.sh",
+        "cd / ; cd -; cd below; sh deploy.sh",
+    ],
+)
+def test_the_script_of_the_directory_that_a_line_goes_to_is_named(script: Path, line: str) -> None:
+    below = script.parent / "below"
+    below.mkdir()
+    (script.parent / "be").mkdir()
+    shutil.move(script, below)
+    assert str(below / "deploy.sh") in _paths(line, script.parent)
+
+
+def test_a_script_of_each_directory_is_named_since_either_may_run(script: Path) -> None:
+    below = script.parent / "below"
+    below.mkdir()
+    (below / "deploy.sh").write_text("echo below\n")
+    paths = _paths("cd below; sh deploy.sh", script.parent)
+    assert {str(script), str(below / "deploy.sh")} <= set(paths)
+
+
 def test_every_command_of_a_line_is_named_and_data_is_not(script: Path) -> None:
     (script.parent / "data").write_text("x")
     line = "cat data && { ls | sh deploy.sh; } && echo $(./deploy.sh)"

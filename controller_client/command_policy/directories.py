@@ -1,0 +1,67 @@
+"""The directories in which the commands of a line may run, as far as the line tells them.
+
+The result is for naming files: a directory too many does no harm, so each one that a command may
+have gone to counts for the whole line.
+"""
+
+from collections.abc import Iterator
+from itertools import pairwise
+from posixpath import join
+from typing import Final, NamedTuple
+
+from controller_client.command_policy.shell_grammar import Survey, Words, surveyed
+
+MAX_DIRECTORIES: Final = 16
+_GOES: Final = frozenset({"cd", "chdir", "pushd"})
+_GOES_AT_OPTION: Final = frozenset({"-C", "-D", "--chdir", "--directory", "--cwd", "--chroot"})
+_TRANSPARENT: Final = frozenset({"builtin", "command"})
+# What they run is not in the line, or is text to the grammar.
+_UNSEEN: Final = frozenset({"", ".", "alias", "enable", "eval", "hash", "source"})
+_DECIDES: Final = frozenset({"CDPATH", "HOME", "OLDPWD", "PATH", "PWD"})
+
+
+class Directories(NamedTuple):
+    """``paths`` may be relative to the home directory; ``are_all``: the line goes to no other."""
+
+    paths: tuple[str, ...]
+    are_all: bool
+
+
+def directories(command: str, start: str) -> Directories:
+    """Return the directories of a line that starts in ``start``."""
+    return directories_of(surveyed(command), start)
+
+
+def directories_of(survey: Survey, start: str) -> Directories:
+    """Return the directories of a line that was surveyed."""
+    paths, are_all = [start], survey.is_whole and not survey.assigns & _DECIDES
+    goes = [target for words in survey.commands for target in _targets(words)]
+    for target in goes:
+        found = [start] if target == "-" else [join(path, target) for path in paths]
+        paths += [path for path in found if path not in paths]
+    is_seen = all(words[0] not in _UNSEEN for words in survey.commands) and "" not in goes
+    has_room = len(paths) <= MAX_DIRECTORIES
+    # A loop may go down the same step again and again.
+    return Directories(
+        tuple(paths[:MAX_DIRECTORIES]),
+        are_all and is_seen and has_room and (survey.is_straight or not goes),
+    )
+
+
+def _targets(words: Words) -> Iterator[str]:
+    """The places that a command goes to: empty if the line does not tell, ``-`` if back."""
+    while words[0] in _TRANSPARENT and len(words) > 1:
+        words = words[1:]
+    name, *arguments = words
+    if name in _GOES:
+        plain = [word for word in arguments if word == "-" or not word.startswith(("-", "+"))]
+        # Without an operand ``cd`` goes home, and ``pushd`` back.
+        yield plain[0] if plain else ("" if name != "pushd" else "-")
+        return
+    for option, value in pairwise([*arguments, ""]):
+        if option in _GOES_AT_OPTION:
+            yield value
+        elif (at := option.partition("=")) and at[0] in _GOES_AT_OPTION and at[1]:
+            yield at[2]
+        elif option.startswith("-C") and option != "-C":
+            yield option[2:]
