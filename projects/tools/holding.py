@@ -60,8 +60,7 @@ def first_round() -> Iterator[FirstRound]:
 async def held(tool: str, model: ModelT, caller: Caller) -> tuple[ModelT, Caller]:
     """The call as it may be carried out: its arguments, and its caller with the permit.
 
-    Raises ApprovalPending, ApprovalDenied, ApprovalExpired, ApprovalLimitReached, RequestIdReused
-    and SessionNotFound.
+    Raises ApprovalPending, ApprovalDenied, ApprovalExpired, and what ``approval_ask`` raises.
     """
     given = model.model_dump(mode="json", by_alias=True, exclude_unset=True)
     if not is_asked(caller.approvals, judged(tool, given)):

@@ -34,6 +34,7 @@ from projects.sessions import lifetimes
 from projects.sessions.approvals import attention
 from projects.sessions.approvals.targets import Found, found_target
 from projects.sessions.idempotency import NEVER_BEGAN
+from projects.sessions.selectors import controller_for
 from projects.sessions.transactions.acting import in_one_transaction
 from projects.sessions.waiting import watch
 from projects.storage import clock
@@ -138,7 +139,8 @@ def _host_to_look_at(question: HeldCall) -> UUID | None:
 def approval_ask(question: HeldCall) -> Asked | None:
     """Ask a person about the call, unless somebody was asked already; None if no one has to be.
 
-    Raises ApprovalLimitReached, RequestIdReused and SessionNotFound.
+    Raises ApprovalLimitReached, RequestIdReused, SessionNotFound, and for a start what
+    ``selectors.controller_for`` raises: nobody approves a start on a host that nobody knows.
     """
     # The lock comes first: two equal calls at once are one question.
     project = Project.objects.select_for_update(no_key=True).get(id=question.caller.project_id)
@@ -150,6 +152,9 @@ def approval_ask(question: HeldCall) -> Asked | None:
     judgement = question.judgement or judged(question.tool, question.arguments, found.standing)
     if not is_asked(question.caller.approvals, judgement):
         return None
+    if question.tool in STARTERS and found.target.controller_id is None:
+        named = question.arguments.get("controller") or question.named_host
+        controller_for(project.id, str(named) if named else None)
     _require_room(project.id)
     return replace(asked_of(_created(question, found, judgement)), is_new=True)
 

@@ -12,7 +12,7 @@ from projects.models import CommandSession
 def check_host(caller: Caller | None, controller_id: UUID) -> None:
     """Raises ChangedSinceApproval for a start on another host than the one that was shown."""
     permit = _permit_of(caller)
-    if permit is not None and permit.controller_id not in {None, controller_id}:
+    if permit is not None and permit.controller_id != controller_id:
         raise ChangedSinceApproval("its host became another one")
 
 

@@ -12,6 +12,7 @@ from agent.runs import records
 from agent.runs.asking import question_of
 from agent.runs.toolbox import Toolbox
 from agent.views.rendering import approval_line
+from projects.errors.hosts import ControllerAmbiguous
 from projects.errors.sessions import SessionNotFound
 from projects.models import Approval, CommandSession, Controller, Project
 
@@ -83,7 +84,8 @@ def test_an_approval_of_a_background_sessions_end_shows_it_too(run: AgentRun) ->
 
 def test_an_approval_of_a_start_shows_the_host_it_names(run: AgentRun) -> None:
     assert _asked(run, "execute_command", command="rm x", controller="web-2").host == "web-2"
-    assert _asked(run, "execute_command", command="rm x").host == ""
+    with pytest.raises(ControllerAmbiguous):
+        _asked(run, "execute_command", command="rm x")
     run.controllers = ["web-1"]
     run.save()
     assert _asked(run, "execute_command", command="rm x").host == "web-1"
@@ -112,6 +114,6 @@ def test_no_session_of_another_project_is_asked_about(run: AgentRun) -> None:
 
 
 def test_a_call_is_asked_about_once(run: AgentRun) -> None:
-    first = _asked(run, "execute_command", command="rm x")
+    first = _asked(run, "execute_command", command="rm x", controller="web-1")
     again = _asked_again(run)
     assert (again.pk, again.risk, again.place) == (first.pk, "destructive", (1, 0))

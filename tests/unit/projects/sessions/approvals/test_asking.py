@@ -9,19 +9,23 @@ import pytest
 from django.utils import timezone
 
 from projects.accounts.authentication import Caller
+from projects.accounts.permits import Permit
 from projects.errors.access import (
     ApprovalDenied,
     ApprovalExpired,
     ApprovalLimitReached,
     ApprovalPending,
+    ChangedSinceApproval,
     OwnCall,
 )
 from projects.errors.calls import RequestIdReused
+from projects.errors.hosts import ControllerAmbiguous, ControllerNotFound, NoControllerEnrolled
 from projects.models import (
     ActionRequest,
     Approval,
     AttentionEvent,
     AuditEvent,
+    Controller,
     LifetimeHold,
     Project,
 )
@@ -41,6 +45,7 @@ from projects.sessions.approvals.asking import (
     arguments_of,
     asked_now,
 )
+from projects.sessions.transactions.permits import check_host
 from tests.support.rows import make_controller, make_session
 
 pytestmark = pytest.mark.django_db
@@ -226,3 +231,23 @@ def test_ask_risky_does_not_ask_about_the_end_of_an_own_session(caller: Caller) 
             arguments={**arguments, "session_id": str(session.id)},
         )
         assert (approval_ask(question) is not None) is is_asked
+
+
+def test_nobody_is_asked_about_a_start_that_leads_to_no_host(caller: Caller) -> None:
+    make_controller("web-18", project=Project.objects.get())
+    with pytest.raises(ControllerAmbiguous):
+        approval_ask(_question(caller))
+    with pytest.raises(ControllerNotFound):
+        approval_ask(_question(caller, arguments={"command": "rm x", "controller": "web-19"}))
+    Controller.objects.update(revoked_at=timezone.now())
+    with pytest.raises(NoControllerEnrolled):
+        approval_ask(_question(caller))
+    assert not Approval.objects.exists()
+
+
+def test_an_approved_start_runs_on_no_host_that_nobody_saw(caller: Caller) -> None:
+    host = Controller.objects.get()
+    check_host(replace(caller, permit=Permit(1, host.id)), host.id)
+    for seen in (None, uuid4()):
+        with pytest.raises(ChangedSinceApproval):
+            check_host(replace(caller, permit=Permit(1, seen)), host.id)
