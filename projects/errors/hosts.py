@@ -1,6 +1,7 @@
 """Errors of choosing a host (a controller) and of reaching it."""
 
 from collections.abc import Sequence
+from uuid import UUID
 
 from projects.errors.base import Conflict, NotFound, Unavailable, listed
 
@@ -56,11 +57,15 @@ class ControllerRevoked(Conflict):
 
 
 class ControllerOffline(Unavailable):
-    """The host is enrolled but not connected at present."""
+    """The host is enrolled but not connected at present.
+
+    ``host_id`` names it where a call may wait for its return.
+    """
 
     code = "CONTROLLER_OFFLINE"
 
-    def __init__(self, *names: str) -> None:
+    def __init__(self, *names: str, host_id: UUID | None = None) -> None:
+        self.host_id = host_id
         self.hint = (
             f"Wait for the daemon on {' or '.join(names)} to reconnect, or have the operator "
             "start it (holdline-controller run)."

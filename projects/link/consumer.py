@@ -350,6 +350,7 @@ class ControllerConsumer(AsyncWebsocketConsumer):  # type: ignore[misc] # channe
             await doorbells.ring_session(session_id)
         # This makes an older connection of the controller find out at once that it was replaced.
         await doorbells.ring_controller(self._controller_id)
+        await doorbells.ring_return(self._controller_id)
 
     async def _first_frame(self) -> FromController:
         # The deadline has two halves: if this process itself was paused during the first one, it

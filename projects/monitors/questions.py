@@ -31,6 +31,7 @@ from projects.errors.hosts import ControllerOffline, ControllerRevoked
 from projects.models import Controller, FileRequest
 from projects.monitors.errors import HostSilent, HostTooOld
 from projects.sessions import selectors
+from projects.sessions.transactions.returning import once_back
 from projects.sessions.waiting import watch
 from projects.storage import clock
 from projects.storage.access import in_database
@@ -103,7 +104,7 @@ async def _ask(
 ) -> Answer:
     seconds = wait_seconds + ANSWER_SECONDS
     async with Doorbell(doorbells.question_group(question.id)) as bell:
-        await in_database(_insert, controller_id, question, seconds)
+        await once_back(lambda: in_database(_insert, controller_id, question, seconds))
         try:
             await doorbells.ring_files(controller_id)
             answer = await watch(
@@ -124,7 +125,7 @@ def _insert(controller_id: UUID, question: Question, seconds: float) -> None:
     if host.revoked_at is not None:
         raise ControllerRevoked(host.name)
     if not selectors.is_online(host.lease_expires_at):
-        raise ControllerOffline(host.name)
+        raise ControllerOffline(host.name, host_id=controller_id)
     needed = NAMES_FILES if isinstance(question, NameFiles) else CAPABILITY
     if needed not in host.capabilities:
         raise HostTooOld(host.name)

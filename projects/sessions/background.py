@@ -33,6 +33,7 @@ from projects.sessions.snapshot import session_snapshot
 from projects.sessions.transactions.acting import actor_of, require_cleared, touch
 from projects.sessions.transactions.control import terminate_session
 from projects.sessions.transactions.input import send_input
+from projects.sessions.transactions.returning import once_back
 from projects.sessions.transactions.start import launch_session
 from projects.sessions.waiting import clamped, rung, watch
 from projects.storage.access import in_database
@@ -190,7 +191,9 @@ async def background_write(
         "background.input",
         {"session_id": session_id, "input": input_text, "eof": eof},
     )
-    acted = await in_database(send_input, project_id, session_id, caller, typing, request)
+    acted = await once_back(
+        lambda: in_database(send_input, project_id, session_id, caller, typing, request)
+    )
     written = _Input(project_id, session_id, acted.command_seq or 0)
     async with rung(acted) as bell:
         is_written = await watch(

@@ -40,6 +40,7 @@ from projects.sessions.transactions.control import (
     terminate_session,
 )
 from projects.sessions.transactions.input import poll_session, send_input
+from projects.sessions.transactions.returning import once_back
 from projects.sessions.transactions.start import launch_session
 from projects.sessions.turns import (
     DEFAULT_OUTPUT_BYTES,
@@ -172,8 +173,10 @@ async def controller_send_input(
         typed = {"input_text": input_text, "keys": list(keys), "eof": eof}
         named = {} if secret is None else {"secret": secret}
         request = request_for(project_id, request_id, "session.input", {**body, **typed, **named})
-        acted = await in_shared_transaction(
-            send_input, project_id, session_id, caller, typing, request
+        acted = await once_back(
+            lambda: in_shared_transaction(
+                send_input, project_id, session_id, caller, typing, request
+            )
         )
     is_typed = not terminate and not typing.is_empty
     turn = Turn(
@@ -264,14 +267,10 @@ async def session_resize(
     request = request_for(
         project_id, request_id, "session.resize", {"session_id": session_id, "size": [rows, cols]}
     )
-    acted = await in_database(
-        resize_session,
-        project_id,
-        session_id,
-        caller,
-        rows=rows,
-        cols=cols,
-        request=request,
+    acted = await once_back(
+        lambda: in_database(
+            resize_session, project_id, session_id, caller, rows=rows, cols=cols, request=request
+        )
     )
     turn = Turn(
         project_id,
@@ -361,7 +360,9 @@ async def session_keyboard_type(
     acting = caller, typing_of(text), request_for(project_id, request_id, "session.input", body)
     # A restore hands every keyboard back, so no repeat from before it gets this far.
     with made_since(clock.now()):
-        acted = await in_database(keyboard.keyboard_type, project_id, session_id, *acting)
+        acted = await once_back(
+            lambda: in_database(keyboard.keyboard_type, project_id, session_id, *acting)
+        )
     if acted.to_ring is not None:
         await doorbells.ring_controller(acted.to_ring)
 

@@ -24,6 +24,11 @@ def controller_group(controller_id: UUID | str) -> str:
     return f"controller.{controller_id}"
 
 
+def return_group(controller_id: UUID | str) -> str:
+    """The doorbell that is rung when a controller has connected."""
+    return f"return.{controller_id}"
+
+
 def question_group(question_id: UUID | str) -> str:
     """The doorbell that is rung when a question about a file was answered."""
     return f"question.{question_id}"
@@ -61,6 +66,11 @@ async def ring_controller(controller_id: UUID | str) -> None:
     then rings the new one.
     """
     exchange().ring_one(controller_group(controller_id))
+
+
+async def ring_return(controller_id: UUID | str) -> None:
+    """Wake the calls that wait for the controller to return."""
+    exchange().ring(return_group(controller_id))
 
 
 async def ring_files(controller_id: UUID | str) -> None:

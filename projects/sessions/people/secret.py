@@ -21,6 +21,7 @@ from projects.sessions.transactions.person import (
     person_ask,
     person_type,
 )
+from projects.sessions.transactions.returning import once_back
 from projects.sessions.turns import DEFAULT_OUTPUT_BYTES, DEFAULT_WAIT_SECONDS, Turn
 from projects.sessions.waiting import clamped, rung, watch
 from projects.storage.access import in_database
@@ -93,7 +94,9 @@ async def session_person_type(
     data = value.encode(errors="surrogatepass")
     if not value or len(data) > MAX_VALUE_BYTES or not value.isprintable():
         raise InvalidArgument([f"one line of 1 to {MAX_VALUE_BYTES} bytes"])
-    acted = await in_database(person_type, project_id, session_id, caller, data, input_seq)
+    acted = await once_back(
+        lambda: in_database(person_type, project_id, session_id, caller, data, input_seq)
+    )
     turn = Turn(
         project_id,
         session_id,

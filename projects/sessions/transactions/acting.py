@@ -122,7 +122,7 @@ def number_command(
     if not may_be_offline and not selectors.is_online(numbered.lease_expires_at):
         session = selectors.session_of(project_id, session_id)
         if session.state in selectors.ACTIVE:
-            raise ControllerOffline(numbered.controller_name)
+            raise ControllerOffline(numbered.controller_name, host_id=numbered.controller_id)
         # Waiting for the host would not help: the session is over.
         raise session_ended(session)
     return numbered

@@ -31,6 +31,7 @@ from projects.sessions.transactions.acting import (
     in_one_transaction,
     require_cleared,
 )
+from projects.sessions.transactions.returning import once_back
 from projects.storage import clock
 from projects.storage.access import in_shared_transaction
 
@@ -62,7 +63,9 @@ async def launch_session(
         **details,
     }
     request = request_for(project_id, request_id, action, body)
-    return await in_shared_transaction(start_session, project_id, caller, launch, request)
+    return await once_back(
+        lambda: in_shared_transaction(start_session, project_id, caller, launch, request)
+    )
 
 
 @in_one_transaction
@@ -88,7 +91,7 @@ def start_session(
     host = selectors.controller_for(project_id, launch.controller)
     permits.check_host(caller, host.id)
     if not selectors.is_online(host.lease_expires_at):
-        raise ControllerOffline(host.name)
+        raise ControllerOffline(host.name, host_id=host.id)
     session = CommandSession(
         id=uuid4(),
         project_id=project_id,
