@@ -125,13 +125,7 @@ def _host_to_look_at(question: HeldCall) -> UUID | None:
     if question.tool not in STARTERS or _known(question) is not None:
         return None
     _require_room(question.caller.project_id)
-    found = found_target(
-        question.caller.project_id,
-        question.caller.label,
-        question.tool,
-        question.arguments,
-        question.named_host,
-    )
+    found = found_target(question.caller, question.tool, question.arguments, question.named_host)
     return found.target.controller_id
 
 
@@ -146,9 +140,7 @@ def approval_ask(question: HeldCall) -> Asked | None:
     project = Project.objects.select_for_update(no_key=True).get(id=question.caller.project_id)
     if (known := _known(question)) is not None:
         return asked_of(known)
-    found = found_target(
-        project.id, question.caller.label, question.tool, question.arguments, question.named_host
-    )
+    found = found_target(question.caller, question.tool, question.arguments, question.named_host)
     judgement = question.judgement or judged(question.tool, question.arguments, found.standing)
     if not is_asked(question.caller.approvals, judgement):
         return None

@@ -5,9 +5,11 @@ from dataclasses import dataclass
 from typing import Any, Final
 from uuid import UUID
 
+from projects.accounts.authentication import Caller
 from projects.errors.sessions import SessionNotFound
-from projects.models import CommandSession, Controller, Monitor
+from projects.models import CommandSession, Controller, ControllerCommand, Monitor
 from projects.policy.call_risk import MONITORS, Standing
+from projects.sessions.outbox import START_TYPES
 from projects.sessions.transactions.permits import prompt_shown
 
 _HANDLES: Final = ("session_id", "sessionId")
@@ -45,17 +47,18 @@ class Found:
 
 
 def found_target(
-    project_id: UUID, asked_by: str, tool: str, arguments: Mapping[str, Any], named_host: str = ""
+    caller: Caller, tool: str, arguments: Mapping[str, Any], named_host: str = ""
 ) -> Found:
     """Finds the target of a call. ``named_host`` is the host of a start that names none.
 
     Raises SessionNotFound for a session that the project does not have.
     """
+    project_id = caller.project_id
     handle = next((str(arguments[name]) for name in _HANDLES if arguments.get(name)), "")
     if tool in MONITORS:
         return Found(_of_monitor(project_id, handle, arguments), None, Standing())
     live = CommandSession.objects.filter(
-        project_id=project_id, started_by=asked_by, ended_at__isnull=True
+        project_id=project_id, started_by=caller.label, ended_at__isnull=True
     )
     if not handle:
         name = str(arguments.get("controller") or named_host)
@@ -63,9 +66,16 @@ def found_target(
         return Found(Target(host_id, host, live_programs=live.count()), None, Standing())
     session = _session(project_id, handle)
     others = live.exclude(id=session.id).count()
-    return Found(
-        _of_session(session, others), session, Standing(is_own=session.started_by == asked_by)
-    )
+    standing = Standing(is_own=_is_own(session, caller))
+    return Found(_of_session(session, others), session, standing)
+
+
+def _is_own(session: CommandSession, caller: Caller) -> bool:
+    """True if the caller started the session. Several tokens may have one name."""
+    if caller.token_id is None or session.started_by != caller.label:
+        return session.started_by == caller.label
+    starts = ControllerCommand.objects.filter(session_id=session.id, type__in=START_TYPES)
+    return starts.filter(token_id=caller.token_id).exists()
 
 
 def _of_session(session: CommandSession, others: int) -> Target:

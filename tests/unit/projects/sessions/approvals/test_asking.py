@@ -25,7 +25,9 @@ from projects.models import (
     Approval,
     AttentionEvent,
     AuditEvent,
+    CommandSession,
     Controller,
+    ControllerCommand,
     LifetimeHold,
     Project,
 )
@@ -45,6 +47,7 @@ from projects.sessions.approvals.asking import (
     arguments_of,
     asked_now,
 )
+from projects.sessions.approvals.targets import found_target
 from projects.sessions.transactions.permits import check_host
 from tests.support.rows import make_controller, make_session
 
@@ -57,6 +60,19 @@ def caller() -> Caller:
     return Caller(
         host.project_id, "token:agent", frozenset(), token_id=uuid4(), approvals="ask-all"
     )
+
+
+def _started_by(caller: Caller) -> CommandSession:
+    """A session, with the START that the token of the caller sent."""
+    session = make_session(Controller.objects.get(), started_by=caller.label)
+    ControllerCommand.objects.create(
+        controller_id=session.controller_id,
+        session=session,
+        seq=1,
+        type="START_INTERACTIVE_CMD",
+        token_id=caller.token_id,
+    )
+    return session
 
 
 def _question(caller: Caller, command: str = "rm x", **fields: Any) -> HeldCall:
@@ -221,14 +237,12 @@ def test_nobody_approves_their_own_call_where_four_eyes_are_wanted(caller: Calle
 
 
 def test_ask_risky_does_not_ask_about_the_end_of_an_own_session(caller: Caller) -> None:
-    host = make_controller("db", project=Project.objects.get())
-    arguments = {"terminate": True}
-    for starter, is_asked in (("token:agent", False), ("token:other", True)):
-        session = make_session(host, started_by=starter)
+    others = make_session(Controller.objects.get(), started_by="token:other")
+    for session, is_asked in ((_started_by(caller), False), (others, True)):
         question = _question(
             replace(caller, approvals="ask-risky"),
             tool="send_command_input",
-            arguments={**arguments, "session_id": str(session.id)},
+            arguments={"terminate": True, "session_id": str(session.id)},
         )
         assert (approval_ask(question) is not None) is is_asked
 
@@ -251,3 +265,10 @@ def test_an_approved_start_runs_on_no_host_that_nobody_saw(caller: Caller) -> No
     for seen in (None, uuid4()):
         with pytest.raises(ChangedSinceApproval):
             check_host(replace(caller, permit=Permit(1, seen)), host.id)
+
+
+def test_a_session_is_its_tokens_own_and_no_other_tokens_of_that_name(caller: Caller) -> None:
+    asked = {"session_id": str(_started_by(caller).id), "terminate": True}
+    for token_id, is_own in ((caller.token_id, True), (uuid4(), False)):
+        found = found_target(replace(caller, token_id=token_id), "send_command_input", asked)
+        assert found.standing.is_own == is_own
