@@ -180,6 +180,9 @@ def _purge(place: Installation, *, is_in_use: bool) -> None:
     shutil.rmtree(place.state_dir, ignore_errors=True)
     for file in (place.config_file, place.config_file.with_name("ca.pem")):
         file.unlink(missing_ok=True)
+    # A policy, a stop file or a configuration of another daemon keeps it.
+    with suppress(OSError):
+        place.config_file.parent.rmdir()
     say(f"removed {place.state_dir} and {place.config_file}")
 
 

@@ -20,6 +20,12 @@ from tests.support.running.exclusion import alone_with
 
 _ACCOUNTS = Path("/etc")
 """The directory of the account files. Whoever changes them in a test is alone with it."""
+_REMOVE = """
+read -r _
+rm -f "/etc/sudoers.d/$0" "/etc/sudoers.d/$0~" "/etc/sudoers.d/$0-"*
+pkill -KILL -U "$0"
+exec flock "$1" userdel --remove --force "$0"
+"""
 _HOST_PACKAGES = ("msgspec", "pexpect", "ptyprocess", "websockets")
 
 
@@ -93,29 +99,40 @@ def ordinary_user(suffix: str, *, may_sudo: bool = False) -> Iterator[Account]:
     With ``may_sudo`` the account may do anything with sudo, after its password.
     """
     requires_root()
-    requires("useradd", "userdel", "chpasswd", "setpriv")
+    requires("useradd", "userdel", "chpasswd", "setpriv", "pkill", "flock")
     name, password = f"hlt{os.getpid()}{suffix}", f"Corr3ct-horse-{suffix}"
-    sudoers = Path("/etc/sudoers.d") / name
-    with alone_with(_ACCOUNTS):
-        _run("useradd", "--create-home", "--shell", "/bin/bash", name)
-    try:
+    with _removed_afterwards(name):
+        with alone_with(_ACCOUNTS):
+            _run("useradd", "--create-home", "--shell", "/bin/bash", name)
         with alone_with(_ACCOUNTS):
             _run("chpasswd", stdin=f"{name}:{password}\n")
         if may_sudo:
-            # sudo ignores files that end in a tilde, so it never reads half of this one.
-            draft = sudoers.with_name(f"{name}~")
-            draft.write_text(f"{name} ALL=(ALL) ALL\n")
-            draft.chmod(0o440)
-            draft.rename(sudoers)
+            _allow_sudo(name)
         uid, gid = (int(subprocess.check_output(["id", flag, name])) for flag in ("-u", "-g"))
         yield Account(name, password, uid, gid, Path("/home") / name)
-    finally:
-        sudoers.unlink(missing_ok=True)
-        subprocess.run(["pkill", "-KILL", "-U", name], check=False)
-        with alone_with(_ACCOUNTS):
-            subprocess.run(
-                ["userdel", "--remove", "--force", name], check=False, capture_output=True
-            )
+
+
+def _allow_sudo(name: str) -> None:
+    rules = Path("/etc/sudoers.d") / name
+    # sudo ignores files that end in a tilde, so it never reads half of this one.
+    draft = rules.with_name(f"{name}~")
+    draft.write_text(f"{name} ALL=(ALL) ALL\n")
+    draft.chmod(0o440)
+    draft.rename(rules)
+
+
+@contextmanager
+def _removed_afterwards(name: str) -> Iterator[None]:
+    """Remove the account and its rules of sudo after the block, also if this process is killed.
+
+    A shell in a session of its own does it as soon as nobody holds the other end of its pipe.
+    """
+    command = ["/bin/sh", "-c", _REMOVE, name, str(_ACCOUNTS)]
+    null = subprocess.DEVNULL
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=null, stderr=null, start_new_session=True, cwd="/"
+    ):
+        yield
 
 
 @functools.cache
