@@ -48,6 +48,7 @@ from projects.sessions.approvals.asking import (
     asked_now,
 )
 from projects.sessions.approvals.targets import found_target
+from projects.sessions.outbox import allocate_seq
 from projects.sessions.transactions.permits import check_host
 from tests.support.rows import make_controller, make_session
 
@@ -68,7 +69,7 @@ def _started_by(caller: Caller) -> CommandSession:
     ControllerCommand.objects.create(
         controller_id=session.controller_id,
         session=session,
-        seq=1,
+        seq=allocate_seq(session.controller_id),
         type="START_INTERACTIVE_CMD",
         token_id=caller.token_id,
     )
