@@ -27,9 +27,10 @@ _BROKEN: Final = frozenset(
         sqlite3.SQLITE_FULL,
     }
 )
-# Serialization failure, deadlock, lock not available, read-only transaction; and every
-# "insufficient resources".
-_ROLLED_BACK_STATES: Final = ("40001", "40P01", "55P03", "25006")
+# Serialization failure, deadlock, lock not available.
+_LOCK_STATES: Final = ("40001", "40P01", "55P03")
+# A read-only transaction, too, and every "insufficient resources".
+_ROLLED_BACK_STATES: Final = (*_LOCK_STATES, "25006")
 _RESOURCE_CLASS: Final = "53"
 # Read-only transaction, I/O error, damaged data: a server that has become a standby, or whose disk
 # fails.
@@ -59,6 +60,11 @@ def is_rolled_back(error: Error) -> bool:
         or state in _ROLLED_BACK_STATES
         or state.startswith(_RESOURCE_CLASS)
     )
+
+
+def is_lock_lost(error: Error) -> bool:
+    """Returns True if PostgreSQL rolled back because others had locks; trying again may help."""
+    return _state(error) in _LOCK_STATES
 
 
 def _code(error: Error) -> int | None:

@@ -1,0 +1,45 @@
+"""``manage.py migrate``: Django's own, which tries again while running servers are in its way.
+
+A migration that changes two tables may meet a transaction of a server that took them in the other
+order (a deadlock), or one that holds a row for longer than ``lock_timeout``. PostgreSQL then rolls
+the migration back as a whole.
+"""
+
+from typing import Any, Final
+
+from django.core.management.base import CommandError
+from django.core.management.commands.migrate import Command as DjangoCommand
+from django.db import OperationalError, connection
+
+from projects.storage import faults
+
+ATTEMPTS: Final = 10
+"""Each of them waits for its lock, 5 s unless DATABASE_URL says otherwise."""
+
+
+class Command(DjangoCommand):
+    help = f"{DjangoCommand.help} Tries again while running servers hold locks that it needs."
+
+    def handle(self, *arguments: Any, **options: Any) -> None:
+        for attempt in range(1, ATTEMPTS + 1):
+            try:
+                super().handle(*arguments, **options)
+            except OperationalError as error:
+                # A transaction around the command is lost with it.
+                if connection.in_atomic_block or not faults.is_lock_lost(error):
+                    raise
+                self._tell(error, attempt)
+            else:
+                return
+
+    def _tell(self, error: OperationalError, attempt: int) -> None:
+        why = str(error).partition("\n")[0]
+        if attempt == ATTEMPTS:
+            raise CommandError(
+                f"not migrated: running servers held locks in each of {ATTEMPTS} attempts ({why}). "
+                "The last migration that is named above left nothing, those before it are whole. "
+                "Run it again when the servers have less to do, or stop them for as long"
+            )
+        self.stderr.write(
+            f"a running server is in the way ({why}); trying again, {attempt + 1} of {ATTEMPTS}"
+        )

@@ -1,0 +1,80 @@
+"""``manage.py migrate`` on a PostgreSQL whose tables running servers use at the same time."""
+
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from tests.support.databases.postgres import Postgres, provisioned_postgres
+from tests.support.stack import PROJECT_ROOT
+from tests.support.waiting import wait_until
+
+pytestmark = pytest.mark.fault
+
+# It changes two tables: the commands, and then, on the way back, the hosts.
+_BACK_TO = "0033_restores"
+_COMMANDS, _HOSTS = "projects_controllercommand", "projects_controller"
+
+
+@pytest.fixture
+def postgres() -> Iterator[Postgres]:
+    """A server of its own with a migrated database."""
+    server, _ = provisioned_postgres()
+    server.start()
+    yield server
+    server.remove()
+
+
+def _migrate(postgres: Postgres, data_dir: Path, settings: str) -> subprocess.Popen[str]:
+    url = f"{postgres.url()}?options=" + "%20".join(f"-c%20{one}" for one in settings.split())
+    return subprocess.Popen(
+        [sys.executable, "manage.py", "migrate", "projects", _BACK_TO],
+        cwd=PROJECT_ROOT,
+        env={"PATH": "/usr/bin:/bin", "DATABASE_URL": url, "HOLDLINE_DATA_DIR": str(data_dir)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def _uses(server: psycopg.Connection, table: str) -> None:
+    """Take the lock that a statement on rows of the table takes."""
+    server.execute(f"LOCK TABLE {table} IN ROW EXCLUSIVE MODE".encode())
+
+
+def _waits_for_a_lock(postgres: Postgres) -> bool:
+    asked = "SELECT count(*) FROM pg_locks WHERE NOT granted AND mode = 'AccessExclusiveLock'"
+    return postgres.execute(asked) != [(0,)]
+
+
+def test_a_deadlock_with_a_server_is_tried_again(postgres: Postgres, tmp_path: Path) -> None:
+    with psycopg.connect(postgres.url()) as server:
+        # PostgreSQL ends whoever looks first: this one does not look.
+        server.execute(b"SET deadlock_timeout = '300s'")
+        _uses(server, _HOSTS)
+        migrate = _migrate(postgres, tmp_path, "lock_timeout=100s deadlock_timeout=2s")
+        wait_until(lambda: _waits_for_a_lock(postgres), 60, "the migration to wait")
+        takes = threading.Thread(target=_uses, args=(server, _COMMANDS))
+        takes.start()
+        takes.join(60)
+        server.commit()
+    _, said = migrate.communicate(timeout=60)
+    assert migrate.returncode == 0, said
+    assert "a running server is in the way (deadlock detected); trying again, 2 of 10" in said
+
+
+def test_a_lock_that_is_never_given_back_ends_it_with_one_line(
+    postgres: Postgres, tmp_path: Path
+) -> None:
+    with psycopg.connect(postgres.url()) as server:
+        _uses(server, _HOSTS)
+        _, said = _migrate(postgres, tmp_path, "lock_timeout=50ms").communicate(timeout=60)
+    assert said.count("trying again") == 9
+    assert "CommandError: not migrated: running servers held locks in each of 10 attempts" in said
+    assert "Traceback" not in said
+    migrated = f"SELECT count(*) FROM django_migrations WHERE name > '{_BACK_TO}'"
+    assert postgres.execute(migrated, "holdline") != [(0,)]
