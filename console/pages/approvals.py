@@ -13,6 +13,7 @@ from django.views.decorators.http import require_POST
 
 from console.parts.access import ANSWER, SEE_APPROVALS, SEE_SCREENS, page, sessions_of
 from console.parts.header import open_approvals_of
+from console.parts.shares import fair_share
 from projects.admin.parts.access import actor_of, projects_of
 from projects.admin.parts.display import spelled, visible
 from projects.audit.log import audit
@@ -40,7 +41,7 @@ class Span:
 @page(SEE_APPROVALS)
 def approvals(request: HttpRequest) -> HttpResponse:
     """Shows what waits for a person in the person's projects, oldest first, and what is over."""
-    waiting = open_approvals_of(request).select_related("project").order_by("id")[:_MOST]
+    waiting = fair_share(open_approvals_of(request).select_related("project"), "pk", _MOST)
     over = _rows(request).exclude(answer=Approval.Answer.PENDING).order_by("-id")
     context = {
         "waiting": [(row, _lead(row)) for row in waiting],

@@ -11,6 +11,7 @@ from django.shortcuts import redirect, render
 from django.views.decorators.http import require_POST
 
 from console.parts.access import CHANGE_PROJECT, SEE_SESSIONS, TYPE, page
+from console.parts.shares import fair_share
 from projects.admin.parts.access import actor_of, projects_of
 from projects.attention.events import attention_snooze
 from projects.attention.messages import send_again
@@ -29,7 +30,7 @@ def attention(request: HttpRequest) -> HttpResponse:
     is_open = rows.filter(resolved_at__isnull=True)
     snoozed = Q(snoozed_until__gt=clock.now())
     context = {
-        "waiting": is_open.exclude(snoozed)[:_MOST],
+        "waiting": fair_share(is_open.exclude(snoozed), "-raised_at", _MOST),
         "snoozed": is_open.filter(snoozed)[:_MOST],
         "ended": rows.filter(resolved_at__isnull=False)[:_MOST],
         "snoozes": _SNOOZES,

@@ -58,6 +58,18 @@ def test_what_is_no_part_of_the_question_is_left_out(person_with: PersonWith, ou
     assert "7.5" not in client.get(f"/approvals/{asked.pk}/").text
 
 
+def test_a_project_of_which_many_calls_wait_hides_no_other(
+    person_with: PersonWith, ours: Tenant, theirs: Tenant
+) -> None:
+    client = person_with(*RIGHTS, "view_all_projects")
+    many = [make_approval(ours.project) for _ in range(110)]
+    few = [make_approval(theirs.project) for _ in range(2)]
+    text = client.get("/approvals/").text
+    shown = [f'href="/approvals/{row.pk}/"' in text for row in (*many, *few)]
+    assert shown == [True] * 98 + [False] * 12 + [True] * 2
+    assert text.index(f"/approvals/{many[97].pk}/") < text.index(f"/approvals/{few[0].pk}/")
+
+
 def test_an_answer_is_given_once(person_with: PersonWith, asked: Approval) -> None:
     client = person_with(*RIGHTS)
     page = f"/approvals/{asked.pk}/"
