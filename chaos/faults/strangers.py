@@ -9,6 +9,7 @@ from typing import Final
 
 from chaos.faults.harm import Act, Harm
 from chaos.faults.schedule import Fault
+from chaos.plant import processes
 from chaos.plant.processes import Process
 
 _USAGE_EXIT: Final = 78
@@ -28,7 +29,10 @@ async def second_daemon(harm: Harm, fault: Fault) -> None:
 
 
 async def cloned_daemon(harm: Harm, fault: Fault) -> None:
-    """Run a daemon with a copy of the identity for a while."""
+    """Run a daemon with a copy of the identity for a while, as if on another machine.
+
+    That machine goes away with the programs that were started there meanwhile.
+    """
     clone = harm.product.directory / f"clone-{fault.number}"
     await asyncio.to_thread(_copy_identity, harm.product.state, clone)
     other = _other(harm, fault, clone)
@@ -36,6 +40,11 @@ async def cloned_daemon(harm: Harm, fault: Fault) -> None:
         other.start()
         await asyncio.sleep(fault.seconds)
         await other.end(signal.SIGKILL)
+    holders = await asyncio.to_thread(harm.product.holders, clone)
+    victims = [each for pid in holders for each in harm.product.sessions_of(pid, clone)]
+    async with harm.lasting(fault, victims=victims):
+        programs = [each for pid in holders for each in processes.children_of(pid)]
+        processes.signal_all([*holders, *programs], signal.SIGKILL)
     await asyncio.to_thread(shutil.rmtree, clone)
 
 

@@ -174,9 +174,9 @@ def _take_fault(spans: dict[int, Span], event: Json) -> None:
     if event["state"] == "begin":
         victims, touched = _ids(event, "victims"), _ids(event, "touched")
         # A fault of two parts, such as a change of version and back, is one fault.
-        span = Span(number, str(event["fault"]), at, at)
-        span.victims, span.touched = victims, [*victims, *touched]
-        spans.setdefault(number, span)
+        span = spans.setdefault(number, Span(number, str(event["fault"]), at, at))
+        span.victims += victims
+        span.touched += [*victims, *touched]
     elif event["state"] == "end":
         spans[number].end = at
     else:

@@ -255,13 +255,14 @@ class Product:
 
     # ---- what runs -------------------------------------------------------------------------------
 
-    def holders(self) -> list[int]:
-        """The holders of this run's daemon."""
-        return [pid for pid in processes.pids_named(_HOLDER) if processes.files_of(pid, self.state)]
+    def holders(self, state: Path | None = None) -> list[int]:
+        """The holders of this run's daemon, or of the daemon with another state directory."""
+        state = state or self.state
+        return [pid for pid in processes.pids_named(_HOLDER) if processes.files_of(pid, state)]
 
-    def sessions_of(self, holder: int) -> list[str]:
+    def sessions_of(self, holder: int, state: Path | None = None) -> list[str]:
         """The id of the session that a holder holds, in a list; none of one that only stands by."""
-        sessions = self.state / "sessions"
+        sessions = (state or self.state) / "sessions"
         opened = [path.relative_to(sessions) for path in processes.files_of(holder, sessions)]
         return sorted({path.parts[0] for path in opened if path.parts})
 
