@@ -6,13 +6,18 @@ prompt. A click is a click or a key that takes its place; text that is typed doe
 """
 
 import argparse
+import asyncio
+import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from uuid import uuid4
 
 from benchmarks.console.stage import HOST, Fleet, fleet
 from benchmarks.harness import machine
 from tests.support.browser import Page
-from tests.support.mcp.client import connect
+from tests.support.mcp.client import ToolRefusedError, connect
 from tests.support.waiting import wait_until
 
 _STUCK = """read -rsp "[sudo] password for deploy: " password; echo; echo restarted; sleep 300"""
@@ -20,6 +25,28 @@ _ENDED = """
 for step in 1 2 3 4 5 6; do echo "step $step of 6"; sleep 0.4; done
 read -p "Remove 3 old releases? [y/N] " answer; echo "removed: $answer, needle-4711"
 """
+
+
+_RISKY = "rm -f /nonexistent/old-release"
+
+
+@contextmanager
+def held_call(stage: Fleet) -> Iterator[None]:
+    """A call that waits for a person while the block lasts, and is made once it is approved."""
+    stage.stack.database.execute("UPDATE projects_project SET approvals = 'ask-all'")
+
+    async def call() -> None:
+        async with connect(stage.stack.url, stage.stack.provisioned.token) as caller:
+            place = {"controller": HOST, "request_id": str(uuid4())}
+            while True:
+                with suppress(ToolRefusedError):
+                    await caller.call("execute_command", command=_RISKY, **place)
+                    return
+
+    caller = threading.Thread(target=asyncio.run, args=(call(),))
+    caller.start()
+    yield
+    caller.join()
 
 
 class Walk:
@@ -111,6 +138,18 @@ class Operator:
         walk.click(".hit a", "prompt (line)", "#markers")
         walk.done()
 
+    def approve(self) -> None:
+        """A call that waits for a person, and afterwards: who approved it."""
+        walk = self.start("find, read and approve a call that waits", "not possible", "/")
+        walk.click("[data-key=a]", "Calls that wait for a person")
+        walk.click(".call a", "Approve once", named=_RISKY)
+        walk.click("button[value=approve]", "Approved", "body")
+        walk.done()
+        walk = self.start("who approved what a session did", "not possible", "/hosts/", HOST)
+        walk.click("main a", "Ended sessions", named=HOST)
+        walk.click("main a[href^='/sessions/']", "approved by", named=_RISKY)
+        walk.done()
+
     def answer_for_it(self) -> None:
         """Who did what, and about which host."""
         walk = self.start("who took which keyboard", "2; 0.4 s, without host and command", "/")
@@ -147,8 +186,6 @@ async def _sessions(stage: Fleet) -> str:
 
 def main() -> None:
     """Print one row of a table for each task."""
-    import asyncio
-
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--pictures", type=Path)
     options = parser.parse_args()
@@ -160,6 +197,8 @@ def main() -> None:
         operator.find()
         operator.look_back(ended)
         operator.answer_for_it()
+        with held_call(stage):
+            operator.approve()
 
 
 if __name__ == "__main__":
