@@ -21,7 +21,7 @@ from console.parts.emulator import Emulator, emulator_command
 from projects.models import CommandSession
 from projects.output.recording import screens
 from projects.output.recording.cast import first_size
-from projects.output.recording.replay import PART_CHUNKS, ReplayPart, replay_part
+from projects.output.recording.replay import ReplayPart, replay_part
 from projects.output.recording.rows import ends
 from projects.output.recording.screens import NewScreen, ScreenPlace
 
@@ -122,8 +122,7 @@ def _emulator(session: CommandSession, at: ScreenPlace) -> Emulator:
 def _next_part(session: CommandSession, at: ScreenPlace, state: bytes) -> ReplayPart:
     # Parts may end inside of an escape sequence again and again. So the first piece that ends
     # outside of one is looked for.
-    most_chunks = 1 if state == _NO_STATE else PART_CHUNKS
-    return replay_part(session, at.stdout, at.stderr, most_chunks)
+    return replay_part(session, at.stdout, at.stderr, is_least=state == _NO_STATE)
 
 
 def _place_after(part: ReplayPart, before: ScreenPlace) -> ScreenPlace:

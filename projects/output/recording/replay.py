@@ -52,9 +52,12 @@ class _Piece(NamedTuple):
 
 
 def replay_part(
-    session: CommandSession, stdout: int, stderr: int, most_chunks: int = PART_CHUNKS
+    session: CommandSession, stdout: int, stderr: int, *, is_least: bool = False
 ) -> ReplayPart:
-    """Return at most about PART_BYTES of output, from the pieces that hold these offsets on."""
+    """Return at most about PART_BYTES of output, from the pieces that hold these offsets on.
+
+    ``is_least``: one piece alone.
+    """
     clock = clock_of(session.pk)
     mask = secret_mask(session.pk)
     starts = {"stdout": stdout, "stderr": stderr}
@@ -65,7 +68,7 @@ def replay_part(
         taken.append(chunk)
         size += chunk.size
         starts[chunk.stream] = chunk.end
-        if size >= PART_BYTES or len(taken) >= most_chunks:
+        if size >= PART_BYTES or is_least or len(taken) >= PART_CHUNKS:
             break
     following = next(found, None)
     is_end = following is None
