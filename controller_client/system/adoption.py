@@ -21,6 +21,8 @@ from controller_client.system.process_tree import (
 )
 
 MAX_REMEMBERED: Final = 4096
+_MOST_LOOKS: Final = 3
+"""Programs that fork for ever die for ever: what is not settled then is so with the next look."""
 _NOBODY: Final = frozenset[str]()
 
 
@@ -54,6 +56,8 @@ class Foster:
         self._holders: dict[int, str] = {}
         self._orphans: dict[int, frozenset[str]] = {}
         self._seen_dying: dict[str, None] = {}
+        # Dead children that are not reaped yet: the list that is read next has all they left.
+        self._dying: set[int] = set()
 
     def raised(self, pid: int, session_id: str) -> None:
         """Note that the child is the holder of the session; ``""``: it has no session yet."""
@@ -64,8 +68,16 @@ class Foster:
 
         Raises OSError.
         """
+        lost = self._look_once()
+        for _ in range(_MOST_LOOKS - 1):
+            if self._dying:
+                lost |= self._look_once()
+        return sorted(lost)
+
+    def _look_once(self) -> set[str]:
         # States are read after the list. So when a child is on the list because its holder died,
-        # that holder is seen as dead.
+        # that holder is seen as dead. A process that died after the list was read left others that
+        # are not on it. So the dead are reaped once a list was read after they were seen dead.
         children = [
             child
             for pid in own_children()
@@ -77,26 +89,27 @@ class Foster:
                 and (session_id := self._holder_of(child.pid)) is not None
             ):
                 self._holders[child.pid] = session_id
-        dead = [child.pid for child in children if child.state in DEAD_STATES]
+        dead = {child.pid for child in children if child.state in DEAD_STATES}
         parents = {pid: self._sessions_of_dead(pid) for pid in dead if self._may_leave_any(pid)}
         killed = {
             session_id
             for pid, sessions in parents.items()
-            if pid in self._holders
+            if pid in self._holders and pid not in self._dying
             for session_id in sessions
         }
         unsure = self._adopt(children, list(parents.values()))
-        for pid in dead:
+        for pid in dead & self._dying:
             with suppress(ChildProcessError):
                 os.waitpid(pid, os.WNOHANG)
             self._holders.pop(pid, None)
             self._orphans.pop(pid, None)
+        self._dying = dead - self._dying
         self._seen_dying.update(dict.fromkeys(killed))
         for session_id in unsure:
             self._seen_dying.pop(session_id, None)
         while len(self._seen_dying) > MAX_REMEMBERED:
             del self._seen_dying[next(iter(self._seen_dying))]
-        return sorted(killed)
+        return killed
 
     def left_by(self, session_id: str) -> Left:
         """Return the processes of the session that came to this process. Raises OSError.
@@ -104,16 +117,18 @@ class Foster:
         They are all that the session has if this process saw its holder die.
         """
         self.look()
-        pids = [pid for pid, sessions in self._orphans.items() if session_id in sessions]
+        pids = {pid for pid, sessions in self._orphans.items() if session_id in sessions}
+        holders = {pid for pid, held in self._holders.items() if held == session_id}
         return Left(
-            [process for pid in pids if (process := read_process(pid)) is not None],
-            session_id in self._seen_dying,
+            [process for pid in pids - self._dying if (process := read_process(pid)) is not None],
+            session_id in self._seen_dying and not (pids | holders) & self._dying,
         )
 
     def forget(self) -> None:
         """Forget every child; for a fork of this process, which has none of them."""
         self._holders.clear()
         self._orphans.clear()
+        self._dying.clear()
 
     def _is_known(self, pid: int) -> bool:
         return pid in self._holders or pid in self._orphans
@@ -121,15 +136,18 @@ class Foster:
     def _sessions_of_dead(self, pid: int) -> frozenset[str]:
         """Return the sessions whose processes a dead child may have left.
 
-        None for a holder that ended in good order, and for what such a holder left.
+        None for a holder that ended in good order.
         """
         if pid in self._orphans:
             return self._orphans[pid]
         return _NOBODY if _ended_in_order(pid) else frozenset({self._holders[pid]})
 
     def _may_leave_any(self, pid: int) -> bool:
-        """Return whether the child has a session, or may be what a session left."""
-        return pid in self._orphans or bool(self._holders.get(pid))
+        """Return whether the child had a session, or is what a killed holder left.
+
+        Of other orphans it is not known: a program can fork them away from its living holder.
+        """
+        return bool(self._orphans.get(pid) or self._holders.get(pid))
 
     def _adopt(self, children: list[ProcessInfo], parents: list[frozenset[str]]) -> frozenset[str]:
         """Note whose the new children are; return the sessions that may have more than is known."""

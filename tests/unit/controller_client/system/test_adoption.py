@@ -145,6 +145,41 @@ tell(first=first == [middle], second=second == [last])
     assert facts == {"first": True, "second": True}
 
 
+def test_a_program_that_forks_and_exits_for_ever_stays_its_sessions() -> None:
+    facts = _run("""
+foster = Foster()
+ours, theirs = os.pipe()
+pid = os.fork()
+if pid == 0:
+    prctl.adopt_orphans()
+    if os.fork() == 0:
+        os.close(ours)
+        os.write(theirs, b"x")
+        end = time.monotonic() + 20
+        while time.monotonic() < end:
+            if os.fork():
+                os._exit(0)
+        os._exit(0)
+    os.close(theirs)
+    signal.pause()
+os.close(theirs)
+os.read(ours, 1)
+foster.raised(pid, "one")
+os.kill(pid, signal.SIGKILL)
+until_dead(pid)
+seen = [foster.left_by("one") for _ in range(400)]
+lost_sight = [left for left in seen if left.is_all and not left.processes]
+for left in iter(lambda: foster.left_by("one"), None):
+    for process in left.processes:
+        os.kill(process.pid, signal.SIGKILL)
+    if left.is_all and not left.processes:
+        break
+# The pipe is at its end when the last of them is dead.
+tell(lost_sight=len(lost_sight), rest=os.read(ours, 1).decode())
+""")
+    assert facts == {"lost_sight": 0, "rest": ""}
+
+
 def test_adopted_holders_are_recognised_and_foreign_children_not_reaped() -> None:
     facts = _run("""
 pid, child = holder("kill")
