@@ -58,6 +58,7 @@ class Foster:
         self._seen_dying: dict[str, None] = {}
         # Dead children that are not reaped yet: the list that is read next has all they left.
         self._dying: set[int] = set()
+        self._unexplained: set[int] = set()
 
     def raised(self, pid: int, session_id: str) -> None:
         """Note that the child is the holder of the session; ``""``: it has no session yet."""
@@ -70,7 +71,7 @@ class Foster:
         """
         lost = self._look_once()
         for _ in range(_MOST_LOOKS - 1):
-            if self._dying:
+            if self._dying or self._unexplained:
                 lost |= self._look_once()
         return sorted(lost)
 
@@ -129,6 +130,7 @@ class Foster:
         self._holders.clear()
         self._orphans.clear()
         self._dying.clear()
+        self._unexplained.clear()
 
     def _is_known(self, pid: int) -> bool:
         return pid in self._holders or pid in self._orphans
@@ -150,14 +152,23 @@ class Foster:
         return bool(self._orphans.get(pid) or self._holders.get(pid))
 
     def _adopt(self, children: list[ProcessInfo], parents: list[frozenset[str]]) -> frozenset[str]:
-        """Note whose the new children are; return the sessions that may have more than is known."""
-        sessions = _NOBODY.union(*parents)
+        """Note whose the new children are; return the sessions that may have more than is known.
+
+        A child of an orphan can end before the orphan does, and its children come here then. So
+        the living orphans are parents as well.
+        """
+        sessions = _NOBODY.union(*parents, *self._orphans.values())
+        new = [child for child in children if not self._is_known(child.pid)]
         owners = {
-            child.pid: _owners(child, sessions, may_be_nobodys=_NOBODY in parents)
-            for child in children
-            if not self._is_known(child.pid)
+            child.pid: _owners(child, sessions, may_be_nobodys=_NOBODY in parents) for child in new
         }
-        self._orphans.update({pid: whose or _NOBODY for pid, whose in owners.items()})
+        # A holder that is being killed gives its children away a moment before it is seen as dead.
+        # So what has no parent is looked at once more before it is nobody's.
+        is_settled = {pid: bool(whose) or pid in self._unexplained for pid, whose in owners.items()}
+        self._unexplained = {pid for pid, is_so in is_settled.items() if not is_so}
+        self._orphans.update(
+            {pid: whose or _NOBODY for pid, whose in owners.items() if is_settled[pid]}
+        )
         return sessions if None in owners.values() else _NOBODY
 
 
