@@ -45,6 +45,8 @@ def held_call(stage: Fleet) -> Iterator[None]:
 
     caller = threading.Thread(target=asyncio.run, args=(call(),))
     caller.start()
+    asked = "SELECT id FROM projects_approval WHERE answer = 'pending'"
+    wait_until(lambda: stage.stack.database.rows(asked), 60, "the question")
     yield
     caller.join()
 
@@ -141,7 +143,7 @@ class Operator:
     def approve(self) -> None:
         """A call that waits for a person, and afterwards: who approved it."""
         walk = self.start("find, read and approve a call that waits", "not possible", "/")
-        walk.click("[data-key=a]", "Calls that wait for a person")
+        walk.click("[data-key=a]", _RISKY)
         walk.click(".call a", "Approve once", named=_RISKY)
         walk.click("button[value=approve]", "Approved", "body")
         walk.done()
@@ -155,6 +157,9 @@ class Operator:
         walk = self.start("who took which keyboard", "2; 0.4 s, without host and command", "/")
         walk.click("[data-key=t]", "Verify")
         walk.click("a[href$='action=take_over']", "session.take_over")
+        # The page before shows these words as well.
+        wait_until(lambda: "take_over" in self.page.evaluate("location.search"), 60, "the filter")
+        self.page.await_text("Verify", "main")
         walk.done()
         self.take_picture("timeline")
         walk = Walk(self.page, "verify the log", "a command")
