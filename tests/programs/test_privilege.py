@@ -1,5 +1,6 @@
 """Programs that belong to another user while they ask: sudo, su, passwd."""
 
+import re
 import signal
 import subprocess
 from collections.abc import Iterator
@@ -99,22 +100,26 @@ async def test_a_process_of_root_that_outlives_the_end_is_named_in_the_result(
     unprivileged_stack: Stack, sudoer: Account
 ) -> None:
     requires("sudo")
-    script = "trap '' HUP TERM INT; echo up; while :; do sleep 1; done"
+    # A sudo that loses its terminal kills the command that it started, but not what left it.
+    script = "trap '' HUP TERM INT; setsid -f sleep 120; echo up; exec tail -f /dev/null"
     async with unprivileged_stack.caller() as caller:
         session = await caller.start(f'sudo -k bash -c "{script}"')
         await session.send(sudoer.password + "\n", wait_for="up")
+        await session.send("", terminate=True, wait_seconds=25)
+        await session.until("exited")
+        survivors = {
+            int(pid): name
+            for name, pid in re.findall(r"(\S+)\[(\d+)\]", " ".join(session.result["survivors"]))
+        }
         try:
-            await session.send("", terminate=True, wait_seconds=25)
-            await session.until("exited")
-            (named,) = [name for name in session.result["survivors"] if name.startswith("bash[")]
-            pid = int(named.removeprefix("bash[").removesuffix("]"))
-            assert is_running(pid)
-            assert named in session.result["hint"]
+            (sleeping,) = [pid for pid, name in survivors.items() if name == "sleep"]
+            assert is_running(sleeping)
+            assert f"sleep[{sleeping}]" in session.result["hint"]
             assert "The session was terminated." not in session.result["hint"]
         finally:
-            for name in session.result["survivors"] or ():
-                send_signal(int(name.rpartition("[")[2].removesuffix("]")), signal.SIGKILL)
-        await await_until(lambda: not is_running(pid), 30, "root's process to be gone")
+            for pid in survivors:
+                send_signal(pid, signal.SIGKILL)
+        await await_until(lambda: not is_running(sleeping), 30, "root's process to be gone")
 
 
 async def test_programs_can_be_traced_by_their_user_and_holders_cannot(
