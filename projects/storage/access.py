@@ -69,6 +69,10 @@ class _NotConnectedError(Exception):
     """No connection could be made, so nothing was begun."""
 
 
+class _CutOffError(Exception):
+    """The connection was given up in the middle of a transaction, whose fate is unknown."""
+
+
 class NotLetThrough(BaseException):
     """The check before a hop refused it.
 
@@ -136,6 +140,8 @@ async def _hop(
             result = await threads.submit(partial(context.run, work), may_share=may_share)
         except NotBegunError as error:
             raise StorageUnavailable from error
+        except _CutOffError as error:
+            raise StorageUnavailable from error.__cause__
         except _NotConnectedError as error:
             cause: BaseException = error.__cause__ or error
         except (DatabaseError, InterfaceError) as error:
@@ -238,13 +244,22 @@ def _run(
         return function(*args, **kwargs)
     try:
         _ensure_usable(is_short=is_short)
-    except (OperationalError, InterfaceError) as error:
+    except Exception as error:
+        if storage_faults.is_shortage(error):
+            # Half of a connection may be there, such as one whose settings were not sent.
+            connection.close()
+        elif not isinstance(error, OperationalError | InterfaceError):
+            raise
         raise _NotConnectedError from error
     try:
         _check.get()()
         return function(*args, **kwargs)
-    except (DatabaseError, InterfaceError) as error:
-        _drop_if_broken(error)
+    except Exception as error:
+        if storage_faults.is_shortage(error) and connection.vendor == "postgresql":
+            connection.close()
+            raise _CutOffError from error
+        if isinstance(error, DatabaseError | InterfaceError):
+            _drop_if_broken(error)
         raise
 
 

@@ -5,6 +5,7 @@ could not be written is read-only for good. A connection whose file was replaced
 PostgreSQL keeps a connection to a server that has become a standby.
 """
 
+import errno
 import os
 import sqlite3
 from functools import lru_cache
@@ -36,6 +37,9 @@ _RESOURCE_CLASS: Final = "53"
 # fails.
 _BROKEN_STATES: Final = ("25006", "58030", "XX001", "XX002")
 
+# No descriptors are left (in this process, in the system), or no memory for the kernel's part.
+_SHORT_OF: Final = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOBUFS})
+
 Error = DatabaseError | InterfaceError
 
 
@@ -65,6 +69,20 @@ def is_rolled_back(error: Error) -> bool:
 def is_lock_lost(error: Error) -> bool:
     """Returns True if PostgreSQL rolled back because others had locks; trying again may help."""
     return _state(error) in _LOCK_STATES
+
+
+def is_shortage(error: BaseException) -> bool:
+    """Returns True if the machine or this process was short of something that a connection needs.
+
+    psycopg waits for its sockets with descriptors of its own, and lets the OSError of the system
+    through. What cleans up behind that error may raise another one, whose context is the OSError.
+    """
+    seen: BaseException | None = error
+    while seen is not None:
+        if isinstance(seen, OSError) and seen.errno in _SHORT_OF:
+            return True
+        seen = seen.__cause__ or seen.__context__
+    return False
 
 
 def _code(error: Error) -> int | None:

@@ -1,10 +1,11 @@
 """Hops to the database: threads of their own, bounded retries, and an honest refusal."""
 
 import asyncio
+import errno
 import sqlite3
 import threading
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 
 import pytest
 from django.db import OperationalError, connection, transaction
@@ -14,6 +15,7 @@ from projects.errors.server import StorageUnavailable
 from projects.models import Project
 from projects.storage import access as database
 from projects.storage.access import ATTEMPTS, LONG_THREADS, at_length, close_threads, in_database
+from tests.support.descriptors import spare_descriptors
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -145,3 +147,36 @@ async def test_a_cancelled_hop_ends_harmlessly_in_its_thread() -> None:
     release.set()
     await asyncio.to_thread(close_threads)
     assert await in_database(Project.objects.filter(name="c").count) == 1
+
+
+@pytest.mark.parametrize("spare", [0, 1, 2])
+@pytest.mark.parametrize("is_connected", [True, False])
+async def test_a_process_without_descriptors_says_that_the_storage_is_away(
+    is_connected: bool, spare: int
+) -> None:
+    await asyncio.gather(*[in_database(Project.objects.count) for _ in range(40)])
+    if not is_connected:
+        await asyncio.to_thread(close_threads)
+    with spare_descriptors(spare):
+        # A connection that needs no further descriptor may go on.
+        for number in range(conf.database_threads + 1):
+            with suppress(StorageUnavailable):
+                await in_database(Project.objects.create, name=f"short {number}")
+    await in_database(Project.objects.create, name="at last")
+    assert await in_database(Project.objects.filter(name="at last").count) == 1
+
+
+async def test_a_transaction_that_a_shortage_cuts_off_is_given_up() -> None:
+    tries: list[int] = []
+
+    def runs_short() -> None:
+        tries.append(1)
+        with transaction.atomic():
+            Project.objects.create(name="undone")
+            raise OSError(errno.EMFILE, "Too many open files")
+
+    expected = StorageUnavailable if connection.vendor == "postgresql" else OSError
+    with pytest.raises(expected):
+        await in_database(runs_short)
+    assert len(tries) == 1
+    assert await in_database(Project.objects.count) == 0
