@@ -5,10 +5,11 @@
 
 from django.contrib import admin
 from django.templatetags.static import static
-from django.urls import include, path
+from django.urls import include, path, re_path
 from django.views.generic import RedirectView
 
 from config.recordings import recording
+from config.static_of_others import STATIC_OF_A_RELEASE, not_here
 from console.login.views import admin_login
 from projects.admin.login import password_change
 from projects.enrolment.endpoint import enrol, rotate
@@ -24,6 +25,7 @@ urlpatterns = [
     path("install.sh", install_script),
     path("bundle/<str:name>", bundle),
     path("recordings/<uuid:session_id>", recording),
+    re_path(STATIC_OF_A_RELEASE, not_here),
     path("favicon.ico", RedirectView.as_view(url=static("projects/icon.svg"))),
     path("", include("console.urls")),
 ]

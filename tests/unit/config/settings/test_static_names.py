@@ -1,5 +1,6 @@
 """Static files have another address when one of them changes, and browsers keep them for good."""
 
+import re
 import shutil
 from pathlib import Path
 
@@ -37,3 +38,16 @@ def test_a_file_is_kept_for_good_under_its_address_only() -> None:
     assert "immutable" in kept["Cache-Control"]
     kept.close()
     assert Client().get("/static/console/keys.js").status_code == 404
+
+
+@pytest.mark.django_db
+def test_files_of_another_release_are_left_to_another_server() -> None:
+    """A proxy asks the next server after 503, and takes 404 for the answer."""
+    own = static("console/keys.js")
+    of_another = re.sub("[0-9a-f]{12}", "0" * 12, own)
+    assert of_another != own
+    assert Client().get(of_another).status_code == 503
+    missing = Client().get(static("console/none.js"))
+    assert missing.status_code == 404
+    assert {missing["Cache-Control"], Client().get(of_another)["Cache-Control"]} == {"no-store"}
+    assert Client().get("/static/0/console/keys.js").status_code == 404
