@@ -113,6 +113,50 @@ def test_an_input_that_was_refused_and_read_is_found(run: Run) -> None:
     assert run.rules() == ["refused means not done"]
 
 
+def _refused_at_first(run: Run, code: str) -> None:
+    """Have the first line refused, and typed again under another ``request_id``."""
+    again = _call(2.0, 2.3, "send_command_input", _turn(5, 20, "awaiting_input"), "0 say 1", "d")
+    run.events[1] |= {"invoked": 1.9, "at": 1.95, "outcome": "refused", "body": {"code": code}}
+    run.events.insert(2, again)
+
+
+def test_a_line_that_is_typed_again_after_a_refusal_is_right(run: Run) -> None:
+    _refused_at_first(run, "RULES_UNREADABLE")
+    assert run.rules() == []
+
+
+def test_a_refused_line_that_was_read_before_its_repeat_is_found(run: Run) -> None:
+    _refused_at_first(run, "RULES_UNREADABLE")
+    run.log[2] = ("read", 1.97, "0 say 1")
+    assert run.rules() == ["refused means not done"]
+
+
+def test_a_repeated_line_that_was_read_twice_is_found(run: Run) -> None:
+    _refused_at_first(run, "RULES_UNREADABLE")
+    run.log.insert(3, ("read", 2.15, "0 say 1"))
+    assert run.rules() == ["input at most once"]
+
+
+def test_a_repeated_line_that_was_never_read_is_found(run: Run) -> None:
+    _refused_at_first(run, "RULES_UNREADABLE")
+    run.log.pop(2)
+    assert "acknowledged input" in run.rules()
+
+
+def test_a_start_that_was_refused_and_done_is_found(run: Run) -> None:
+    again = {**run.events[0], "arguments": {"request_id": "z"}, "outcome": "refused"}
+    run.events.insert(0, {**again, "invoked": 0.9, "at": 0.95, "body": {"code": "EXPIRED"}})
+    assert run.rules() == []
+    run.log.insert(1, ("start", 1.05, "12 10"))
+    assert run.rules() == ["refused means not done"]
+
+
+def test_what_could_not_be_read_is_found(run: Run) -> None:
+    tool = "read_session_output"
+    run.events.append({"kind": "unread", "at": 4.0, "session": "n", "tool": tool, "body": {}})
+    assert run.rules() == ["reads are answered"]
+
+
 def test_a_claim_to_wait_before_the_program_does_is_found(run: Run) -> None:
     run.log[3] = ("wait", 2.9, "1")
     assert run.rules() == ["waiting is true"]
