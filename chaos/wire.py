@@ -17,6 +17,8 @@ _META: Final = {
 _MOST_BYTES: Final = 1 << 24
 # What stands in the way of the server says so with these, and nobody knows what the server did.
 _IN_THE_WAY: Final = {500, 502, 504}
+AGAIN_UNDER_A_NEW_ID: Final = {"RULES_UNREADABLE"}
+"""Refusals that pass by themselves, and stay on record for the ``request_id`` that met them."""
 
 
 @dataclass(frozen=True)
@@ -35,6 +37,11 @@ class Reply:
     def is_worth_repeating(self) -> bool:
         """True if the same call, with the same ``request_id``, may still succeed."""
         return self.outcome == "unknown" or bool(self.body.get("retryable"))
+
+    @property
+    def wants_a_new_id(self) -> bool:
+        """True if nothing was done, and the same call may succeed under a new ``request_id``."""
+        return self.outcome == "refused" and self.code in AGAIN_UNDER_A_NEW_ID
 
 
 @dataclass(frozen=True)

@@ -80,16 +80,19 @@ class Conversation(ABC):
         self.place.history.note("told_end", session=self.name, alive=alive)
 
     async def finish(self, session_id: str, *streams: str) -> None:
-        """Ask for the receipt of an ended session, and keep everything it printed."""
+        """Ask for the receipt of an ended session, and keep everything it printed.
+
+        Raises GaveUpError.
+        """
         self.told_end()
-        await self.caller.insist("get_session", session_id=session_id)
+        await self.caller.read("get_session", session_id=session_id)
         for stream in streams:
             await self._keep(session_id, stream)
 
     async def _keep(self, session_id: str, stream: str) -> None:
-        data, gaps, offset, total = bytearray(), list[object](), 0, 1
-        while offset < total:
-            page = await self.caller.insist(
+        data, gaps, offset, before, total = bytearray(), list[object](), 0, -1, 1
+        while before < offset < total:
+            page = await self.caller.read(
                 "read_session_output",
                 session_id=session_id,
                 stream=stream,
@@ -97,19 +100,13 @@ class Conversation(ABC):
                 offset=offset,
                 max_bytes=_PAGE_BYTES,
             )
-            if page.outcome != "ok":
-                break
             data += base64.b64decode(str(page.body["output_base64"]))
             gaps += _list(page.body["gaps"])
             before, offset = offset, _int(page.body["next_offset"])
             total = _int(page.body["total_bytes"])
-            if offset == before:
-                break
         suffix = {"stdout": "out", "stderr": "err"}[stream]
         (self.place.stored / f"{self.name}.{suffix}").write_bytes(data)
-        self.place.history.note(
-            "stored", session=self.name, stream=suffix, total=total if offset else 0, gaps=gaps
-        )
+        self.place.history.note("stored", session=self.name, stream=suffix, total=total, gaps=gaps)
 
 
 def _list(value: object) -> list[object]:

@@ -56,19 +56,17 @@ class Interactive(Conversation):
         return await self._settled(session_id, reply)
 
     async def _settled(self, session_id: str, reply: Reply) -> Reply:
-        """Wait until the program waits or has ended."""
+        """Wait until the program waits or has ended. A refused input is no end of it."""
         while not (has(reply, state="awaiting_input") or has(reply, state="exited")):
-            if self.is_stuck() or reply.code == "SESSION_NOT_FOUND":
+            if self.is_stuck():
                 break
-            reply = await self.caller.insist(
+            reply = await self.caller.read(
                 "send_command_input",
                 wait=_WAIT_SECONDS,
                 session_id=session_id,
                 wait_seconds=_WAIT_SECONDS,
                 request_id=self.caller.new_id(),
             )
-            if reply.outcome == "refused":
-                break
         return reply
 
     async def _end(self, session_id: str, reply: Reply) -> None:

@@ -87,8 +87,6 @@ class Monitor(Conversation):
         while not self.is_stuck():
             is_written = writing.done()
             reply = await self._updates(monitor_id)
-            if reply.outcome == "refused" and reply.code != "FILE_READ_ERROR":
-                break
             content = text_of(reply.body, "new_content")
             if content:
                 self.progress()
@@ -96,16 +94,16 @@ class Monitor(Conversation):
             last = line_of(self.name, log.written - 1)
             is_read = any(last in str(piece[1]) for piece in pieces[-2:])
             if is_written and (is_read or self._is_empty(reply, content)):
-                break
-        self.place.history.note(
-            "followed", session=self.name, written=log.written, pieces=pieces, last=last
-        )
+                self.place.history.note(
+                    "followed", session=self.name, written=log.written, pieces=pieces, last=last
+                )
+                return
 
     def _is_empty(self, reply: Reply, content: str) -> bool:
         return has(reply, has_more=False) and not content
 
     async def _updates(self, monitor_id: str) -> Reply:
-        return await self.caller.insist(
+        return await self.caller.read(
             "get_session_updates",
             wait=_WAIT_SECONDS,
             session_id=monitor_id,

@@ -84,7 +84,7 @@ class Background(Conversation):
 
     async def _more(self, session_id: str) -> bool:
         """Read once; False if the program has ended and everything was read."""
-        reply = await self.caller.insist(
+        reply = await self.caller.read(
             "read_output",
             wait=_READ_SECONDS,
             sessionId=session_id,
@@ -94,22 +94,30 @@ class Background(Conversation):
         for stream in self._read:
             self._read[stream] += text_of(reply.body, stream)
         self._lost += number_of(reply.body, "lostBytes")
-        return reply.outcome == "ok" and not has(reply, isActive=False, hasMore=False)
+        return not has(reply, isActive=False, hasMore=False)
 
     async def _end(self, session_id: str) -> None:
-        way = self.dice.choice(["exit", "eof", "stop"])
-        if way == "exit":
-            await self._write(session_id, f"end exit {self.dice.randint(0, 99)}\n")
-        elif way == "eof":
-            await self._write(session_id, "", eof=True)
-        if way == "stop" or not await self._ends(session_id):
+        is_over = await self._is_asked_to_end(session_id) and await self._ends(session_id)
+        if not is_over:
             await self.caller.insist(
                 "stop_command",
                 wait=_HOST_SECONDS,
                 sessionId=session_id,
                 requestId=self.caller.new_id(),
             )
-            await self._ends(session_id)
+            is_over = await self._ends(session_id)
+        if is_over:
+            await self._finish(session_id)
+
+    async def _is_asked_to_end(self, session_id: str) -> bool:
+        """Ask the program to end, or leave it to a signal; False unless the program was asked."""
+        way = self.dice.choice(["exit", "eof", "stop"])
+        if way == "stop":
+            return False
+        text = f"end exit {self.dice.randint(0, 99)}\n" if way == "exit" else ""
+        return has(await self._write(session_id, text, eof=way == "eof"), success=True)
+
+    async def _finish(self, session_id: str) -> None:
         await self.finish(session_id, "stdout", "stderr")
         self.place.history.note(
             "read",
@@ -142,16 +150,16 @@ class Job(Conversation):
         if reply.outcome != "ok":
             return
         token, read, offsets = str(reply.body["token"]), {"stdout": "", "stderr": ""}, [0, 0]
-        while not (has(reply, status="completed") or has(reply, status="not_found")):
+        while not has(reply, status="completed"):
             await asyncio.sleep(_LOOK_SECONDS)
-            reply = await self.caller.insist(
+            reply = await self.caller.read(
                 "query_command_status",
                 token=token,
                 stdout_offset=offsets[0],
                 stderr_offset=offsets[1],
             )
-            if reply.outcome != "ok" or self.is_stuck():
-                break
+            if self.is_stuck():
+                return
             for stream in read:
                 read[stream] += text_of(reply.body, stream)
             offsets = [number_of(reply.body, f"{stream}_length") for stream in read]

@@ -79,18 +79,25 @@ def _was_terminated(record: Record, receipt: Call) -> bool:
 
 
 def check_answers(record: Record) -> Iterator[Violation]:
-    """Every call is answered in the end, and every conversation gets on."""
+    """Every call is answered in the end, all reads have data, and conversations get on."""
     for note in record.notes["gave_up"]:
         text = f"{note['tool']} was never answered: {note['body']}"
         yield Violation("calls are answered", str(note["session"]), text)
+    for note in record.notes["unread"]:
+        text = f"{note['tool']} could not be read: {note['body']}"
+        yield Violation("reads are answered", str(note["session"]), text)
     for note in record.notes["stuck"]:
         yield Violation("conversations get on", str(note["session"]), "no progress for minutes")
 
 
 def check_refusals(record: Record) -> Iterator[Violation]:
     """Calls are refused for what happens to the product, and never for what the caller sent."""
+    told = set()
     for call in record.calls:
-        if call.code in _MISTAKES or call.code.startswith("HTTP_"):
+        which = (call.session, call.tool, call.code)
+        is_wrong = call.code in _MISTAKES or call.code.startswith("HTTP_")
+        if is_wrong and which not in told:
+            told.add(which)
             yield Violation("refusals fit", call.session, f"{call.tool}: {call.body}"[:400])
 
 
