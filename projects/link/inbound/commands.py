@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 from uuid import UUID
 
 import msgspec
-from django.db import transaction
+from django.db import connection, transaction
 
 from controller_client.protocol.codec import decode_from_server
 from controller_client.protocol.messages import (
@@ -42,15 +42,19 @@ _KEY_LOST: Final = "the server lost the key of this command"
 # A new connection sends again what the one before it sent and nobody settled: every command is safe
 # to repeat. A command of this epoch that this connection has not sent was handed over to it, and
 # has not arrived.
+#
+# The controller is locked first, as a HELLO locks it. A connection that is being replaced then
+# waits for the HELLO and takes nothing, and a HELLO sees everything that was taken before it. A
+# command that is settled meanwhile is looked at again, and left.
 _TAKE: Final = """
 UPDATE projects_controllercommand
 SET is_sent_again = (is_sent_again OR COALESCE(sent_epoch < %s, FALSE)), sent_epoch = %s
-WHERE id IN (
+WHERE settled_at IS NULL AND id IN (
     SELECT id FROM projects_controllercommand
     WHERE controller_id = %s AND settled_at IS NULL
         AND (sent_epoch IS NULL OR sent_epoch < %s OR (sent_epoch = %s AND seq > %s)){but}
     ORDER BY seq LIMIT %s
-) AND EXISTS (SELECT 1 FROM projects_controller WHERE id = %s AND epoch = %s)
+) AND EXISTS (SELECT 1 FROM projects_controller WHERE id = %s AND epoch = %s{lock})
 RETURNING seq, type, session_id, body, expires_at
 """
 _LAST: Final = "SELECT last_command_seq FROM projects_controller WHERE id = %s"
@@ -97,11 +101,12 @@ def take_commands(
     """
     key = as_parameter(controller_id)
     but = _but(_BUT_INPUTS, awaited) + _but(_BUT_SESSIONS, unnamed)
+    lock = " FOR NO KEY UPDATE" if connection.features.has_select_for_update else ""
     kept_back = [as_parameter(session_id) for session_id in (*awaited, *unnamed)]
     wanted = [epoch, epoch, missing_after, *kept_back, COMMANDS_PER_TAKE]
     with transaction.atomic():
         commands = fetch_rows(
-            _Taken, _TAKE.format(but=but), [epoch, epoch, key, *wanted, key, epoch]
+            _Taken, _TAKE.format(but=but, lock=lock), [epoch, epoch, key, *wanted, key, epoch]
         )
         if any(
             command.seq <= sent_up_to

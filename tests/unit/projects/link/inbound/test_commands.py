@@ -1,13 +1,22 @@
 """A connection sends every unsettled command once, in order, and none that came too late."""
 
+from concurrent.futures import ThreadPoolExecutor, wait
+from contextlib import closing
 from datetime import timedelta
 
 import pytest
 from cryptography.fernet import Fernet
+from django.db import connection, transaction
 from django.test import override_settings
 from django.utils import timezone
 
-from controller_client.protocol.messages import Resize, RunCommand, SendInput, StartInteractiveCmd
+from controller_client.protocol.messages import (
+    FromServer,
+    Resize,
+    RunCommand,
+    SendInput,
+    StartInteractiveCmd,
+)
 from controller_client.protocol.session_state import SessionState
 from projects.link.inbound.commands import COMMANDS_PER_TAKE, take_commands
 from projects.models import CommandSession, Controller, ControllerCommand
@@ -50,6 +59,29 @@ def test_commands_come_in_order_once_per_connection_under_its_epoch(controller: 
     ]
     assert ended == []
     assert take_commands(controller.id, 1) == ([], [])
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_command_that_is_being_settled_is_not_sent(controller: Controller) -> None:
+    session = make_session(controller)
+    with transaction.atomic():
+        seq = _resize(session)
+
+    def taken() -> tuple[list[FromServer], list[str]]:
+        with closing(connection):
+            return take_commands(controller.id, 1)
+
+    with ThreadPoolExecutor(1) as threads:
+        with transaction.atomic():
+            ControllerCommand.objects.filter(seq=seq).update(
+                settled_at=timezone.now(), body=None, failure_code="REVOKED"
+            )
+            taking = threads.submit(taken)
+            # It is taken now, or waits for the end of this transaction.
+            wait([taking], timeout=0.5)
+        assert taking.result() == ([], [])
+    settled = ControllerCommand.objects.get(seq=seq)
+    assert (settled.sent_epoch, settled.failure_code) == (None, "REVOKED")
 
 
 def test_a_new_connection_sends_again_what_was_not_settled(controller: Controller) -> None:

@@ -1,10 +1,13 @@
 """HELLO: who is let in, and what becomes of every session either side knows."""
 
+from concurrent.futures import ThreadPoolExecutor, wait
+from contextlib import closing
 from datetime import timedelta
 from typing import Any, Literal
 from uuid import uuid4
 
 import pytest
+from django.db import connection, transaction
 from django.utils import timezone
 
 from controller_client.protocol.messages import SessionSummary, StartInteractiveCmd, StreamPosition
@@ -196,6 +199,14 @@ def test_a_start_that_was_sent_is_decided_by_the_same_host_alone(
     )
 
 
+def _start(session: CommandSession) -> None:
+    """Put the START of a session into the outbox."""
+    with transaction.atomic():
+        seq = outbox.allocate_seq(session.controller_id)
+        command = StartInteractiveCmd(seq=seq, session_id=str(session.id), command="cat")
+        outbox.enqueue(controller_id=session.controller_id, session_id=session.id, message=command)
+
+
 @pytest.mark.parametrize(
     ("locks", "is_kept"),
     [
@@ -214,10 +225,7 @@ def test_a_start_without_an_answer_is_kept_for_the_lock_it_was_sent_to(
 ) -> None:
     greeting.hello(controller.id, make_hello(lock_id=locks[0]))
     session = make_session(controller, SessionState.PENDING)
-    command = StartInteractiveCmd(
-        seq=outbox.allocate_seq(controller.id), session_id=str(session.id), command="cat"
-    )
-    outbox.enqueue(controller_id=controller.id, session_id=session.id, message=command)
+    _start(session)
     controller.refresh_from_db()
     assert len(take_commands(controller.id, controller.epoch)[0]) == 1
     for lock in locks[1:]:
@@ -228,6 +236,27 @@ def test_a_start_without_an_answer_is_kept_for_the_lock_it_was_sent_to(
     lost = lose_unnamed(controller.id, welcome.epoch, missing.unnamed)
     session.refresh_from_db()
     assert (len(lost), session.failure_code) == (is_kept, "START_LOST" if is_kept else "")
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_start_is_not_sent_while_another_daemon_is_let_in(controller: Controller) -> None:
+    epoch = greeting.hello(controller.id, make_hello(lock_id="a"))[0].epoch
+    session = make_session(controller, SessionState.PENDING)
+    _start(session)
+
+    def sent(epoch: int) -> int:
+        with closing(connection):
+            return len(take_commands(controller.id, epoch)[0])
+
+    with ThreadPoolExecutor(1) as threads:
+        with transaction.atomic():
+            welcome, missing = greeting.hello(controller.id, make_hello(lock_id="b"))
+            sending = threads.submit(sent, epoch)
+            # It is sent to the first daemon now, or waits for the end of this transaction.
+            wait([sending], timeout=0.5)
+        assert sending.result() == 0
+    assert missing.unnamed == frozenset()
+    assert sent(welcome.epoch) == 1
 
 
 def test_a_start_that_was_never_sent_goes_to_whoever_connects(controller: Controller) -> None:
