@@ -13,7 +13,10 @@ from tests.support.stack import PROJECT_ROOT
 UPGRADES: dict[str, Callable[[TwoReleases], None]] = {
     "daemon": TwoReleases.upgrade_daemon,
     "tables": TwoReleases.migrate,
+    "restart": TwoReleases.restart_server,
     "server": TwoReleases.upgrade_server,
+    "return": TwoReleases.go_back,
+    "end": TwoReleases.upgrade_server,
 }
 
 

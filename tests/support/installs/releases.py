@@ -111,10 +111,19 @@ class TwoReleases(Stack):
 
         The database has the tables of this release then.
         """
-        epoch = self.database.controller_epoch(_HOST)
-        self.kill_server()
         self.server_release = PROJECT_ROOT
         self.migrate()
+        self.restart_server()
+
+    def go_back(self) -> None:
+        """Replace the server by the oldest release, which finds what this one has written."""
+        self.server_release = oldest_release()
+        self.restart_server()
+
+    def restart_server(self) -> None:
+        """Kill the server, start ``server_release``, and return when the daemon is back."""
+        epoch = self.database.controller_epoch(_HOST)
+        self.kill_server()
         self.start_server()
         wait_until(
             lambda: self.database.controller_epoch(_HOST) > epoch, 60, "the daemon to be back"
