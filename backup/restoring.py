@@ -67,8 +67,8 @@ def _require_fitting(manifest: Manifest) -> None:
     newer = [name for name in manifest.migrations if tuple(name.split(".", 1)) not in known]
     if newer:
         raise BackupError(
-            f"the backup was made by release {manifest.release}, which is newer than this one "
-            f"({__version__}): it has {newer[-1]}. Restore it with that release"
+            f"the backup, made by release {manifest.release}, has tables of a release that is "
+            f"newer than this one ({__version__}): {newer[-1]}. Restore it with the newer release"
         )
 
 

@@ -6,17 +6,20 @@ The long form carries them out, in the order of the guides, in a Debian with a s
 import json
 import re
 import shlex
+import shutil
 import subprocess
 import textwrap
 from contextlib import suppress
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import pytest
 from django.core.management import get_commands
 
+from tests.support.installs import guide_caller
 from tests.support.installs.booted_root import BootedRoot, booted_root
 from tests.support.installs.guides import blocks_of, commands_of
+from tests.support.installs.next_release import clone_release, make_next_release
 from tests.support.stack import PROJECT_ROOT
 from tests.support.waiting import wait_until
 
@@ -31,9 +34,21 @@ _OFFLINE: Final = (
     "Two processes",
     "The proxy",
 )
-_CODE: Final = "/opt/holdline-server"
+_RELEASES: Final = ("/opt/holdline-server-0.2.0", "/opt/holdline-server-0.3.0")
+_CALLER: Final = "/srv/guide_caller.py"
+# What a caller may be told while processes are replaced: to make the same call again.
+_REPEATED: Final = {
+    "SERVER_STOPPING",
+    "START_UNCONFIRMED",
+    "The command has not ended, as far as the server knows.",
+}
 _PRIVATE_KEY: Final = "/var/lib/holdline-server/backup-private.pem"
 _CONNECT_SECONDS: Final = 60.0
+# The way from one release to the next and back may take longer than a session by default.
+_LONG_SESSIONS: Final = """
+from projects.models import Project
+Project.objects.update(default_lifetime_seconds=3600, max_lifetime_seconds=3600)
+"""
 # What a reader writes for the names and the short command of the other two guides.
 _WRITTEN: Final = {
     ".venv/bin/python manage.py": "holdline-manage",
@@ -42,32 +57,14 @@ _WRITTEN: Final = {
     "enr_…": "$CODE",
     "sudo ": "",
 }
-# One call of a tool, as any MCP client makes it.
-_CALL: Final = """
-import json, pathlib, sys, urllib.request
-tool, arguments = sys.argv[1], json.loads(sys.argv[2])
-meta = {
-    "io.modelcontextprotocol/protocolVersion": "2026-07-28",
-    "io.modelcontextprotocol/clientInfo": {"name": "guide", "version": "1"},
-    "io.modelcontextprotocol/clientCapabilities": {},
-}
-body = {"jsonrpc": "2.0", "id": 1, "method": "tools/call",
-        "params": {"name": tool, "arguments": arguments, "_meta": meta}}
-headers = {"authorization": "Bearer " + pathlib.Path("/srv/token").read_text().strip(),
-           "content-type": "application/json", "accept": "application/json, text/event-stream",
-           "mcp-protocol-version": "2026-07-28", "mcp-method": "tools/call", "mcp-name": tool}
-request = urllib.request.Request(
-    "https://holdline.example.com/mcp", json.dumps(body).encode(), headers)
-result = json.loads(urllib.request.urlopen(request, timeout=60).read())["result"]
-content = result["structuredContent"]
-print(json.dumps([content["session_id"], content["state"], content["output"]]))
-"""
 
 
 def test_the_commands_of_the_guide_are_valid_and_what_they_name_is_there() -> None:
     script = "\n".join(text for _, text in blocks_of(_SERVER))
     subprocess.run(["bash", "-n"], input=script, text=True, check=True)
-    ours = set(re.findall(r"^holdline-manage (\w+)", script, re.MULTILINE))
+    ours = set(
+        re.findall(r"^(?:HOLDLINE_RELEASE=\S+ )?holdline-manage (\w+)", script, re.MULTILINE)
+    )
     assert ours
     assert ours <= get_commands().keys()
     for name in re.findall(r"(?:^|\s)((?:deploy|bin)/[\w.-]+)", script):
@@ -76,8 +73,10 @@ def test_the_commands_of_the_guide_are_valid_and_what_they_name_is_there() -> No
 
 @pytest.mark.timeout(7200)
 def test_the_guides_lead_to_a_server_with_a_host_and_back_from_a_backup(is_long: bool) -> None:
+    served = (*_ONLINE, *_OFFLINE, "See that it works", "Upgrade", "The way back")
+    assert {heading for heading, _ in blocks_of(_SERVER)} == set(served)
     for guide, headings in (
-        (_SERVER, (*_ONLINE, *_OFFLINE, "See that it works")),
+        (_SERVER, served),
         (_HOST, ("One line",)),
         (_BACKUP, ("Back up", "Restore")),
     ):
@@ -87,26 +86,29 @@ def test_the_guides_lead_to_a_server_with_a_host_and_back_from_a_backup(is_long:
             _install_the_server(root)
             _connect_a_host(root)
             _keep_a_session_over_restarts(root)
+            _upgrade_and_go_back(root)
             _back_up_and_restore(root)
             _remove_the_host_twice(root)
 
 
 def _install_the_server(root: BootedRoot) -> None:
-    code = root.path / _CODE.lstrip("/")
-    subprocess.run(["git", "clone", "--quiet", str(PROJECT_ROOT), str(code)], check=True)
+    clone_release(_there(root, _RELEASES[0]))
     root.run("apt-get update --quiet", is_online=True)
     root.run(commands_of(_SERVER, *_ONLINE), is_online=True)
-    told = root.run(f"cd {_CODE}\n{commands_of(_SERVER, *_OFFLINE)}")
+    told = root.run(f"cd {_RELEASES[0]}\n{commands_of(_SERVER, *_OFFLINE)}")
     assert "System check identified no issues" in told
-    # In place of the DNS, and of an authority that everybody trusts.
+    # In place of the DNS, and of an authority that everybody trusts. The authorities that this
+    # machine trusts stay: its way to packages may need them.
     root.run(
         "echo 127.0.0.1 holdline.example.com >>/etc/hosts\n"
+        "cp /etc/ssl/certs/ca-certificates.crt /usr/local/share/ca-certificates/known.crt\n"
         "cp /etc/haproxy/ca.pem /usr/local/share/ca-certificates/guide.crt\n"
         "update-ca-certificates"
     )
     _wait_for_servers(root)
     assert root.run(commands_of(_SERVER, "See that it works")).startswith('{"status": "ok"')
     root.run("holdline-manage create_api_token trial --name guide >/srv/token")
+    shutil.copy(guide_caller.__file__, _there(root, _CALLER))
 
 
 def _wait_for_servers(root: BootedRoot, *ports: int) -> None:
@@ -134,6 +136,47 @@ def _keep_a_session_over_restarts(root: BootedRoot) -> None:
     wait_until(lambda: _is_connected(root), _CONNECT_SECONDS, "the host to connect again")
     typed = {"session_id": session, "input_text": "four\n"}
     assert _call(root, "send_command_input", typed)[1:] == ["exited", "\nAda has 4\n"]
+
+
+def _upgrade_and_go_back(root: BootedRoot) -> None:
+    old, new = _RELEASES
+    prepare, replace, make_daemon = (
+        text for heading, text in blocks_of(_SERVER) if heading == "Upgrade"
+    )
+    make_next_release(_there(root, new))
+    daemon = root.run("holdline-controller --version")
+    root.run(f"holdline-manage shell -c {shlex.quote(_LONG_SESSIONS)}")
+    session, *_ = _call(root, "start_interactive_command", {"command": "cat"})
+    root.run(
+        f"systemd-run --quiet --unit=load --property=StandardOutput=file:/srv/load.json "
+        f"python3 {_CALLER} /srv/load.end"
+    )
+    _say(root, session, "before")
+    root.run(prepare, is_online=True)
+    assert _serving(root) == [old, old]
+    root.run(replace)
+    assert _serving(root) == [new, new]
+    _say(root, session, "upgraded")
+    root.run(make_daemon, is_online=True)
+    root.run(_as_written(commands_of(_HOST, "Upgrade it")))
+    assert root.run("holdline-controller --version") != daemon
+    _say(root, session, "with a new daemon")
+    root.run(commands_of(_SERVER, "The way back"))
+    assert _serving(root) == [old, old]
+    _say(root, session, "back")
+    _end_load(root)
+    ended = {"session_id": session, "terminate": True}
+    assert _call(root, "send_command_input", ended)[1] == "exited"
+
+
+def _end_load(root: BootedRoot) -> None:
+    """Every call that was made ran its command once, however often it was repeated."""
+    root.run("touch /srv/load.end")
+    wait_until(lambda: not _is_active(root, "load"), _CONNECT_SECONDS, "the last calls to end")
+    told = json.loads(_there(root, "/srv/load.json").read_text())
+    assert told["failed"] == []
+    assert told["repeated"].keys() <= _REPEATED
+    assert sorted(root.run("cat ~holdline/calls").split()) == sorted(told["marks"])
 
 
 def _back_up_and_restore(root: BootedRoot) -> None:
@@ -173,6 +216,26 @@ def _remove_the_host_twice(root: BootedRoot) -> None:
     assert "not-found" in root.run("systemctl show -p LoadState holdline-controller")
 
 
+def _there(root: BootedRoot, path: str) -> Path:
+    return root.path / path.lstrip("/")
+
+
+def _say(root: BootedRoot, session: str, text: str) -> None:
+    typed = {"session_id": session, "input_text": f"{text}\n", "wait_for": f"{text}\n{text}"}
+    assert _call(root, "send_command_input", typed)[1:] == ["awaiting_input", f"{text}\n{text}\n"]
+
+
+def _serving(root: BootedRoot) -> list[str]:
+    """The directory of the release whose Python each server process runs."""
+    asked = "tr '\\0' '\\n' </proc/$(systemctl show -P MainPID holdline@{})/cmdline | head -1"
+    interpreters = [root.run(asked.format(port)).strip() for port in (8001, 8002)]
+    return [name.removesuffix("/.venv/bin/python") for name in interpreters]
+
+
+def _is_active(root: BootedRoot, unit: str) -> bool:
+    return root.run(f"systemctl is-active {unit} || true").strip() == "active"
+
+
 def _blocks(heading: str) -> list[str]:
     return [text for place, text in blocks_of(_BACKUP) if place == heading]
 
@@ -183,12 +246,10 @@ def _is_connected(root: BootedRoot) -> bool:
     return False
 
 
-def _call(root: BootedRoot, tool: str, arguments: dict[str, str]) -> list[str]:
+def _call(root: BootedRoot, tool: str, arguments: dict[str, Any]) -> list[str]:
     """Call a tool there; returns the session's id, its state and its output."""
-    (root.path / "srv/call.py").write_text(_CALL)
-    told = root.run(shlex.join(["python3", "/srv/call.py", tool, json.dumps(arguments)]))
-    session, state, output = json.loads(told)
-    return [session, state, output.replace("\r\n", "\n")]
+    told = json.loads(root.run(shlex.join(["python3", _CALLER, tool, json.dumps(arguments)])))
+    return [told["session_id"], told["state"], told["output"].replace("\r\n", "\n")]
 
 
 def _as_written(block: str) -> str:
