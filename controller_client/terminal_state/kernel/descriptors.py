@@ -236,7 +236,7 @@ def _tcp_peer_of(inode: int, pid: int) -> int:
     ends: dict[tuple[bytes, bytes], int] = {}
     for table in ("tcp", "tcp6"):
         with suppress(FileNotFoundError):
-            for row in _whole(f"/proc/{pid}/net/{table}").splitlines()[1:]:
+            for row in _rows(f"/proc/{pid}/net/{table}").splitlines()[1:]:
                 fields = row.split()
                 here, there = (end.removeprefix(_MAPPED) for end in fields[1:3])
                 ends[here, there] = int(fields[9])
@@ -244,9 +244,11 @@ def _tcp_peer_of(inode: int, pid: int) -> int:
     return ends.get(found[::-1], 0) if found else 0
 
 
-def _whole(path: str) -> bytes:
+def _rows(path: str) -> bytes:
     with Path(path).open("rb") as file:
-        return file.read(_MAX_TABLE_BYTES)
+        table = file.read(_MAX_TABLE_BYTES)
+    # The row that the bound cuts is not read: it may lack fields, or have a part of a number.
+    return table[: table.rfind(b"\n") + 1]
 
 
 def _peer_of(inode: int) -> int | None:

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from controller_client.terminal_state.kernel import descriptors
 from controller_client.terminal_state.kernel.descriptors import (
     foreign_sockets,
     has_timer,
@@ -64,7 +65,11 @@ def test_network_sockets_and_lone_sockets_speak_for_others(closing: ExitStack) -
         assert speak_for_others(ME, [one.fileno()])
 
 
-def test_a_connection_inside_of_the_tree_is_to_no_stranger(closing: ExitStack) -> None:
+def test_a_connection_inside_of_the_tree_is_to_no_stranger(
+    closing: ExitStack, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Tests that run at the same time may have more connections than are looked at.
+    monkeypatch.setattr(descriptors, "_MAX_TABLE_BYTES", 64 * 1024 * 1024)
     server = closing.enter_context(socket.create_server(("127.0.0.1", 0)))
     near = closing.enter_context(socket.create_connection(server.getsockname()))
     pid = os.fork()
@@ -80,6 +85,17 @@ def test_a_connection_inside_of_the_tree_is_to_no_stranger(closing: ExitStack) -
     finally:
         near.send(b"x")
         os.waitpid(pid, 0)
+
+
+def test_a_connection_beyond_the_bound_of_the_table_is_to_a_stranger(
+    closing: ExitStack, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server = closing.enter_context(socket.create_server(("127.0.0.1", 0)))
+    near = closing.enter_context(socket.create_connection(server.getsockname()))
+    # Wherever the bound cuts a row of the table.
+    for bound in range(330):
+        monkeypatch.setattr(descriptors, "_MAX_TABLE_BYTES", bound)
+        assert speak_for_strangers(ME, [near.fileno()], [ME])
 
 
 def test_a_pipe_with_both_ends_in_one_process_speaks_for_no_other(closing: ExitStack) -> None:
