@@ -61,10 +61,11 @@ async def test_a_worker_that_died_after_sending_is_repeated_with_one_id(
 ) -> None:
     with monkeypatch.context() as dying:
         # The listener has the message, and the worker dies before that is stored.
-        dying.setattr(messages, "record", lambda *_: None)
-        dying.setattr(worker.messages, "record", lambda *_: None)
+        died: list[object] = []
+        dying.setattr(messages, "record", lambda *_: died.append(_))
+        dying.setattr(worker.messages, "record", lambda *_: died.append(_))
         await Worker().round()
-        await await_until(lambda: listener.requests, 30, "the message to arrive")
+        await await_until(lambda: died, 30, "the message to arrive and the worker to die")
     await Worker().round()
     message = await _sent()
     ids = [request.headers["webhook-id"] for request in listener.requests]
