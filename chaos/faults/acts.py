@@ -20,6 +20,10 @@ ACTS: Final[dict[str, Act]] = {
     "daemon_term": killing.ending(killing.daemon, SIGTERM),
     "daemon_stop": killing.stopping(killing.daemon),
     "fork_server_kill": killing.fork_server_kill,
+    "fork_server_stop": killing.fork_server_stop,
+    "server_slow_start": killing.slow_start(killing.chosen_server),
+    "daemon_slow_start": killing.slow_start(killing.daemon),
+    "postgresql_slow_start": killing.slow_start(killing.backend("postgresql")),
     "holder_kill": killing.holder_kill,
     "holder_stop": killing.holder_stop,
     "everything_kill": killing.everything_kill,
@@ -28,17 +32,12 @@ ACTS: Final[dict[str, Act]] = {
     "postgresql_stop": killing.stopping(killing.backend("postgresql")),
     "redis_kill": killing.ending(killing.backend("redis"), SIGKILL),
     "redis_stop": killing.stopping(killing.backend("redis")),
-    "link_cut": networks.cut("link"),
-    "link_stall": networks.stall("link"),
-    "link_half_open": networks.half_open("link"),
-    "link_slow": networks.slow("link"),
-    "front_cut": networks.cut("front"),
-    "front_stall": networks.stall("front"),
+    **{
+        f"{link}_{what}": of_link(link)
+        for link in ("link", "front", "database", "redis")
+        for what, of_link in networks.DONE_TO_A_LINK.items()
+    },
     "front_lossy": networks.lossy("front"),
-    "database_cut": networks.cut("database"),
-    "database_stall": networks.stall("database"),
-    "redis_cut": networks.cut("redis"),
-    "redis_stall": networks.stall("redis"),
     "sqlite_lock": shortages.sqlite_lock,
     "server_descriptors": shortages.descriptors(killing.chosen_server),
     "daemon_descriptors": shortages.descriptors(killing.daemon),

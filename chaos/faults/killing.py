@@ -3,11 +3,16 @@
 import asyncio
 import signal
 from collections.abc import Callable
+from typing import Final
 
 from chaos.faults.harm import Act, Harm
 from chaos.faults.schedule import Fault
 from chaos.plant import processes
 from chaos.plant.processes import Process
+
+# The slices of time in which a slow process stands still, and runs.
+_STOPPED_SECONDS: Final = 0.18
+_RUNNING_SECONDS: Final = 0.02
 
 Chosen = Callable[[Harm, Fault], Process]
 
@@ -83,6 +88,36 @@ async def fork_server_kill(harm: Harm, fault: Fault) -> None:
     pids = await asyncio.to_thread(harm.product.fork_servers)
     async with harm.lasting(fault, pids=pids):
         processes.signal_all(pids, signal.SIGKILL)
+
+
+async def fork_server_stop(harm: Harm, fault: Fault) -> None:
+    """Stop the process that makes holders for a while; sessions that run have their own."""
+    await _stopped(harm, fault, await asyncio.to_thread(harm.product.fork_servers))
+
+
+def slow_start(chosen: Chosen) -> Act:
+    """The fault that kills a process, and lets it run only a tenth of the time as it starts."""
+
+    async def act(harm: Harm, fault: Fault) -> None:
+        process = chosen(harm, fault)
+        async with harm.lasting(fault, process=process.name):
+            await process.end(signal.SIGKILL)
+            process.start()
+            await _slowed(process, fault.seconds, is_alone=chosen is daemon)
+        await harm.start(fault, process)
+
+    return act
+
+
+async def _slowed(process: Process, seconds: float, *, is_alone: bool) -> None:
+    """Stop a process again and again, and its children unless it is to be slow alone."""
+    end = asyncio.get_running_loop().time() + seconds
+    while (pid := process.pid) is not None and asyncio.get_running_loop().time() < end:
+        pids = [pid] if is_alone else [pid, *await asyncio.to_thread(processes.children_of, pid)]
+        processes.signal_all(pids, signal.SIGSTOP)
+        await asyncio.sleep(_STOPPED_SECONDS)
+        processes.signal_all(pids, signal.SIGCONT)
+        await asyncio.sleep(_RUNNING_SECONDS)
 
 
 async def everything_kill(harm: Harm, fault: Fault) -> None:

@@ -32,6 +32,9 @@ _ALL: Final = (
     _kind("daemon_term", "daemon"),
     _kind("daemon_stop", "daemon", 2.0, 12.0),
     _kind("fork_server_kill", "daemon"),
+    _kind("fork_server_stop", "daemon", 2.0, 12.0),
+    _kind("server_slow_start", "server", 2.0, 10.0),
+    _kind("daemon_slow_start", "daemon", 2.0, 10.0),
     _kind("holder_kill", "holder"),
     _kind("holder_stop", "holder", 1.0, 8.0),
     _kind("everything_kill", "server daemon link backends", 0.0, 2.0),
@@ -39,8 +42,12 @@ _ALL: Final = (
     _kind("link_stall", "link", 2.0, 30.0),
     _kind("link_half_open", "link", 2.0, 15.0),
     _kind("link_slow", "link", 4.0, 15.0),
+    _kind("link_down", "link", 2.0, 15.0),
     _kind("front_cut", "front"),
     _kind("front_stall", "front", 1.0, 8.0),
+    _kind("front_half_open", "front", 1.0, 8.0),
+    _kind("front_slow", "front", 3.0, 10.0),
+    _kind("front_down", "front", 1.0, 6.0),
     _kind("front_lossy", "front", 3.0, 10.0),
     _kind("server_descriptors", "server", 2.0, 10.0),
     _kind("daemon_descriptors", "daemon", 2.0, 10.0),
@@ -56,13 +63,22 @@ _ALL: Final = (
     _kind("postgresql_kill", "backends", 0.0, 3.0, storage="postgresql"),
     _kind("postgresql_term", "backends", 0.0, 3.0, storage="postgresql"),
     _kind("postgresql_stop", "backends", 2.0, 12.0, storage="postgresql"),
+    _kind("postgresql_slow_start", "backends", 2.0, 8.0, storage="postgresql"),
     _kind("redis_kill", "redis", 0.0, 4.0, storage="postgresql"),
     _kind("redis_stop", "redis", 2.0, 12.0, storage="postgresql"),
     _kind("database_cut", "database", storage="postgresql"),
     _kind("database_stall", "database", 2.0, 12.0, storage="postgresql"),
+    _kind("database_half_open", "database", 2.0, 12.0, storage="postgresql"),
+    _kind("database_slow", "database", 3.0, 10.0, storage="postgresql"),
+    _kind("database_down", "database", 1.0, 6.0, storage="postgresql"),
     _kind("redis_cut", "redis", storage="postgresql"),
     _kind("redis_stall", "redis", 2.0, 12.0, storage="postgresql"),
+    _kind("redis_half_open", "redis", 2.0, 12.0, storage="postgresql"),
+    _kind("redis_slow", "redis", 3.0, 10.0, storage="postgresql"),
+    _kind("redis_down", "redis", 1.0, 6.0, storage="postgresql"),
 )
+
+_OF_A_LINK: Final = ("_cut", "_stall", "_half_open", "_slow", "_lossy", "_down")
 
 KINDS: Final = {kind.name: kind for kind in _ALL}
 
@@ -79,7 +95,8 @@ PROFILES: Final = {
         "front_cut",
     ],
     "deaths": [kind.name for kind in _ALL if kind.name.endswith(("_kill", "_term", "_stop"))],
-    "network": [kind.name for kind in _ALL if kind.targets <= {"link", "front", "database"}],
+    "network": [kind.name for kind in _ALL if kind.name.endswith(_OF_A_LINK)],
+    "starts": [kind.name for kind in _ALL if kind.name.endswith("_slow_start")],
     "shortages": [kind.name for kind in _ALL if kind.name.endswith(("_full", "_lock", "_memory"))]
     + ["server_descriptors", "daemon_descriptors"],
     "strangers": ["second_daemon", "cloned_daemon", "daemon_versions"],

@@ -1,7 +1,11 @@
-"""Faults of the network, by proxies of our own: cuts, stalls, half-open and slow connections."""
+"""Faults of the network, by proxies of our own.
+
+A link is cut, stalls, is half open, is slow, loses answers, or is down as a whole. A proxy that is
+stopped looks like a stall to both sides, and one that is killed like a link that is down.
+"""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Final
 
 from chaos.faults.harm import Act, Harm
@@ -55,6 +59,21 @@ def _speed_up(link: Link) -> None:
     link.bytes_per_second = None
 
 
+def down(name: str) -> Act:
+    """The fault that ends the proxy of a link for a while: connections are reset and refused."""
+
+    async def act(harm: Harm, fault: Fault) -> None:
+        link = harm.product.links[name]
+        async with harm.lasting(fault):
+            await link.close()
+            try:
+                await asyncio.sleep(fault.seconds)
+            finally:
+                await link.open()
+
+    return act
+
+
 def lossy(name: str) -> Act:
     """The fault that loses some answers, after what they answer was done."""
     return _lasting(name, _lose, _keep)
@@ -66,3 +85,12 @@ def _lose(link: Link) -> None:
 
 def _keep(link: Link) -> None:
     link.lost_replies = 0.0
+
+
+DONE_TO_A_LINK: Final[Mapping[str, Callable[[str], Act]]] = {
+    "cut": cut,
+    "stall": stall,
+    "half_open": half_open,
+    "slow": slow,
+    "down": down,
+}

@@ -87,7 +87,9 @@ class Link:
         assert task is not None
         self._tasks.add(task)
         try:
-            await self._serve(reader, writer)
+            # Only ``close`` cancels. The streams of asyncio would log that as an error.
+            with suppress(asyncio.CancelledError):
+                await self._serve(reader, writer)
         finally:
             self._tasks.discard(task)
             writer.close()

@@ -122,6 +122,11 @@ def is_alive(pid: int) -> bool:
     return _status(pid, "State")[:1] not in {"", "Z", "X"}
 
 
+def is_stopped(pid: int) -> bool:
+    """True if a signal has stopped the process."""
+    return _status(pid, "State")[:1] == "T"
+
+
 def parent_of(pid: int) -> int:
     """The parent of a process; 0 if it is gone."""
     return int(_status(pid, "PPid") or 0)
