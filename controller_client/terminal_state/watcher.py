@@ -82,7 +82,10 @@ DETAIL_AFTER_SECONDS: Final = 0.02
 CLOCK_SECONDS: Final = 1e-6
 """A shorter rest of a delay is a rounding error."""
 
+# In canonical mode the end of input and the signals end the line as well. A line editor leaves its
+# line on the terminal when it takes such a key: it may only ring the bell.
 _ENDS_LINE: Final = re.compile(rb"[\r\n\x03\x04\x1a\x1c]")
+_ENDS_EDITED_LINE: Final = re.compile(rb"[\r\n]")
 
 
 class TerminalWatcher:
@@ -142,7 +145,7 @@ class TerminalWatcher:
         """To be called right before ``data`` is written to the master."""
         flags = self._flags()
         is_raw = flags is not None and not flags.is_canonical
-        ends_line = _ENDS_LINE.search(data) is not None
+        ends_line = (_ENDS_EDITED_LINE if is_raw else _ENDS_LINE).search(data) is not None
         self._before_event(wakes_readers=flags is None or is_raw or ends_line)
         self._input_at = self._changed_at
         self._is_after_escape = data.endswith(b"\x1b")

@@ -50,6 +50,16 @@ async def test_ctrl_z_stops_a_job_and_fg_takes_it_back(stack: Stack) -> None:
         assert (shell.result["state"], shell.result["exit_code"]) == ("exited", 3)
 
 
+async def test_ctrl_d_behind_typed_text_leaves_the_prompt_of_the_shell(stack: Stack) -> None:
+    async with stack.caller() as caller, caller.terminal(_SHELL) as shell:
+        await shell.send("echo typed")
+        await shell.keys("ctrl-d")
+        assert (shell.result["state"], shell.kind) == ("awaiting_input", "shell")
+        assert shell.result["prompt"]["text"].endswith("echo typed")
+        await shell.keys("enter")
+        assert shell.result["output"].splitlines()[1] == "typed"
+
+
 async def test_a_sleeping_job_is_stopped_resumed_and_interrupted(stack: Stack) -> None:
     async with stack.caller() as caller, caller.terminal(_SHELL) as shell:
         await shell.send("sleep 300\n", wait_seconds=0.5)

@@ -2,6 +2,7 @@
 
 import os
 import termios
+import tty
 from collections.abc import Iterator
 
 import pytest
@@ -111,6 +112,21 @@ def test_an_input_voids_the_claim_and_its_prompt(watcher: TerminalWatcher, clock
     watcher.before_input(b"ada\n")
     clock.now += 5
     assert not watcher.look(nothing)[0].is_waiting
+
+
+@pytest.mark.parametrize("key", [b"\x03", b"\x04", b"\x1a", b"\x1c"])
+def test_a_line_editor_that_only_rings_the_bell_keeps_its_prompt(
+    ends: tuple[int, int], watcher: TerminalWatcher, clock: Clock, key: bytes
+) -> None:
+    tty.setcbreak(ends[1])
+    watcher.on_output(b"db> select")
+    watcher.before_input(key)
+    watcher.on_output(b"\a")
+    verdict = watcher.look(nothing)[0]
+    for _ in range(20):
+        clock.now += 0.5
+        verdict = watcher.look(nothing)[0]
+    assert (verdict.state, verdict.prompt) == ("awaiting_input", "db> select")
 
 
 def test_a_flood_of_output_is_not_looked_at(watcher: TerminalWatcher, clock: Clock) -> None:
