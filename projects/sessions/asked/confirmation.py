@@ -33,6 +33,10 @@ _BARE: Final = re.compile(
 _ONLY: Final = re.compile(
     r"\bonly ['\"“`]([^'\"”`]{1,60})['\"”`] (?:will be|is) accepted", re.IGNORECASE
 )
+_ANOTHER: Final = re.compile(
+    r"\bor (?:type |enter )?['\"`]?(?!press |hit )\S{1,60} to \w", re.IGNORECASE
+)
+"""A second word that the same line offers."""
 _OTHERS: Final = "a an any anything something enter return the it one your y n"
 _NO_WORDS: Final = frozenset(_OTHERS.split())
 _GENERAL: Final = re.compile(
@@ -43,6 +47,8 @@ _GENERAL: Final = re.compile(
 
 def word_in(line: str) -> str | None:
     """Return the word that the line wants, if it wants exactly that."""
+    if _ANOTHER.search(line):
+        return None
     bare = _BARE.search(line)
     if bare and bare["upper"]:
         return str(bare["upper"]).upper()

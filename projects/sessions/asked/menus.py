@@ -79,7 +79,9 @@ def _menu(block: list[str], find: Callable[[str], list[str]]) -> Menu | None:
     labels = [label for line in block for label in find(line)]
     numbers = [int(label) for label in labels if label.isdecimal()]
     is_counted = not numbers or (
-        min(numbers) in {0, 1} and min(numbers) + 1 in numbers and len(set(numbers)) == len(numbers)
+        min(numbers) in {0, 1}
+        and (min(numbers) + 1 in numbers or (numbers == sorted(numbers) and len(block) > 2))
+        and len(set(numbers)) == len(numbers)
     )
     if len(labels) < 2 or len(set(labels)) != len(labels) or not is_counted:
         return None

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
-from projects.sessions.asked.words import NO_VALUES, means_yes_and_no
+from projects.sessions.asked.words import DEFAULTS, NO_VALUES, means_yes_and_no
 
 _OPENERS: Final = "[(<{（【"
 _CLOSERS: Final = "])>}）】"
@@ -17,7 +17,7 @@ _MEANING: Final = re.compile(r"([^\s=-]{1,8})\s?(?:=|-|–|—|pro|for)\s?([^\s=
 _OPTION: Final = re.compile(r"[^\s\[\](){}<>\"'`„“”«»=;\\]{1,24}\Z")
 _IS_ASKING: Final = re.compile(r"[:?>：？؟]")
 _DEFAULT: Final = re.compile(
-    r"(?:^|[,; ])\s*(?:the )?default(?:s to| is)?\s*[:= ]\s*"
+    rf"(?:^|[,;，；、 ])\s*(?:the )?(?:{DEFAULTS})(?:s to| is)?\s*[:=：＝ ]\s*"
     r"[\"'`]?([^\s\"'`,;]{1,200})[\"'`]?\s*\Z",
     re.IGNORECASE,
 )
@@ -27,7 +27,10 @@ _ITS_LETTER: Final = re.compile(
 _STROKES: Final = re.compile(
     rf"(?:^|(?<=\s))([^\s/]{{1,24}}(?: ?/ ?[^\s/]{{1,24}}){{1,12}}?){_ENDING}\Z"
 )
-_LETTERS: Final = re.compile(r"(?:yn|Yn|yN)[a-z]{1,10}\??\Z")
+_LETTERS: Final = re.compile(
+    r"(?:(?:yn|Yn|yN)[a-z]{0,10}[a-z?H]|(?i:yn|ny|jn|nj)|(?=[a-z]*y)(?=[a-z]*n)[a-z]{3,12}\?)\Z"
+)
+"""Letters that stand side by side: a yes, a no, and more of them."""
 _FEW: Final = 3
 
 
@@ -81,7 +84,9 @@ def _groups(line: str) -> Iterator[Group]:
 def options_in(line: str, groups: list[Group]) -> Options | None:
     """Return the answers that the line spells out, if it does."""
     asks = bool(_IS_ASKING.search(line[groups[0].start - 2 if groups else -2 :]))
-    if asks and (lettered := _by_their_letters(line, groups)) is not None:
+    if (lettered := _by_their_letters(line, groups)) is not None and (
+        asks or lettered.default is not None or _is_all_answers(line, lettered.answers)
+    ):
         return lettered
     for at, group in reversed(list(enumerate(groups))):
         found = _in_group(group.text)
@@ -110,7 +115,17 @@ def _by_their_letters(line: str, groups: list[Group]) -> Options | None:
     if len(letters) < 2 or len(set(letters)) != len(letters):
         return None
     answers = tuple(letters)
-    return Options(answers, _default_letter(answers, groups[-1].text) if groups else None)
+    return Options(answers, _default_letter(answers, groups[-1].text if groups else ""))
+
+
+def _is_all_answers(line: str, answers: tuple[str, ...]) -> bool:
+    """Return whether a line such as ``(r)eject, accept (o)nce`` has nothing but its answers.
+
+    Letters in the order of the alphabet number the parts of a text.
+    """
+    is_numbered = "".join(answers).casefold() in "abcdefghijklmnopqrstuvwxyz"
+    begins = _ITS_LETTER.match(line.lstrip()) is not None
+    return begins and len(answers) >= _FEW and not is_numbered
 
 
 def _default_letter(answers: tuple[str, ...], last_group: str) -> str | None:
@@ -119,7 +134,8 @@ def _default_letter(answers: tuple[str, ...], last_group: str) -> str | None:
         return named if named in answers else None
     if len(last_group) > 1 and last_group.isalpha():
         return last_group[0] if last_group[0] in answers else None
-    return _in_capitals(answers) if len(answers) > _FEW else None
+    is_pair = means_yes_and_no(set(answers))
+    return _in_capitals(answers) if is_pair or (len(answers) > _FEW and last_group) else None
 
 
 def _is_typed(letter: str) -> bool:
@@ -203,7 +219,8 @@ def _is_certain(found: Options, *, asks: bool) -> bool:
 
 def _is_not_available(answers: tuple[str, ...]) -> bool:
     # "n/a" has the letters of a yes and a no in Czech.
-    return answers[0].casefold() in {"n", "н"} and len(answers[1]) == 1
+    is_letter = len(answers[1]) == 1 and answers[1].casefold() not in {"y", "j"}
+    return answers[0].casefold() in {"n", "н"} and is_letter
 
 
 def _with_strokes(line: str) -> Options | None:
@@ -215,8 +232,12 @@ def _with_strokes(line: str) -> Options | None:
     if len(set(answers)) != len(answers) or not all(map(_OPTION.match, answers)):
         return None
     if means_yes_and_no(set(answers)):
-        return None if _is_not_available(answers) else Options(answers)
-    are_words = all(answer[0].isupper() and answer.isalpha() for answer in answers)
+        is_pair = not _is_not_available(answers)
+        return Options(answers, _in_capitals(answers)) if is_pair else None
+    follows_question = line[: ending.start()].rstrip().endswith("?")
+    are_words = all(answer.isalpha() for answer in answers) and (
+        follows_question or all(answer[0].isupper() for answer in answers)
+    )
     are_letters = all(len(answer) == 1 and answer.isalpha() for answer in answers)
     return (
         Options(answers) if (are_words and "?" in line) or (are_letters and ">" in line) else None

@@ -35,12 +35,14 @@ _ENDS_YES_OR_NO: Final = re.compile(
 _ABOUT_A_FILE: Final = re.compile(
     r"^[a-z][\w.+-]{0,30}\s?[:：] ?[^\n]*['\"‘’“”„«»]\S[^\n]*[?？;؟]\s*\Z"
 )
+_LIST_OF_ANSWERS: Final = re.compile(r"\W*\w+(?:, ?\w+)+\W*\Z")
 _OPEN_QUESTION: Final = re.compile(
     r"\b(?:or|what|which|who|where|when|why|how|oder|ou|yoksa|oppure|eller|или|або|nebo|lub|wie|was|wer|welche\w*|quel\w*|qué|cuál)\b"
     r"|それとも|还是|還是|아니면|何|どう|どれ|どの|誰|いつ|どこ|什么|哪|多少|무엇|어떻게|어디|언제|몇",
     re.IGNORECASE,
 )
-_IS_QUESTION: Final = re.compile(r"[?？؟]\s*\Z")
+# Greek asks with a semicolon.
+_IS_QUESTION: Final = re.compile(r"(?:[?？؟]|[\u0370-\u03ff][^\n]*;)\s*\Z")
 _IS_OPEN: Final = re.compile(r"[?？؟:：]\s*\Z")
 _RANGE: Final = re.compile(
     r"(?:\A|[ \[(])(?P<low>\d{1,12})\s?(?:-|–|\.\.\.?|to|and|und|bis|et|à|y|e|en|и|до)\s?"
@@ -52,12 +54,15 @@ _DEMAND: Final = re.compile(
     r"[?:？：؟]\s*\Z|\b(?:enter|type|specify|select|choose|which|what)\b", re.IGNORECASE
 )
 _FRACTION: Final = re.compile(r"\d{1,9}/\d{1,9}\Z")
+_SEVERAL: Final = re.compile(r"\w[/|,]\w")
 _MANY: Final = re.compile(r" or |\+/-")
 
 
 def asks_yes_or_no(question: str) -> bool:
     """Return whether the form of the question allows no other answers than yes and no."""
-    if not _IS_QUESTION.search(question) or _OPEN_QUESTION.search(question):
+    if _OPEN_QUESTION.search(question) or _LIST_OF_ANSWERS.match(question):
+        return False
+    if not _IS_QUESTION.search(question):
         return False
     found = _ASKS_YES_OR_NO.search(question) or _ENDS_YES_OR_NO.search(question)
     return bool(found or _ABOUT_A_FILE.search(question))
@@ -110,7 +115,11 @@ def is_a_demand(before: str, after: str) -> bool:
 
 
 def is_value(text: str) -> bool:
-    """Return whether the text can be a default: one word or path, and no word for nothing."""
+    """Return whether the text can be a default: one word or path, and no word for nothing.
+
+    Several words with strokes, bars or commas between them may be answers to choose from.
+    """
     is_word = 0 < len(text) <= 200 and " " not in text and not _FRACTION.match(text)
+    is_word = is_word and (not _SEVERAL.search(text) or bool(_PLACE.match(text)) or "://" in text)
     is_word = is_word and any(map(str.isalnum, text))
     return is_word and text.casefold() not in NO_VALUES

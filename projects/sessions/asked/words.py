@@ -5,14 +5,15 @@ from typing import Final
 
 # Answers that mean yes and no: letters of the catalogues of apt, gpg and the locales, then words.
 _PAIRS: Final = (
-    "y n|j n|o n|s n|t n|i n|a n|á n|d n|b n|e h|k e|c k|y t|j e|b e|o h|p j|i l|h y"
+    "y n|j n|o n|s n|t n|i n|a n|á n|d n|b n|e h|k e|c k|y t|j e|b e|o h|e n|p j|i l|h y"
     "|д н|т н|и ж|о ж|т ү|ν ο|כ ל|ن ل|ह न|是 否|是 不"
     "|yes no|ja nein|ja nee|ja nej|ja nei|já nei|jah ei|oui non|si no|sí no|sì no|sí non|si non"
     "|sim não|tak nie|ano ne|áno nie|igen nem|da nu|da ne|ya tidak|có không|kyllä ei|evet hayır"
-    "|hə yox|bai ez|taip ne|jā nē|po jo|ndiyo hapana|iva le|да нет|да не|так ні|так не|иә жоқ"
-    "|ооба жок|тийм үгүй|ναι όχι|այո ոչ|კი არა|כן לא|نعم لا|بله نه|ہاں نہیں"
+    "|hə yox|bai ez|taip ne|jā nē|po jo|ndiyo hapana|iva le|jes ne|ie na|bəli xeyr"
+    "|да нет|да не|так ні|так не|иә жоқ"
+    "|ооба жок|тийм үгүй|ναι όχι|այո ոչ|კი არა|כן לא|نعم لا|بله نه|بله خیر|ہاں نہیں"
     "|हाँ नहीं|हां नहीं|होय नाही|हो होइन|হ্যাঁ না|હા નહીં|ਹਾਂ ਨਹੀਂ|ஆம் இல்லை"
-    "|అవును వద్దు|ಹೌದು ಇಲ್ಲ|ഉവ്വ് അല്ല|ඔව් නැත|ใช่ ไม่ใช่|是 不是|はい いいえ"
+    "|అవును వద్దు|ಹೌದು ಇಲ್ಲ|ഉവ്വ് അല്ല|ඔව් නැත|ใช่ ไม่ใช่|ใช่ ไม่|是 不是|はい いいえ"
     "|예 아니오|예 아니요|네 아니오|네 아니요"
 )
 _MEANINGS: Final = frozenset(frozenset(pair.split()) for pair in _PAIRS.split("|"))
@@ -35,6 +36,14 @@ _KEYS: Final = "enter return esc"
 _STATES: Final = "ok done failed fail skipped passed pass warning error"
 NO_VALUES: Final = frozenset(f"{_NOTHING} {_KEYS} {_STATES}".split())
 """Words that stand where a default would, and are none: for nothing, of keys, and of a state."""
+
+DEFAULTS: Final = (
+    "default|(?:par )?défaut|vorgabe|voreinstellung|standard|predeterminad[oa]|por defecto"
+    "|padrão|predefinit[oa]|standaard|domyślnie|varsayılan|výchozí|alapértelmezett|oletus"
+    "|förvalt|mặc định|по умолчанию|за замовчуванням|既定値?|デフォルト|默认值?|預設值?"
+    "|기본값|افتراضي"
+)
+"""Words that name the answer which Enter alone gives."""
 
 CHOOSING: Final = re.compile(
     r"\b(?:select\w*|choice|choose|option|pick|your decision|numeric|answer"

@@ -4,6 +4,10 @@
 programs' documentation and catalogues before any code judged a prompt. At the first run an answer
 was given for 199 of them (79.0 %), and for 164 of the 170 questions for yes, no or a choice
 (96.5 %); 197 of the 199 were right (99.0 %). ``docs/architecture.md`` has the last figures.
+
+``later_prompts.jsonl`` holds prompts that were written later, without a look into the code, and
+before any code judged them. They are those with one true answer of two lists. At their first runs
+91.5 % and 92.3 % of what was given was right.
 """
 
 import json
@@ -19,8 +23,15 @@ from projects.sessions.asked.expectation import (
     expectation,
 )
 
-_LIST = Path(__file__).parents[4] / "data" / "prompts.jsonl"
-_PROMPTS = [json.loads(line) for line in _LIST.read_text().splitlines()]
+_DATA = Path(__file__).parents[4] / "data"
+
+
+def _listed(name: str) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in (_DATA / name).read_text().splitlines()]
+
+
+_PROMPTS = _listed("prompts.jsonl")
+_LATER = _listed("later_prompts.jsonl")
 _NOTHING = Expectation()
 
 
@@ -48,7 +59,13 @@ def _truth(entry: dict[str, Any]) -> Expectation:
     return Expectation(entry["expects"], tuple(entry.get("choices", ())), entry.get("on_enter"))
 
 
+Judged = list[tuple[Expectation, Expectation]]
 _JUDGED = [(_judged(entry), _truth(entry)) for entry in _PROMPTS]
+_LISTS = pytest.mark.parametrize(
+    "judged",
+    [_JUDGED, [(_judged(entry), _truth(entry)) for entry in _LATER]],
+    ids=["the first list", "the later list"],
+)
 
 
 def test_the_list_has_200_prompts_and_15_languages() -> None:
@@ -56,25 +73,28 @@ def test_the_list_has_200_prompts_and_15_languages() -> None:
     assert len({entry["language"] for entry in _PROMPTS}) >= 15
 
 
-def test_most_prompts_are_told_what_they_ask_for() -> None:
-    given = [found for found, _ in _JUDGED if found.expects is not None]
-    assert len(given) >= 0.6 * len(_JUDGED)
+@_LISTS
+def test_most_prompts_are_told_what_they_ask_for(judged: Judged) -> None:
+    given = [found for found, _ in judged if found.expects is not None]
+    assert len(given) >= 0.6 * len(judged)
 
 
-def test_nearly_all_yes_no_and_choice_prompts_are_told() -> None:
-    questions = [pair for pair in _JUDGED if pair[1].expects in {"yes_no", "choice"}]
+@_LISTS
+def test_nearly_all_yes_no_and_choice_prompts_are_told(judged: Judged) -> None:
+    questions = [pair for pair in judged if pair[1].expects in {"yes_no", "choice"}]
     given = [found for found, _ in questions if found.expects is not None]
     assert len(given) >= 0.9 * len(questions)
 
 
-def test_what_is_told_is_right() -> None:
-    given = [pair for pair in _JUDGED if pair[0] != _NOTHING]
+@_LISTS
+def test_what_is_told_is_right(judged: Judged) -> None:
+    given = [pair for pair in judged if pair[0] != _NOTHING]
     wrong = [pair for pair in given if pair[0] != pair[1]]
     assert len(wrong) <= 0.03 * len(given), wrong
 
 
 def test_secret_is_told_exactly_when_the_kind_is() -> None:
-    for entry in _PROMPTS:
+    for entry in _PROMPTS + _LATER:
         assert (_judged(entry).expects == "secret") is (entry["kind"] == "secret")
         assert _judged({**entry, "kind": "secret"}) == Expectation("secret")
 
@@ -98,6 +118,11 @@ def test_no_word_of_a_language_opens_a_secret(text: str) -> None:
         ("Poistetaanko kaikki? (y tai n) ", ("y", "n"), None),
         ("Kas te soovite seda? (j/E) ", ("j", "E"), "E"),
         ("Continue? (Y)es/(N)o [Yes]: ", ("Y", "N"), "Y"),
+        ("Break it? ([y]es, [N]o): ", ("y", "N"), "N"),
+        ("Do you accept? Y/n ", ("Y", "n"), "Y"),
+        ("Remove it? [ny](n): ", ("n", "y"), "n"),
+        ("是否继续？(y/n，默认 y)：", ("y", "n"), "y"),
+        ("مطمئن هستید؟ (بله/خیر): ", ("بله", "خیر"), None),
     ],
 )
 def test_yes_and_no_are_known_however_they_are_written(
@@ -113,6 +138,8 @@ def test_yes_and_no_are_known_however_they_are_written(
         "see printf(3) and exec(2) ", "mysql> ", "[ 42%] Building CXX object a.o", "Name: ", "",
         "Speed (m/s): ", "ETA 00:10 [2.1MB/s] ", "Keep [a] or discard [d]? ", "Command [?]: ",
         "Devam edilsin mi yoksa durdurulsun mu? ", "Que faire ou quoi ? ", "Ratio [16/9]: ",
+        "Which branch? [main/dev] ", "Tags [a,b]: ", "Abort, Retry, Fail? ",
+        "Type KEEP to keep or DROP to drop: ", "(a) one, (b) two, (c) three",
         "I/O", "Is A or B better? ", "What is wrong? ", "Copied file(s) to dir(s) ",
     ],
 )  # fmt: skip
@@ -127,6 +154,9 @@ def test_a_list_above_counts_only_if_the_prompt_asks_for_it() -> None:
     assert _asked("Step [2]: ", *steps) == Expectation("choice", ("1", "2", "3"), "2")
     assert _asked("Step [9]: ", *steps).expects is None
     assert _asked("Port (1-9): ", *steps) == Expectation("number")
+    gaps = ["(1) one", "(4) four", "(6) six"]
+    assert _asked("Your choice: ", *gaps) == Expectation("choice", ("1", "4", "6"))
+    assert _asked("선택 [1-3] (기본값 1): ", *steps) == Expectation("choice", ("1", "2", "3"), "1")
 
 
 @pytest.mark.parametrize(
@@ -140,6 +170,10 @@ def test_a_list_above_counts_only_if_the_prompt_asks_for_it() -> None:
         ("Shelve? ([y]es, [N]o, [f]inish, [q]uit): ", ("y", "N", "f", "q"), "N"),
         ("Record this? [Ynesq?] ", ("Y", "n", "e", "s", "q", "?"), "Y"),
         ("(R)eject or accept (t)emporarily? ", ("R", "t"), None),
+        ("(r)eject, accept (o)nce, (a)lways", ("r", "o", "a"), None),
+        ('[P] Prepend  [A] Append  [N] No (default is "P"). ', ("P", "A", "N"), "P"),
+        ("mget a.txt [anpqy?]? ", ("a", "n", "p", "q", "y", "?"), None),
+        ("Partition type?  primary/extended? ", ("primary", "extended"), None),
         ("Colour (red, green, blue) [green]: ", ("red", "green", "blue"), "green"),
         ("Escolha uma opção [1-3]: ", ("1", "2", "3"), None),
     ],
