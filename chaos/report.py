@@ -30,8 +30,45 @@ def longest_stall(record: Record, span: Span) -> float:
 
 
 def recoveries(record: Record) -> list[float]:
-    """The seconds from the end of each fault to the next result of a call that began after it."""
-    return [recovered_at(record, span) - span.over for span in record.spans]
+    """The seconds from the end of each fault to the next result of a call that began after it.
+
+    Faults during which or before whose recovery another fault went on are left out: what was
+    waited for then was the end of that other fault.
+    """
+    times = [(span, recovered_at(record, span)) for span in record.spans]
+    return [at - span.over for span, at in times if _is_alone(record, span, span.over, at)]
+
+
+def _is_alone(record: Record, span: Span, begin: float, end: float) -> bool:
+    """True if no other fault went on at any moment of this time."""
+    others = (other for other in record.spans if other is not span)
+    return not any(other.begin <= end and other.over >= begin for other in others)
+
+
+def undisturbed_starts(record: Record) -> list[float]:
+    """The seconds from the start of a server or daemon that a fault ended until it was ready.
+
+    Left out are starts that were made slow, and starts while another fault went on.
+    """
+    return [
+        took
+        for span in record.spans
+        if span.kind.startswith(("server_", "daemon_"))
+        and not span.kind.endswith("_slow_start")
+        and _is_alone(record, span, span.end, span.over)
+        for took in span.starts
+    ]
+
+
+def turns(record: Record) -> int:
+    """The lines that were typed on a terminal and acknowledged, each counted once."""
+    return len(
+        {
+            (call.session, call.request_id)
+            for call in record.calls
+            if call.outcome == "ok" and call.arguments.get("input_text")
+        }
+    )
 
 
 def untouched_stalls(record: Record) -> list[float]:
@@ -79,16 +116,17 @@ def fault_rows(record: Record) -> list[str]:
 def totals(record: Record) -> dict[str, str]:
     """The figures of a run, by what they count."""
     outcomes = Counter(call.outcome for call in record.calls)
-    turns = sum(1 for call in record.calls if call.arguments.get("input_text"))
-    backs, starts = recoveries(record), [took for span in record.spans for took in span.starts]
+    backs, starts = recoveries(record), undisturbed_starts(record)
     return {
         "calls": f"{len(record.calls)}: "
         + ", ".join(f"{count} {outcome}" for outcome, count in sorted(outcomes.items())),
         "conversations": str(len(record.by_session)),
-        "turns": str(turns),
+        "turns": str(turns(record)),
         "faults": str(len(record.spans)),
-        "until the next success": _spread(backs),
-        "start to ready": _spread(starts),
+        f"until the next success, of {len(backs)} faults after which no other went on": _spread(
+            backs
+        ),
+        f"start to ready, of {len(starts)} without another fault": _spread(starts),
         "calls beyond their wait while another session's holder fails": _spread(
             untouched_stalls(record)
         ),
