@@ -29,13 +29,14 @@ def longest_stall(record: Record, span: Span) -> float:
     return max((b - a for a, b in itertools.pairwise(times)), default=0.0)
 
 
-def recoveries(record: Record) -> list[float]:
-    """The seconds from the end of each fault to the next result of a call that began after it.
+def recoveries(record: Record, spans: Sequence[Span] | None = None) -> list[float]:
+    """The seconds from the end of each fault, or of these, to a result of a call begun after it.
 
     Faults during which or before whose recovery another fault went on are left out: what was
     waited for then was the end of that other fault.
     """
-    times = [(span, recovered_at(record, span)) for span in record.spans]
+    chosen = record.spans if spans is None else spans
+    times = [(span, recovered_at(record, span)) for span in chosen]
     return [at - span.over for span, at in times if _is_alone(record, span, span.over, at)]
 
 
@@ -108,8 +109,9 @@ def fault_rows(record: Record) -> list[str]:
     rows.append("|---|---|---|---|")
     for kind, spans in faults_by_kind(record).items():
         stall = max(longest_stall(record, span) for span in spans)
-        back = max(recovered_at(record, span) - span.over for span in spans)
-        rows.append(f"| {kind} | {len(spans)} | {stall:.1f} | {back:.1f} |")
+        backs = recoveries(record, spans)
+        back = f"{max(backs):.1f}" if backs else "not seen alone"
+        rows.append(f"| {kind} | {len(spans)} | {stall:.1f} | {back} |")
     return rows
 
 

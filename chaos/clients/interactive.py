@@ -7,7 +7,7 @@ from chaos.clients.conversation import Conversation, has
 from chaos.wire import Reply
 
 _WAIT_SECONDS: Final = 8.0
-_MOST_TURNS: Final = 25
+_MOST_TURNS: Final = 60
 _SIGNALS: Final = ("9", "15")
 
 
