@@ -28,8 +28,16 @@ class OneShot(Conversation):
             timeout_seconds=_ONE_SHOT_SECONDS,
             request_id=self.caller.new_id(),
         )
-        if reply.outcome == "ok":
+        if reply.outcome == "ok" and await self._ended(str(reply.body["session_id"])):
             await self.finish(str(reply.body["session_id"]), "stdout", "stderr")
+
+    async def _ended(self, session_id: str) -> bool:
+        """Wait for the end: an answer may say only that the host is out of reach."""
+        while has(await self.caller.read("get_session", session_id=session_id), ended_at=None):
+            if self.is_stuck():
+                return False
+            await asyncio.sleep(_LOOK_SECONDS)
+        return True
 
 
 class Background(Conversation):

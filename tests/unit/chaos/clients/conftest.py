@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from chaos.clients import caller
+from chaos.clients import caller, pipes
 from chaos.history import History
 
 
@@ -20,3 +20,4 @@ def history(tmp_path: Path) -> Iterator[History]:
 def _no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(caller, "_PAUSE_SECONDS", 0.0)
     monkeypatch.setattr(caller, "_REFUSED_READ_SECONDS", 0.05)
+    monkeypatch.setattr(pipes, "_LOOK_SECONDS", 0.0)

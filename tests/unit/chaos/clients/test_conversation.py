@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from chaos.clients.conversation import Conversation, Place
-from chaos.clients.pipes import Background
+from chaos.clients.pipes import Background, OneShot
 from chaos.history import History, events
 from chaos.wire import Json, Reply
 from tests.unit.chaos.clients.answers import Answers
@@ -69,3 +69,18 @@ async def test_a_session_whose_reads_are_refused_has_not_ended(
     place = _place(history, tmp_path, Reply("ok", started), Reply("ok", {"success": True}), _FAILED)
     await Background(place, "n", random.Random(1)).hold()
     assert _kinds(tmp_path) == ["unread", "left"]
+
+
+async def test_a_one_shot_whose_host_is_away_has_not_ended(
+    history: History, tmp_path: Path
+) -> None:
+    answers = [
+        Reply("ok", {"session_id": "s", "success": False}),
+        Reply("ok", {"lifecycle": "SENT", "ended_at": None}),
+        Reply("ok", {"lifecycle": "EXITED", "ended_at": "2026-01-01T00:00:00Z"}),
+        Reply("ok", {"lifecycle": "EXITED"}),
+        _PAGE,
+    ]
+    await OneShot(_place(history, tmp_path, *answers), "n", random.Random(1)).hold()
+    kinds = [event["kind"] for event in events(tmp_path)]
+    assert kinds == ["call", "call", "call", "told_end", "call", "call", "stored", "call", "stored"]
