@@ -25,7 +25,7 @@ from chaos.plant import processes
 from chaos.plant.product import ROOT, NotReadyError, Product, until
 from chaos.recipe import Recipe
 
-_SAMPLE_SECONDS: Final = 2.0
+_SAMPLE_SECONDS: Final = 1.0
 _SETTLE_SECONDS: Final = 60.0
 
 
@@ -131,6 +131,7 @@ async def _sample(product: Product, history: History) -> None:
                     pid=pid,
                     bytes=processes.resident_bytes(pid),
                     descriptors=processes.descriptors_of(pid),
+                    waited=round(processes.waited_seconds(pid), 3),
                 )
         await asyncio.sleep(_SAMPLE_SECONDS)
 

@@ -105,6 +105,15 @@ class Record:
         killed = {session for span in self.spans for session in span.victims}
         return {call.session for call in self.calls if call.session_id in killed}
 
+    @cached_property
+    def samples(self) -> dict[int, list[tuple[float, float]]]:
+        """How long each process had waited for a processor in all, each with its time, by pid."""
+        found: dict[int, list[tuple[float, float]]] = defaultdict(list)
+        for note in self.notes["sample"]:
+            waited = _number(note.get("waited", 0.0))
+            found[int(_number(note["pid"]))].append((_number(note["at"]), waited))
+        return found
+
     def truth(self, name: str) -> Truth:
         """The truth that the program of a conversation wrote down."""
         if name not in self.truths:

@@ -34,13 +34,33 @@ def _untrue(record: Record, call: Call) -> str:
 
 
 def check_lengths(record: Record, beyond: float) -> Iterator[Violation]:
-    """No call takes longer than its wait and ``beyond`` while no fault is near."""
+    """No call takes longer than its wait and ``beyond`` while no fault is near.
+
+    The time does not count in which servers and daemon stood in line for a processor.
+    """
     quiet = quiet_times(record)
     for call in record.calls:
         took = call.answered - call.invoked - call.wait
-        if took > beyond and any(a <= call.invoked and call.answered <= b for a, b in quiet):
+        if took <= beyond or not any(a <= call.invoked and call.answered <= b for a, b in quiet):
+            continue
+        stood = stood_in_line(record, call.invoked, call.answered)
+        if took - stood > beyond:
             text = f"{call.tool} took {took:.1f} s beyond its wait, and no fault was near"
+            text += f" (servers and daemon stood in line for a processor for {stood:.1f} s)"
             yield Violation("calls end in time", call.session, text)
+
+
+def stood_in_line(record: Record, begin: float, end: float) -> float:
+    """How long servers and daemon together waited for a processor, by the samples around a time."""
+    return sum(_waited(samples, begin, end) for samples in record.samples.values())
+
+
+def _waited(samples: list[tuple[float, float]], begin: float, end: float) -> float:
+    before = [waited for at, waited in samples if at <= begin][-1:]
+    after = [waited for at, waited in samples if at >= end][:1]
+    within = [waited for at, waited in samples if begin <= at <= end]
+    known = [*before, *within, *after]
+    return known[-1] - known[0] if known else 0.0
 
 
 def quiet_times(record: Record) -> list[tuple[float, float]]:
