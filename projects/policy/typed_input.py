@@ -26,3 +26,8 @@ class Typing:
     def is_empty(self) -> bool:
         """True if there is nothing to type at all: such a call only waits."""
         return not self.has_text and self.secret is None and self.by_person is None
+
+    @property
+    def is_unentered(self) -> bool:
+        """True if text is typed and no Enter behind it."""
+        return self.data[-1:] not in {b"", b"\n", b"\r"} and not (self.keys or self.eof)

@@ -151,14 +151,8 @@ async def controller_send_input(
             ["terminate: cannot be combined with input; send the input first, or only terminate"]
         )
     if typing.secret is not None and typing.has_text:
-        raise InvalidArgument(
-            [
-                (
-                    "secret: is typed alone, and the Enter after it is typed for you; leave "
-                    "input_text and keys out"
-                )
-            ]
-        )
+        alone = "is typed alone, and the Enter after it is typed for you"
+        raise InvalidArgument([f"secret: {alone}; leave input_text and keys out"])
     pattern, body = compile_pattern(wait_for), {"session_id": session_id}
     if terminate:
         require_cleared(caller)
@@ -192,6 +186,7 @@ async def controller_send_input(
         until="end" if terminate else "turn",
         view=view,
         is_showing=is_showing,
+        is_unentered=typing.is_unentered,
     )
     return await _await_turn(turn, acted)
 

@@ -53,6 +53,7 @@ class Turn:
     typed that input, so its refusal is no error of this call. ``until`` narrows the end of the
     wait: "end" is the end of the session, "settled" the host's answer to outbox command
     ``command_seq``. Unless ``is_showing``, the output does not count as shown to the caller.
+    ``is_unentered``: the call typed text without Enter.
     """
 
     project_id: UUID
@@ -68,6 +69,7 @@ class Turn:
     is_start: bool = False
     view: View = "text"
     is_showing: bool = True
+    is_unentered: bool = False
 
     def look(self, is_last: bool) -> InteractiveOutputResult | None:
         """The result if the turn is over, or ``is_last``; else None. Runs in a database thread."""
@@ -199,7 +201,13 @@ def _conclude(turn: Turn, now: Snapshot, state: TerminalState) -> InteractiveOut
     if turn.view == "screen":
         shown = view_screen(turn.session_id, end, now.rows, now.cols)
     result = terminal_result(
-        InteractiveOutputResult, turn.session_id, now, state, start=start, shown=shown
+        InteractiveOutputResult,
+        turn.session_id,
+        now,
+        state,
+        start=start,
+        shown=shown,
+        is_unentered=turn.is_unentered,
     )
     if not now.command_failure_code:
         return result
@@ -218,8 +226,12 @@ def terminal_result(
     *,
     start: int,
     shown: StreamText,
+    is_unentered: bool = False,
 ) -> R:
-    """The session's terminal at this moment, as ``model`` declares it."""
+    """The session's terminal at this moment, as ``model`` declares it.
+
+    ``is_unentered``: the caller has typed text without Enter.
+    """
     prompt = prompt_of(session_id, now) if state == "awaiting_input" else None
     hint = hint_for(
         state,
@@ -231,6 +243,7 @@ def terminal_result(
         kind=now.kind,
         survivors=now.survivors,
         is_confirmed=now.is_confirmed,
+        is_unentered=is_unentered,
     )
     takeover = (
         ""

@@ -53,9 +53,11 @@ async def test_ctrl_z_stops_a_job_and_fg_takes_it_back(stack: Stack) -> None:
 async def test_ctrl_d_behind_typed_text_leaves_the_prompt_of_the_shell(stack: Stack) -> None:
     async with stack.caller() as caller, caller.terminal(_SHELL) as shell:
         await shell.send("echo typed")
+        assert shell.result["hint"].startswith("No Enter was typed after your text.")
         await shell.keys("ctrl-d")
         assert (shell.result["state"], shell.kind) == ("awaiting_input", "shell")
         assert shell.result["prompt"]["text"].endswith("echo typed")
+        assert "No Enter" not in shell.result["hint"]
         await shell.keys("enter")
         assert shell.result["output"].splitlines()[1] == "typed"
 

@@ -47,6 +47,12 @@ _ANSWER: Final = {
         " || Answering it takes a tool that you do not have."
     ),
 }
+# The kinds of prompts at which Enter completes what was typed.
+_TAKES_LINES: Final = frozenset({"line", "secret", "shell"})
+_UNENTERED: Final = (
+    "No Enter was typed after your text. To enter the text, use "
+    "send_command_input(input_text='\\n'). || No Enter was typed after your text."
+)
 _ENDED: Final = {
     "terminated": "The session was terminated.",
     "timed_out": (
@@ -137,11 +143,13 @@ def hint_for(
     kind: str = "interactive",
     survivors: Sequence[str] | None = (),
     is_confirmed: bool = True,
+    is_unentered: bool = False,
 ) -> str:
     """The hint of a terminal result.
 
     ``kind`` is the kind of the session. ``survivors`` are the processes that outlived it, None if
     they are not known. ``is_confirmed`` is False if the host never said whether the program began.
+    ``is_unentered``: the caller has typed text without Enter.
     """
     if not is_confirmed:
         return _START_LOST if state == "exited" else said(_UNCONFIRMED)
@@ -153,7 +161,9 @@ def hint_for(
             if prompt.evidence == "heuristic"
             else ""
         )
-        return said(_ANSWER[prompt.kind]) + doubt + ("" if is_online else _ANSWER_LATER)
+        unentered = said(_UNENTERED) if is_unentered and prompt.kind in _TAKES_LINES else ""
+        answer = sentences(unentered, said(_ANSWER[prompt.kind]))
+        return answer + doubt + ("" if is_online else _ANSWER_LATER)
     if kind != "interactive":
         return said(_WAIT_ON[kind])
     return said(f"{_WAIT_ON[kind]} {_MAY_TYPE}" if is_online else _UNREACHABLE)

@@ -40,6 +40,23 @@ def test_every_kind_of_prompt_says_how_to_answer_it(kind: Any, named: str) -> No
     assert "guess" in guessed.removeprefix(certain)
 
 
+@pytest.mark.parametrize("kind", ["line", "secret", "shell"])
+def test_text_without_enter_is_told_to_be_entered_where_lines_are_read(kind: Any) -> None:
+    prompt = Prompt(kind=kind, text="? ", evidence="kernel")
+    entered = _hint("awaiting_input", prompt=prompt)
+    unentered = _hint("awaiting_input", prompt=prompt, is_unentered=True)
+    assert unentered.endswith(entered)
+    assert "input_text='\\n'" in unentered.removesuffix(entered)
+
+
+@pytest.mark.parametrize("kind", ["key", "screen"])
+def test_keys_are_not_told_to_be_entered(kind: Any) -> None:
+    prompt = Prompt(kind=kind, text="", evidence="kernel")
+    assert _hint("awaiting_input", prompt=prompt, is_unentered=True) == _hint(
+        "awaiting_input", prompt=prompt
+    )
+
+
 def test_a_question_of_a_host_that_is_away_has_to_wait() -> None:
     prompt = Prompt(kind="line", text="? ", evidence="kernel")
     assert "out of reach" in _hint("awaiting_input", prompt=prompt, is_online=False)
