@@ -1,6 +1,7 @@
 """One run: start the product, load it, do the faults, look what is left, and judge."""
 
 import asyncio
+import json
 import random
 import shutil
 import signal
@@ -12,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from chaos.browser.pages import Browser, People
 from chaos.clients.caller import Caller, GaveUpError
 from chaos.clients.conversation import Place
 from chaos.clients.load import load
@@ -50,7 +52,7 @@ async def run(recipe: Recipe, tree: Path = ROOT) -> Result:
         async with _running(directory, history, recipe, tree) as product:
             await _loaded(product, history, recipe)
             await _left_behind(product, history)
-            await _verified(product, history)
+            await asyncio.gather(_verified(product, history), _asked(product, history))
     finally:
         history.close()
     record, found = judged(directory, beyond=recipe.beyond)
@@ -105,7 +107,12 @@ async def _loaded(product: Product, history: History, recipe: Recipe) -> None:
     is_over = asyncio.Event()
     stored = product.directory / "stored"
     stored.mkdir()
-    place = Place(product.endpoint, history, product.programs, stored, product.logs, is_over)
+    operator = Browser(product.endpoint.port)
+    await operator.sign_in(*product.operator)
+    people = People(operator, product.held_token, product.manage)
+    place = Place(
+        product.endpoint, history, product.programs, stored, product.logs, is_over, people
+    )
     sampling = asyncio.create_task(_sample(product, history))
     try:
         async with asyncio.TaskGroup() as group:
@@ -172,3 +179,10 @@ async def _verified(product: Product, history: History) -> None:
         is_broken = "BROKEN" in str(error)
         what = "a broken audit log" if is_broken else "an audit log that nobody could verify"
         history.note("left_behind", what=what, found=str(error))
+
+
+async def _asked(product: Product, history: History) -> None:
+    """Look for questions that still wait for a person, although nobody waits for the answer."""
+    found = json.loads(await product.manage("answer_approval", "--json"))
+    if found:
+        history.note("left_behind", what="open questions", found=found)

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from chaos.browser.pages import People
 from chaos.clients.caller import Caller, GaveUpError
 from chaos.history import History
 from chaos.plant.processes import arguments_of, is_alive
@@ -32,6 +33,7 @@ class Place:
     stored: Path
     logs: Path
     is_over: asyncio.Event
+    people: People
 
 
 class Conversation(ABC):
@@ -40,6 +42,7 @@ class Conversation(ABC):
     def __init__(self, place: Place, name: str, dice: random.Random) -> None:
         self.place, self.name, self.dice = place, name, dice
         self.caller = Caller(place.endpoint, place.history, name, dice)
+        self.totals: dict[str, int] = {}
         self._began = time.monotonic()
 
     async def hold(self) -> None:
@@ -104,6 +107,7 @@ class Conversation(ABC):
             gaps += _list(page.body["gaps"])
             before, offset = offset, _int(page.body["next_offset"])
             total = _int(page.body["total_bytes"])
+        self.totals[stream] = total
         suffix = {"stdout": "out", "stderr": "err"}[stream]
         (self.place.stored / f"{self.name}.{suffix}").write_bytes(data)
         self.place.history.note("stored", session=self.name, stream=suffix, total=total, gaps=gaps)

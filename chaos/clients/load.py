@@ -7,14 +7,21 @@ from typing import Final
 from chaos.clients.conversation import Conversation, Place
 from chaos.clients.interactive import Interactive
 from chaos.clients.monitor import Monitor
+from chaos.clients.people.approvals import HeldShot, HeldTalk
+from chaos.clients.people.taken import Taken
+from chaos.clients.people.watched import Watched
 from chaos.clients.pipes import Background, Job, OneShot
 
 _FAMILIES: Final[dict[str, tuple[type[Conversation], int]]] = {
-    "talk": (Interactive, 6),
-    "shot": (OneShot, 4),
+    "taken": (Taken, 2),
+    "watched": (Watched, 2),
+    "held": (HeldTalk, 1),
     "back": (Background, 2),
     "job": (Job, 1),
     "log": (Monitor, 1),
+    "talk": (Interactive, 6),
+    "shot": (OneShot, 4),
+    "asked": (HeldShot, 1),
 }
 
 

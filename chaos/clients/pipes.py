@@ -13,6 +13,8 @@ _HOST_SECONDS: Final = 10.0
 _ONE_SHOT_SECONDS: Final = 30.0
 _JOB_SECONDS: Final = 300.0
 _LOOK_SECONDS: Final = 1.0
+# The share of one-shots whose caller asks for the answer again.
+_REPEATED: Final = 0.2
 
 
 class OneShot(Conversation):
@@ -21,14 +23,15 @@ class OneShot(Conversation):
     async def converse(self) -> None:
         """Run the program. Raises GaveUpError."""
         lines, pause = self.dice.randint(1, 40), self.dice.choice([0.0, 0.0, 0.02])
-        reply = await self.caller.insist(
-            "execute_command",
-            wait=_ONE_SHOT_SECONDS,
-            command=self.command("print", lines, pause, self.dice.randint(0, 99)),
-            timeout_seconds=_ONE_SHOT_SECONDS,
-            request_id=self.caller.new_id(),
-        )
+        start = {
+            "command": self.command("print", lines, pause, self.dice.randint(0, 99)),
+            "timeout_seconds": _ONE_SHOT_SECONDS,
+            "request_id": self.caller.new_id(),
+        }
+        reply = await self.caller.insist("execute_command", wait=_ONE_SHOT_SECONDS, **start)
         if reply.outcome == "ok" and await self._ended(str(reply.body["session_id"])):
+            if self.dice.random() < _REPEATED:
+                await self.caller.insist("execute_command", wait=_ONE_SHOT_SECONDS, **start)
             await self.finish(str(reply.body["session_id"]), "stdout", "stderr")
 
     async def _ended(self, session_id: str) -> bool:

@@ -5,8 +5,12 @@ from typing import Final
 
 from chaos.judge.record import Call, Record, Violation, actions
 
-_STARTS: Final = {"execute_command", "start_interactive_command", "start_command", "run_command"}
-_INPUTS: Final = {"send_command_input": "input_text", "write_input": "input"}
+STARTS: Final = {"execute_command", "start_interactive_command", "start_command", "run_command"}
+_INPUTS: Final = {
+    "console_input": "input_text",
+    "send_command_input": "input_text",
+    "write_input": "input",
+}
 # Refusals that leave open what was done. All others say that nothing was.
 _IN_DOUBT: Final = {
     "CONTROLLER_ACTION_FAILED",
@@ -22,13 +26,22 @@ _IN_DOUBT: Final = {
 def check_starts(record: Record) -> Iterator[Violation]:
     """A program is started at most once, and never if its start was refused for good."""
     for name, calls in record.by_session.items():
-        started = [each for each in actions(calls) if each[0].tool in _STARTS]
+        started = [each for each in actions(calls) if each[0].tool in STARTS]
         count = len(record.truth(name).starts)
         if count > len(started):
             yield Violation("start at most once", name, f"{count} starts, {len(started)} asked for")
         refused = [each for each in started if _is_surely_not(each[-1])]
         if refused and count > len(started) - len(refused):
             yield Violation("refused means not done", name, f"started after {refused[0][-1].code}")
+
+
+def check_results(record: Record) -> Iterator[Violation]:
+    """The repeats of a start are about one session."""
+    for name, calls in record.by_session.items():
+        for action in actions(calls):
+            told = {call.session_id for call in action if call.outcome == "ok"}
+            if action[0].tool in STARTS and len(told) > 1:
+                yield Violation("one result", name, f"a start is answered with {sorted(told)}")
 
 
 def _is_surely_not(call: Call) -> bool:
@@ -38,13 +51,13 @@ def _is_surely_not(call: Call) -> bool:
 def check_inputs(record: Record) -> Iterator[Violation]:
     """Inputs are read in order, each at most once; an acknowledged one is read."""
     for name, calls in record.by_session.items():
-        typed = [each for each in actions(calls) if _text(each[0])]
+        typed = [each for each in actions(calls) if typed_by(each[0])]
         if typed:
             yield from _check_typed(record, name, typed)
 
 
-def _text(call: Call) -> str:
-    """The line that a call types, without its end."""
+def typed_by(call: Call) -> str:
+    """The line that a call types, without its end; empty if it types none."""
     return str(call.arguments.get(_INPUTS.get(call.tool, ""), "")).rstrip("\n")
 
 
@@ -52,7 +65,7 @@ def _check_typed(record: Record, name: str, typed: list[list[Call]]) -> Iterator
     read = [text for _at, text in record.truth(name).reads]
     tries: dict[str, list[list[Call]]] = {}
     for action in typed:
-        tries.setdefault(_text(action[0]), []).append(action)
+        tries.setdefault(typed_by(action[0]), []).append(action)
     wanted = list(tries)
     for text in sorted(set(read)):
         if read.count(text) > 1:

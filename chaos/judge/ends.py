@@ -55,6 +55,10 @@ def _untrue(record: Record, call: Call) -> str:
         return "" if _may_be_lost(record, call) else "LOST, and nobody killed its holder"
     if lifecycle == "TERMINATED":
         return "" if _was_terminated(record, call) else "TERMINATED, and nobody asked for that"
+    if lifecycle == "TIMED_OUT":
+        calls = record.by_session[call.session]
+        is_so = any("lifetime_seconds" in each.arguments for each in calls)
+        return "" if is_so else "TIMED_OUT, and nobody asked for a lifetime"
     if lifecycle in _NEVER_STARTED and not truth.starts:
         return ""
     return f"ended as {lifecycle} ({reason}, {body['failure_code']})"

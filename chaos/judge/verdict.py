@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from chaos.judge import actions, ends, monitors, output, waiting
+from chaos.judge.people import approvals, keyboards, watchers
 from chaos.judge.record import Record, Violation, record_of
 
 
@@ -13,6 +14,7 @@ def violations(record: Record, *, beyond: float) -> list[Violation]:
     """
     return [
         *actions.check_starts(record),
+        *actions.check_results(record),
         *actions.check_inputs(record),
         *waiting.check_verdicts(record),
         *waiting.check_lengths(record, beyond),
@@ -26,6 +28,10 @@ def violations(record: Record, *, beyond: float) -> list[Violation]:
         *ends.check_refusals(record),
         *ends.check_leftovers(record),
         *monitors.check_monitors(record),
+        *approvals.check_approvals(record),
+        *keyboards.check_keyboards(record),
+        *keyboards.check_lifetimes(record),
+        *watchers.check_shown(record),
     ]
 
 

@@ -25,6 +25,8 @@ _READY_SECONDS: Final = 180.0
 _LOOK_SECONDS: Final = 0.05
 _SESSIONS: Final = 400
 _LIFETIME_SECONDS: Final = 7200
+APPROVAL_SECONDS: Final = 25
+"""A question that nobody answers is over after this time."""
 _DATA_SIZE: Final = "256m"
 _STATE_SIZE: Final = "768m"
 _HOLDER: Final = "holdline-holder"
@@ -79,7 +81,9 @@ class Product:
         self.clocks: dict[str, Clock] = {}
         self.servers = [self._server(number) for number in range(len(self.server_ports))]
         self.daemon = Process("daemon", directory / "daemon.log", self._daemon_command)
-        self.token = ""
+        self.token = self.held_token = ""
+        self.operator = ("", "")
+        """The name and the password of a person with every right."""
 
     def make_directories(self) -> None:
         """Make the directories of server, daemon, logs and programs."""
@@ -126,7 +130,11 @@ class Product:
         arguments = [sys.executable, "-m", "config.server", "--bind", "127.0.0.1"]
         return Command(
             [*arguments, "--port", str(port)],
-            {**self.environment(), **self.variables["server"]},
+            {
+                **self.environment(),
+                **self.variables["server"],
+                "HOLDLINE_APPROVAL_SECONDS": str(APPROVAL_SECONDS),
+            },
             self.trees["server"],
         )
 
@@ -161,13 +169,16 @@ class Product:
     # ---- life ------------------------------------------------------------------------------------
 
     async def provision(self) -> None:
-        """Make the database, a project with a token, and a controller with its credential."""
+        """Make the database, a project with two tokens, a person, and a controller."""
         await self.manage("migrate", "--verbosity", "0")
         limits = ["--max-interactive-sessions", str(_SESSIONS)]
         limits += ["--lifetime-seconds", str(_LIFETIME_SECONDS)]
         url = f"http://127.0.0.1:{self.links['front'].port}"
         made = json.loads(await self.manage("bootstrap", "--url", url, *limits))
         self.token = Path(made["token_file"]).read_text().strip()
+        self.operator = (made["admin_name"], made["admin_password"])
+        asking = ["create_api_token", made["project"], "--approvals", "ask-all"]
+        self.held_token = (await self.manage(*asking)).strip()
         credential = self.directory / "credential"
         credential.touch(mode=0o600)
         credential.write_text(Path(made["credential_file"]).read_text())

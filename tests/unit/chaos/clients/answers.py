@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from chaos.browser.pages import Browser, People
 from chaos.wire import Endpoint, Json, Reply
 
 
@@ -22,3 +23,10 @@ class Answers(Endpoint):
     def ids(self, key: str = "request_id") -> list[object]:
         """The ids of all calls so far, in order."""
         return [arguments[key] for arguments in self.__dict__["sent"]]
+
+
+async def _manage(*arguments: str) -> str:
+    raise RuntimeError(f"nobody is here to run {arguments}")
+
+
+NOBODY = People(Browser(0), "", _manage)

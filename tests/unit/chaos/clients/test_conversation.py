@@ -11,7 +11,7 @@ from chaos.clients.conversation import Conversation, Place
 from chaos.clients.pipes import Background, OneShot
 from chaos.history import History, events
 from chaos.wire import Json, Reply
-from tests.unit.chaos.clients.answers import Answers
+from tests.unit.chaos.clients.answers import NOBODY, Answers
 
 _FAILED = Reply("refused", {"code": "CONTROLLER_ACTION_FAILED", "retryable": False})
 _PAGE = Reply(
@@ -36,7 +36,8 @@ class Ended(Conversation):
 
 
 def _place(history: History, tmp_path: Path, *answers: Reply) -> Place:
-    return Place(Answers(*answers), history, tmp_path, tmp_path, tmp_path, asyncio.Event())
+    places = (tmp_path, tmp_path, tmp_path)
+    return Place(Answers(*answers), history, *places, asyncio.Event(), NOBODY)
 
 
 def _kinds(tmp_path: Path) -> list[object]:
