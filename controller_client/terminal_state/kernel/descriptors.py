@@ -39,8 +39,8 @@ _MAX_TABLE_BYTES: Final = 256 * 1024
 _EVENT: Final = "anon_inode:[eventfd]"
 _TIMER: Final = "anon_inode:[timerfd]"
 _SIGNALS: Final = "anon_inode:[signalfd]"
-_TIMER_OF_THREAD: Final = b"signal: 32/"
-"""The signal that the C library keeps for timers that start a thread."""
+_TIMER_OF_POSIX: Final = re.compile(rb"notify: (?:signal|thread)/")
+"""A timer that sends a signal, or starts a thread: each can write to a pipe or an event."""
 _RING: Final = "anon_inode:[io_uring]"
 _PROCESS: Final = "anon_inode:[pidfd]"
 _SIGNAL_MASK: Final = re.compile(rb"sigmask:\s*([0-9a-f]+)")
@@ -153,12 +153,12 @@ def foreign_sockets(pid: int) -> list[int]:
 
 
 def has_timer(pid: int, fds: list[int]) -> bool:
-    """Return whether one of ``fds`` is a timer, or a timer with a thread may set one off."""
+    """Return whether one of ``fds`` is a timer, or a timer of the process may set one off."""
     if any(link_of(f"/proc/{pid}/fd/{fd}") == _TIMER for fd in fds):
         return True
     # Not every kernel tells of these timers.
     with suppress(FileNotFoundError):
-        return bool(fds) and _TIMER_OF_THREAD in read_once(f"/proc/{pid}/timers")
+        return bool(fds) and _TIMER_OF_POSIX.search(read_once(f"/proc/{pid}/timers")) is not None
     return False
 
 

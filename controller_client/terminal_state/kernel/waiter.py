@@ -201,10 +201,11 @@ def _waiter(
         speaking = foreign_sockets(task.tid)
     is_shared = bool(speaking) and speak_for_others(process.pid, speaking, family, thread=task.tid)
     is_loop = waiting.is_epoll
+    is_clocked = has_timer(task.tid, others)
     how = How.READ if waiting.is_read else How.POLL
-    if is_shared or (is_loop and waiting.timeout_seconds is not None):
+    if is_shared or is_clocked or (is_loop and waiting.timeout_seconds is not None):
         how = How.MIXED
-    timeout_seconds = 0.0 if has_timer(task.tid, others) else waiting.timeout_seconds
+    timeout_seconds = 0.0 if is_clocked else waiting.timeout_seconds
     return Waiter(
         how,
         status.comm,
