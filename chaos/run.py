@@ -19,7 +19,7 @@ from chaos.clients.conversation import Place
 from chaos.clients.load import load
 from chaos.faults.acts import carry_out
 from chaos.faults.harm import Harm
-from chaos.faults.means import FAKETIME, needed, require
+from chaos.faults.means import needed, require
 from chaos.history import History
 from chaos.judge.record import Record, Violation
 from chaos.judge.verdict import judged
@@ -92,8 +92,8 @@ async def _prepared(product: Product, recipe: Recipe, needs: set[str]) -> None:
         await product.check_out(recipe.older)
     await product.start_backends()
     await product.provision()
-    if "libfaketime" in needs:
-        product.set_clocks(FAKETIME)
+    if "cc" in needs:
+        await product.set_clocks()
 
 
 async def _ended(product: Product) -> None:

@@ -4,15 +4,9 @@ import os
 import shutil
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Final
 
 from chaos.faults.kinds import KINDS
 from chaos.faults.schedule import Fault
-
-FAKETIME: Final = next(
-    iter(sorted(Path("/usr/lib").glob("*/faketime/libfaketime.so.1"))),
-    Path("/usr/lib/faketime/libfaketime.so.1"),
-)
 
 
 class MissingMeansError(Exception):
@@ -36,8 +30,6 @@ def require(names: Iterable[str]) -> None:
 def _is_there(name: str) -> bool:
     if name == "tmpfs":
         return os.geteuid() == 0 and shutil.which("mount") is not None
-    if name == "libfaketime":
-        return FAKETIME.exists()
     if name == "postgresql":
         return bool(list(Path("/usr/lib/postgresql").glob("*/bin/postgres")))
     return shutil.which({"redis": "redis-server"}.get(name, name)) is not None

@@ -32,6 +32,7 @@ class Process:
         self.log = log
         self._command = command
         self._running: subprocess.Popen[bytes] | None = None
+        self._log_begin = 0
 
     @property
     def pid(self) -> int | None:
@@ -50,6 +51,7 @@ class Process:
             return
         command = self._command()
         with self.log.open("ab") as log:
+            self._log_begin = log.tell()
             self._running = subprocess.Popen(
                 command.arguments,
                 cwd=command.directory,
@@ -61,6 +63,12 @@ class Process:
                 group=command.user,
                 extra_groups=None if command.user is None else [],
             )
+
+    def said(self) -> str:
+        """The log of the process since it was last started."""
+        with self.log.open("rb") as log:
+            log.seek(self._log_begin)
+            return log.read().decode(errors="replace")
 
     def send(self, number: signal.Signals) -> None:
         """Send a signal, if the process runs."""

@@ -7,14 +7,13 @@ import signal
 import sys
 import time
 from collections.abc import Callable
-from contextlib import suppress
 from http.client import HTTPConnection, HTTPException
 from pathlib import Path
 from typing import Final
 
 from chaos.plant import disks, processes
 from chaos.plant.backends import Backends
-from chaos.plant.clocks import Clock
+from chaos.plant.clocks import Clock, make_library
 from chaos.plant.link import Link
 from chaos.plant.ports import Ports
 from chaos.plant.processes import Command, Process
@@ -95,11 +94,11 @@ class Product:
         disks.mount(self.data, _DATA_SIZE)
         disks.mount(self.state, _STATE_SIZE)
 
-    def set_clocks(self, library: Path) -> None:
+    async def set_clocks(self) -> None:
         """Give server and daemon clocks of their own, which are right at first."""
+        library = await make_library(self.directory)
         for who in ("server", "daemon"):
             self.clocks[who] = Clock(self.directory / f"{who}.clock")
-            self.clocks[who].set(0)
             self.variables[who] = self.clocks[who].variables(library)
 
     async def check_out(self, commit: str) -> None:
@@ -228,19 +227,12 @@ class Product:
 
     async def _start_daemon(self) -> float:
         """Start the daemon; return the seconds until its log says that it is connected."""
-        seen = self.connections()
         self.daemon.start()
         return await until(
-            lambda: self.daemon.pid is None or self.connections() > seen,
+            lambda: self.daemon.pid is None or '"connected' in self.daemon.said(),
             _READY_SECONDS,
             "the daemon connected",
         )
-
-    def connections(self) -> int:
-        """Count how often the daemon has told its log that it is connected."""
-        with suppress(FileNotFoundError):
-            return self.daemon.log.read_text(errors="replace").count('"connected')
-        return 0
 
     async def stop(self) -> dict[str, float]:
         """Stop everything by SIGTERM; return how long each took."""
