@@ -10,6 +10,7 @@ and no variable makes it write, run or connect to something. ``sort`` (``-o``,
 array's index), ``env`` and everything of git do not.
 """
 
+import posixpath
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -28,6 +29,8 @@ _PROGRAM: Final = re.compile(r"(?:(?:/usr)?/bin/)?([a-z][a-z0-9]*)")
 _SPECIAL_ROOTS: Final = ("/dev", "/proc", "/sys", "/run", "/var/run")
 _PRIVATE: Final = re.compile(
     r"shadow|passw|secret|token|credential|private|\bkeys?\b|_key|key_|\.key\b|\.pem\b|\.p12\b|\.pfx\b|\.env\b|id_(?:rsa|dsa|ecdsa|ed25519)"
+    r"|keystore|keytab|kubeconfig|passphrase|wireguard|system-connections|tfstate|auth\.json|rclone"
+    r"|\.envrc|\.jks\b|\.kdbx\b|\.ovpn\b|\.boto\b|\.s3cfg\b"
     r"|\.ssh|\.gnupg|\.aws|\.azure|\.kube|\.docker|\.netrc|\.pgpass|\.my\.cnf|\.npmrc|\.pypirc|htpasswd|sudoers|history|\.git-|holdline",
     re.IGNORECASE,
 )
@@ -50,8 +53,10 @@ class Form:
 def _is_public_path(word: str) -> bool:
     if _PRIVATE.search(word) or ".." in word.split("/"):
         return False
+    # A relative path may start from the root: the directory is given, or the host's user's own.
+    whole = posixpath.normpath("/" + word.lstrip("/"))
     return (
-        not any(word == root or word.startswith(root + "/") for root in _SPECIAL_ROOTS)
+        not any(whole == root or whole.startswith(root + "/") for root in _SPECIAL_ROOTS)
         and "//" not in word
         and "/./" not in word
     )
