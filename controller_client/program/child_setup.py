@@ -42,7 +42,8 @@ class Launch:
     The first of ``argv`` is the name that the program sees as its own. ``cwd_fd``, if any, is the
     very directory to run in, whatever ``cwd`` leads to by then. ``group_fd``, if any, is the open
     ``cgroup.procs`` of the control group to join. ``keeps_user``: set-uid programs that it runs
-    give it no other user, and no rights.
+    give it no other user, and no rights. ``closes_terminal``: the name of its terminal opens it for
+    no program of its user.
     """
 
     program: str
@@ -53,6 +54,7 @@ class Launch:
     cwd_fd: int | None = None
     group_fd: int | None = None
     keeps_user: bool = False
+    closes_terminal: bool = False
 
     @property
     def is_plain(self) -> bool:

@@ -43,6 +43,13 @@ class Process(Protocol):
         """Tell the program the new size of its terminal, if it has one."""
         ...
 
+    def is_out_of_reach(self) -> bool:
+        """Return whether no other program of its user can have opened its terminal by name.
+
+        False as well where that is not known.
+        """
+        return False
+
     def close(self) -> None:
         """Close every descriptor; a PTY hangs up on what still runs on it."""
         ...

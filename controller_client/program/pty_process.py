@@ -7,12 +7,14 @@ stop.
 
 import errno
 import os
+import pty
 from collections.abc import Mapping
 from typing import Any, Final
 
 import pexpect
 
 from controller_client.program.child_setup import Launch, become_program, explain
+from controller_client.program.closed_terminal import ClosedTerminal
 from controller_client.program.process import Process
 from controller_client.protocol.messages import IoMode, Stream
 from controller_client.system.start_failure import StartFailed, from_os_error, program_not_found
@@ -35,20 +37,31 @@ class _Spawn(_PexpectSpawn):
     pexpect itself would have closed them by then. All of them are closed on exec.
     """
 
-    def __init__(self, kept: list[int], *arguments: Any, **more: Any) -> None:
+    def __init__(
+        self, kept: list[int], terminal: ClosedTerminal | None, *arguments: Any, **more: Any
+    ) -> None:
         self._kept = kept
+        self._terminal = terminal
         super().__init__(*arguments, **more)
 
     def _spawnpty(self, args: list[str], **more: Any) -> Any:
-        return super()._spawnpty(args, pass_fds=self._kept, **more)
+        # pexpect offers no way to give it a terminal: it takes what pty.fork returns.
+        usual = pty.fork
+        if self._terminal is not None:
+            pty.fork = self._terminal.fork
+        try:
+            return super()._spawnpty(args, pass_fds=self._kept, **more)
+        finally:
+            pty.fork = usual
 
 
 class PtyProcess(Process):
     """The leader of a session on a PTY of its own."""
 
-    def __init__(self, child: Any) -> None:
+    def __init__(self, child: Any, terminal: ClosedTerminal | None = None) -> None:
         """Own ``child``, a pexpect.spawn. Its type depends on an encoding that is not used here."""
         self._child = child
+        self._terminal = terminal
         self.pid: int = child.pid
         self.io_mode: IoMode = "pty"
         self.input_fd: int = child.child_fd
@@ -58,6 +71,7 @@ class PtyProcess(Process):
     @classmethod
     def start(cls, launch: Launch, *, rows: int, cols: int) -> "PtyProcess":
         """Run ``launch``. Raises StartFailed before anything runs."""
+        terminal = ClosedTerminal() if launch.closes_terminal else None
         try:
             # Our own exec at the end of preexec_fn, instead of pexpect's, keeps argv[0] as it was
             # given; the error channel is pexpect's.
@@ -67,6 +81,7 @@ class PtyProcess(Process):
                     for descriptor in (launch.cwd_fd, launch.group_fd)
                     if descriptor is not None
                 ],
+                terminal,
                 _STAND_IN,
                 list(launch.argv),
                 timeout=None,
@@ -82,7 +97,7 @@ class PtyProcess(Process):
             raise program_not_found(launch.argv[0]) from None
         except OSError as error:
             raise _no_terminal(error) from None
-        return cls(child)
+        return cls(child, terminal)
 
     @property
     def output_fds(self) -> Mapping[int, Stream]:
@@ -113,12 +128,18 @@ class PtyProcess(Process):
         """Set the size; the kernel sends SIGWINCH to the foreground process group."""
         self._child.setwinsize(rows, cols)
 
+    def is_out_of_reach(self) -> bool:
+        """Return whether the name of the terminal has been closed from the start on."""
+        return self._terminal is not None and self._terminal.is_closed()
+
     def close(self) -> None:
         """Hang up, but not through pexpect.
 
         pexpect would wait for the program and kill it; the end of the program is decided elsewhere.
         """
         self._outputs = {}
+        if self._terminal is not None:
+            self._terminal.close()
         terminal = self._child.ptyproc
         if not terminal.closed:
             terminal.closed = True

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -72,7 +73,7 @@ def _on_pipes(start: StartInteractiveCmd, group: SessionGroup | None) -> Running
 def _run(launch: Launch, begin: Callable[[Launch], Process]) -> Running:
     program = StartedProgram.about_to_run(launch.program)
     try:
-        return Running(begin(launch), program)
+        return Running(begin(replace(launch, closes_terminal=program.closes_terminal)), program)
     except BaseException:
         program.close()
         raise

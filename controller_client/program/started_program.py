@@ -25,6 +25,8 @@ _IN_NONBLOCK: Final = 0o4000
 _IN_CLOEXEC: Final = 0o2000000
 _IN_CLOSE: Final = 0x18
 _EVENT_BYTES: Final = 64 * 1024
+# What runs in these may open its terminal by name, as its user: they are given no secret instead.
+_OPENED_BY_NAME: Final = frozenset({"newgrp", "screen"})
 _libc = ctypes.CDLL(None, use_errno=True)
 
 FileIdentity = tuple[int, int]
@@ -37,14 +39,53 @@ def identity_of_file(path: str) -> FileIdentity:
     return status.st_dev, status.st_ino
 
 
+class FileWatch:
+    """Events of one file, told by the kernel to whoever may read the file."""
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+
+    @classmethod
+    def begin(cls, path: str, events: int) -> Self | None:
+        """Watch the file; None where the kernel cannot, or does not let this user."""
+        if not sys.platform.startswith("linux"):
+            return None
+        descriptor = _libc.inotify_init1(_IN_NONBLOCK | _IN_CLOEXEC)
+        if descriptor < 0:
+            return None
+        if _libc.inotify_add_watch(descriptor, os.fsencode(path), events) < 0:
+            os.close(descriptor)
+            return None
+        return cls(descriptor)
+
+    def has_told(self) -> bool:
+        """Return whether there was an event since the last call.
+
+        That there were more events than the kernel keeps counts as an event, too.
+        """
+        if self._descriptor < 0:
+            return True
+        has_any = False
+        with suppress(BlockingIOError):
+            while os.read(self._descriptor, _EVENT_BYTES):
+                has_any = True
+        return has_any
+
+    def close(self) -> None:
+        """Close the watcher of the kernel. From now on everything may have happened."""
+        if self._descriptor >= 0:
+            os.close(self._descriptor)
+            self._descriptor = -1
+
+
 class ImageWatch:
     """The proof that one process runs the file it was started from.
 
     Make it before the process executes the file.
     """
 
-    def __init__(self, descriptor: int) -> None:
-        self._descriptor = descriptor
+    def __init__(self, watch: FileWatch) -> None:
+        self._watch = watch
         self._task: Task | None = None
         self._asleep_at = b""
         self._is_lost = False
@@ -52,15 +93,8 @@ class ImageWatch:
     @classmethod
     def begin(cls, path: str) -> Self | None:
         """Watch the file; None where the kernel cannot, or does not let this user."""
-        if not sys.platform.startswith("linux"):
-            return None
-        descriptor = _libc.inotify_init1(_IN_NONBLOCK | _IN_CLOEXEC)
-        if descriptor < 0:
-            return None
-        if _libc.inotify_add_watch(descriptor, os.fsencode(path), _IN_CLOSE) < 0:
-            os.close(descriptor)
-            return None
-        return cls(descriptor)
+        watch = FileWatch.begin(path, _IN_CLOSE)
+        return None if watch is None else cls(watch)
 
     def is_unchanged(self, pid: int) -> bool:
         """Return whether the process is proven to run the file; once it is not, it never is."""
@@ -68,7 +102,7 @@ class ImageWatch:
             self._task = Task(pid, pid)
         # In this order: an image that was let go of before the counter was read is reported by now.
         counter = self._sleeping_counter(self._task)
-        is_told = self._take_events()
+        is_told = self._watch.has_told()
         if is_told and not (counter and counter == self._asleep_at):
             self._is_lost = True
         if not self._is_lost:
@@ -80,22 +114,7 @@ class ImageWatch:
         self._is_lost = True
         if self._task is not None:
             self._task.close()
-        if self._descriptor >= 0:
-            os.close(self._descriptor)
-            self._descriptor = -1
-
-    def _take_events(self) -> bool:
-        """Return whether an image was let go of since the last call.
-
-        That there were more events than the kernel keeps counts as an event, too.
-        """
-        if self._descriptor < 0:
-            return True
-        has_any = False
-        with suppress(BlockingIOError):
-            while os.read(self._descriptor, _EVENT_BYTES):
-                has_any = True
-        return has_any
+        self._watch.close()
 
     @staticmethod
     def _sleeping_counter(task: Task) -> bytes:
@@ -114,11 +133,13 @@ class ImageWatch:
 class StartedProgram:
     """The file that was executed for a session.
 
-    ``image`` is there for set-uid files of root only, where it can be had.
+    ``image`` is there for set-uid files of root only, where it can be had. ``closes_terminal``: no
+    other program of the user shall be able to open the terminal of the program by its name.
     """
 
     file: FileIdentity | None
     image: ImageWatch | None = None
+    closes_terminal: bool = False
 
     @classmethod
     def about_to_run(cls, path: str) -> Self:
@@ -133,7 +154,8 @@ class StartedProgram:
             and bool(status.st_mode & stat.S_ISUID)
         )
         image = ImageWatch.begin(path) if is_root_by_itself and os.geteuid() != 0 else None
-        return cls((status.st_dev, status.st_ino), image)
+        closes = image is not None and Path(path).resolve().name not in _OPENED_BY_NAME
+        return cls((status.st_dev, status.st_ino), image, closes)
 
     def is_run_by(self, pid: int) -> bool | None:
         """Return whether the process, which must be the one that was started, runs the file.

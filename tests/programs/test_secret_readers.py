@@ -27,6 +27,31 @@ with open("/dev/tty", "w") as terminal:
 """
 
 
+# Reads, on every terminal of its user that it can open by name, before the program there does. The
+# kernel shows its open files to root alone.
+_THIEF = r"""#!/usr/bin/python3
+import ctypes, os, pathlib, sys, threading
+ctypes.CDLL(None).prctl(4, 0)
+names = {f"/dev/pts/{number}" for number in range(64)} - {os.ttyname(0)}
+def read(terminal):
+    while typed := os.read(terminal, 500):
+        with open(sys.argv[1], "ab") as kept:
+            kept.write(typed)
+print("it looks", flush=True)
+while names:
+    for name in sorted(names):
+        try:
+            if os.stat(name).st_uid == os.getuid() and sys.argv[2:]:
+                os.chmod(name, 0o600)
+            terminal = os.open(name, os.O_RDWR | os.O_NOCTTY)
+        except OSError:
+            continue
+        names.remove(name)
+        for _ in range(6):
+            threading.Thread(target=read, args=(terminal,), daemon=True).start()
+"""
+
+
 @pytest.fixture(scope="module")
 def own_program(sudoer: Account) -> str:
     """Return a program that belongs to the ordinary user."""
@@ -126,6 +151,33 @@ async def test_programs_that_sudo_runs_are_given_nothing(
                 await session.keys("ctrl-c")
             assert sudoer.password[::-1] not in asks.seen + session.seen
             await (await caller.start("sudo -K")).until("exited")
+
+
+@pytest.mark.parametrize("opens_up", [False, True])
+async def test_a_program_that_hides_reads_nothing_of_what_sudo_is_given(
+    unprivileged_stack: Stack, sudoer: Account, opens_up: bool
+) -> None:
+    requires("sudo")
+    thief, kept = sudoer.home / "thief", sudoer.home / f"kept-{opens_up}"
+    thief.write_text(_THIEF)
+    thief.chmod(0o755)
+    line = f"/usr/bin/python3 {thief} {kept}" + " opens-up" * opens_up
+    async with (
+        unprivileged_stack.caller() as caller,
+        _secret(unprivileged_stack, sudoer.password, "sudo"),
+        caller.terminal(line) as hidden,
+    ):
+        await hidden.until_output("it looks")
+        session = await caller.start("sudo -k id")
+        assert session.kind == "secret" or opens_up
+        if opens_up:
+            assert await _refused(caller, session) == "READER_NOT_PROVEN"
+            await session.terminate()
+        else:
+            await session.send(secret="it")
+            await session.until("exited")
+            assert "uid=0(root)" in session.seen
+        assert not kept.exists() or sudoer.password not in kept.read_text()
 
 
 async def test_sudo_is_proven_though_another_sudo_ended_meanwhile(

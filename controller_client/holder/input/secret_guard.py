@@ -93,7 +93,10 @@ class SecretGuard:
                 _NOT_THE_LEADER,
             )
         self._check_program(command.secret_files)
-        if watcher.is_read_by_others(pid):
+        # A process of the same user can hide what it has open. The terminals of programs of root
+        # are therefore closed from the start.
+        is_reachable = self._program.image is not None and not self._process.is_out_of_reach()
+        if is_reachable or watcher.is_read_by_others(pid):
             raise InputRefused("READER_NOT_PROVEN", _SHARED)
 
     def _check_program(self, files: Iterable[str]) -> None:
