@@ -27,6 +27,7 @@ Address = IPv4Address | IPv6Address
 _GLOBAL: Final = ip_network("2000::/3")
 """The addresses of IPv6 on the internet. All others are local, old or translations."""
 _NAT64: Final = ip_network("64:ff9b::/96")
+_ANY_PORT: Final = 9
 # A name server that hangs holds a thread of its own, and none of the server's.
 _RESOLVERS: Final = ThreadPoolExecutor(4, thread_name_prefix="resolver")
 
@@ -86,7 +87,23 @@ def is_allowed(address: Address, *, is_encrypted: bool) -> bool:
     if any(real in network for network in _allowed_networks()):
         return True
     is_public = real.is_global and not real.is_multicast
-    return is_encrypted and is_public and (real.version == 4 or real in _GLOBAL)
+    is_reached = is_encrypted and is_public and (real.version == 4 or real in _GLOBAL)
+    return is_reached and not _is_own(real)
+
+
+def _is_own(address: Address) -> bool:
+    """True if an interface of this machine has the address, which may be a public one.
+
+    The kernel is asked from where it would send to the address; nothing is sent.
+    """
+    family = socket.AF_INET if address.version == 4 else socket.AF_INET6
+    try:
+        with socket.socket(family, socket.SOCK_DGRAM) as asked:
+            asked.connect((str(address), _ANY_PORT))
+            return ip_address(asked.getsockname()[0].partition("%")[0]) == address
+    except OSError:
+        # There is no way to the address: the connection will say so.
+        return False
 
 
 def _unwrapped(address: Address) -> Address:
