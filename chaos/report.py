@@ -8,10 +8,13 @@ from pathlib import Path
 from typing import Final
 
 from chaos.judge.record import Call, Record, Span
+from chaos.judge.resources import bytes_a_call, levels, number
 from chaos.judge.waiting import recovered_at
+from chaos.plot import picture
 
 _AFTER_SECONDS: Final = 20.0
 _PAGE: Final = Path(__file__).resolve().parents[1] / "docs/reliability.md"
+_PICTURES: Final = _PAGE.parent / "pictures"
 _BEGIN: Final = "<!-- figures: python -m chaos report -->\n"
 _END: Final = "<!-- end of figures -->"
 
@@ -132,7 +135,25 @@ def totals(record: Record) -> dict[str, str]:
         "calls beyond their wait while another session's holder fails": _spread(
             untouched_stalls(record)
         ),
+        **_costs(record),
     }
+
+
+def _costs(record: Record) -> dict[str, str]:
+    """What a run had in use, early and late, and what is in its database."""
+    units = {"bytes": ("memory", 1 << 20, " MiB"), "descriptors": ("descriptors", 1, "")}
+    units["threads"] = ("threads", 1, "")
+    found = {}
+    for level in levels(record):
+        name, unit, spelled = units[level.what]
+        told = f"{level.early / unit:.0f}{spelled}, {level.late / unit:.0f}{spelled}"
+        found[f"{name} of {level.process}, early and late"] = told
+    sizes = [number(note["bytes"]) for note in record.notes["database"]]
+    cost = bytes_a_call(record)
+    if cost is not None:
+        size = f"{sizes[-1] / (1 << 20):.0f} MiB"
+        found["database at the end"] = f"{size}; {cost / 1024:.1f} KiB a call beside output"
+    return found
 
 
 def _spread(values: Sequence[float]) -> str:
@@ -150,11 +171,15 @@ def write_page(records: Sequence[Record]) -> None:
     """Put the figures and tables of these runs into the page about reliability."""
     before, _, rest = _PAGE.read_text().partition(_BEGIN)
     _old, _, after = rest.partition(_END)
-    tables = "\n".join(_section(number, record) for number, record in enumerate(records, 1))
+    tables = "\n".join(_section(place, record) for place, record in enumerate(records, 1))
     _PAGE.write_text(f"{before}{_BEGIN}\n{tables}\n{_END}{after}")
 
 
-def _section(number: int, record: Record) -> str:
+def _section(place: int, record: Record) -> str:
     figures = [f"| {what} | {told} |" for what, told in totals(record).items()]
     rows = ["| Of the run | |", "|---|---|", *figures, "", *fault_rows(record)]
-    return "\n".join([f"### Run {number}: {record.storage}", "", *rows, ""])
+    if record.notes["sample"]:
+        name = f"reliability-run-{place}.svg"
+        (_PICTURES / name).write_text(picture(record))
+        rows += ["", f"![What run {place} had in use over its time](pictures/{name})"]
+    return "\n".join([f"### Run {place}: {record.storage}", "", *rows, ""])

@@ -138,8 +138,10 @@ async def _sample(product: Product, history: History) -> None:
                     pid=pid,
                     bytes=processes.resident_bytes(pid),
                     descriptors=processes.descriptors_of(pid),
+                    threads=processes.threads_of(pid),
                     waited=round(processes.waited_seconds(pid), 3),
                 )
+        history.note("database", bytes=await asyncio.to_thread(product.database_bytes))
         await asyncio.sleep(_SAMPLE_SECONDS)
 
 

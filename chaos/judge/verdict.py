@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from chaos.judge import actions, ends, monitors, output, waiting
+from chaos.judge import actions, ends, monitors, output, resources, waiting
 from chaos.judge.people import approvals, keyboards, watchers
 from chaos.judge.record import Record, Violation, record_of
 
@@ -32,6 +32,7 @@ def violations(record: Record, *, beyond: float) -> list[Violation]:
         *keyboards.check_keyboards(record),
         *keyboards.check_lifetimes(record),
         *watchers.check_shown(record),
+        *resources.check_resources(record),
     ]
 
 

@@ -150,6 +150,11 @@ def address_space_bytes(pid: int) -> int:
     return int((_status(pid, "VmSize") or "0 kB").split()[0]) * 1024
 
 
+def threads_of(pid: int) -> int:
+    """The number of threads of a process; 0 if it is gone."""
+    return int(_status(pid, "Threads") or 0)
+
+
 def descriptors_of(pid: int) -> int:
     """The number of open descriptors of a process; 0 if it is gone."""
     with suppress(*_GONE):

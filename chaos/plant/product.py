@@ -7,6 +7,7 @@ import signal
 import sys
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from http.client import HTTPConnection, HTTPException
 from pathlib import Path
 from typing import Final
@@ -250,6 +251,16 @@ class Product:
         """Take the small disks away again, if there are any."""
         for directory in (self.data, self.state):
             disks.unmount(directory)
+
+    def database_bytes(self) -> int:
+        """The size of the database on the disk, with its indexes; of PostgreSQL without its log."""
+        backends = self.directory / "backends" / "postgresql" / "base"
+        files = backends.rglob("*") if self.storage else self.data.glob("db.sqlite3*")
+        total = 0
+        for path in files:
+            with suppress(FileNotFoundError):
+                total += path.stat().st_size
+        return total
 
     @property
     def endpoint(self) -> Endpoint:
