@@ -30,7 +30,7 @@ from projects.conf import conf
 from projects.errors.server import StorageUnavailable
 from projects.storage import clock, shared
 from projects.storage import faults as storage_faults
-from projects.storage.threads import DatabaseThreads, NotBegunError
+from projects.storage.threads import DatabaseThreads, NotBegunError, Worker
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -57,7 +57,7 @@ class _Pools:
     short: DatabaseThreads | None = None
     long: DatabaseThreads | None = None
     replaced_at: float = -REPLACE_SECONDS
-    ending: list[threading.Thread] = field(default_factory=list)
+    ending: list[Worker] = field(default_factory=list)
     """Threads that were retired, and still have connections."""
 
 
@@ -173,11 +173,11 @@ def _replace_connections(seen_in: DatabaseThreads) -> None:
     _pools.replaced_at = time.monotonic()
     logger.error("the database's connections are broken and are opened again")
     ending, _pools.short, _pools.long = (_pools.short, _pools.long), None, None
-    retired = [thread for threads in ending if threads is not None for thread in threads.retire()]
+    retired = [worker for threads in ending if threads is not None for worker in threads.retire()]
     # A connection to SQLite shares what the process found when it opened the first connection, so
     # the new threads wait for the end of the last old connection.
     if connection.vendor == "sqlite":
-        alive = [thread for thread in _pools.ending if thread.is_alive()]
+        alive = [worker for worker in _pools.ending if worker.is_alive()]
         _pools.ending = alive + retired
 
 

@@ -4,6 +4,7 @@ The way is short on purpose: a turn takes it several times. To hand a function o
 a queue. Results that come back while the event loop is busy wake it once, together.
 """
 
+import _thread
 import asyncio
 import threading
 import time
@@ -21,6 +22,8 @@ AFTER_SECONDS: Final = 5.0
 """Threads wait this long for the threads in whose place they come."""
 WAIT_SECONDS: Final = 20.0
 """Work that has not begun by then is given up: its caller must not wait for blocked threads."""
+BEGIN_SECONDS: Final = 1.0
+"""A thread that has not begun by then never will: it had no memory to begin with."""
 MOST_SHARED: Final = 32
 """At most this many pieces of work share a transaction."""
 
@@ -94,6 +97,52 @@ def after_result(call: Callable[[], None]) -> None:
         later.append(call)
 
 
+class Worker:
+    """A thread that does ``work``. Nobody waits for its begin, because it may never come.
+
+    ``Thread.start`` waits for that. If the process is out of memory and the thread dies of it
+    before it begins, the event loop waits in there for ever. Raises RuntimeError or MemoryError if
+    there can be no thread.
+    """
+
+    def __init__(self, work: Callable[[], None], name: str) -> None:
+        self._asked_at = time.monotonic()
+        self._has_begun = False
+        # Taken by the thread when it begins, or by whoever gives it up before.
+        self._fate = threading.Lock()
+        self._ended = threading.Event()
+        _thread.start_new_thread(self._run, (work, name))
+
+    @property
+    def has_begun(self) -> bool:
+        """True once the thread runs."""
+        return self._has_begun
+
+    def is_alive(self) -> bool:
+        """False after the end of the work, and if the thread never began. It never will then."""
+        is_late = time.monotonic() - self._asked_at >= BEGIN_SECONDS
+        if is_late and not self._has_begun and self._fate.acquire(blocking=False):
+            self._ended.set()
+        return not self._ended.is_set()
+
+    def join(self, seconds: float | None = None) -> None:
+        """Return at the end of the work, after ``seconds``, or if the thread never begins."""
+        if not self._has_begun:
+            self._ended.wait(BEGIN_SECONDS if seconds is None else min(seconds, BEGIN_SECONDS))
+        if self.is_alive():
+            self._ended.wait(seconds)
+
+    def _run(self, work: Callable[[], None], name: str) -> None:
+        if not self._fate.acquire(blocking=False):
+            return
+        self._has_begun = True
+        try:
+            threading.current_thread().name = name
+            work()
+        finally:
+            self._ended.set()
+
+
 class DatabaseThreads:
     """At most ``count`` threads, made when first needed; ``on_end`` runs in each when it ends.
 
@@ -107,7 +156,7 @@ class DatabaseThreads:
         *,
         name: str,
         on_end: Callable[[], None],
-        after: Sequence[threading.Thread] = (),
+        after: Sequence[Worker] = (),
         run_shared: RunShared | None = None,
     ) -> None:
         self._count = count
@@ -116,49 +165,62 @@ class DatabaseThreads:
         self._name = name
         self._on_end = on_end
         self._queue: SimpleQueue[_Job | None] = SimpleQueue()
-        self._threads: list[threading.Thread] = []
+        self._workers: list[Worker] = []
+        self._is_complete = False
 
     def submit(self, function: Callable[[], T], *, may_share: bool = False) -> "asyncio.Future[T]":
         """The future result of ``function()`` in one of the threads.
 
-        NotBegunError if no thread was free for WAIT_SECONDS. A future that is cancelled before the
-        work began stops it; work that has begun runs to its end.
+        NotBegunError if no thread was free for WAIT_SECONDS, or if there can be none. A future that
+        is cancelled before the work began stops it; work that has begun runs to its end.
         """
+        if not self._is_complete:
+            self._add_worker()
         future: asyncio.Future[T] = asyncio.get_running_loop().create_future()
         is_shared = may_share and self._run_shared is not None
         self._queue.put(_Job(function, future, calls_into_this_loop(), may_share=is_shared))
-        if len(self._threads) < self._count:
-            thread = threading.Thread(
-                target=self._work, name=f"{self._name}_{len(self._threads)}", daemon=True
-            )
-            self._threads.append(thread)
-            thread.start()
         return future
 
-    def retire(self) -> list[threading.Thread]:
+    def _add_worker(self) -> None:
+        """Make another thread unless there are enough; one that died is replaced."""
+        self._workers = [worker for worker in self._workers if worker.is_alive()]
+        if len(self._workers) < self._count:
+            try:
+                worker = Worker(self._work, f"{self._name}_{len(self._workers)}")
+            except (MemoryError, RuntimeError) as error:
+                if not self._workers:
+                    raise NotBegunError from error
+                return
+            self._workers.append(worker)
+        self._is_complete = len(self._workers) == self._count and all(
+            worker.has_begun for worker in self._workers
+        )
+
+    def retire(self) -> list[Worker]:
         """Ends the threads once everything handed over is done, without waiting for that.
 
         Returns the threads that are ending.
         """
-        ending, self._threads = self._threads, []
+        ending, self._workers, self._is_complete = self._workers, [], False
         for _ in ending:
             self._queue.put(None)
         return ending
 
     def close(self) -> None:
         """Returns when everything handed over is done and the threads have ended."""
-        for _ in self._threads:
-            self._queue.put(None)
-        for thread in self._threads:
-            thread.join()
+        for worker in self.retire():
+            worker.join()
 
     def _work(self) -> None:
         deadline = time.monotonic() + AFTER_SECONDS
-        for thread in self._after:
-            thread.join(max(0.0, deadline - time.monotonic()))
-        while self._do_next():
-            pass
-        self._on_end()
+        for worker in self._after:
+            worker.join(max(0.0, deadline - time.monotonic()))
+        try:
+            while self._do_next():
+                pass
+        finally:
+            self._is_complete = False
+            self._on_end()
 
     def _do_next(self) -> bool:
         """Wait for work, and do what waits then. False after the end of the work."""

@@ -1,6 +1,8 @@
 """Database threads: the order of work, its results, and work that nobody waits for any more."""
 
 import asyncio
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 
@@ -124,3 +126,41 @@ def test_a_result_for_a_loop_that_is_gone_is_dropped_and_the_thread_lives(
         return result
 
     assert asyncio.run(again()) == 3
+
+
+async def test_a_thread_that_dies_before_it_begins_is_replaced(
+    threads: DatabaseThreads, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(database_threads, "BEGIN_SECONDS", 0.0)
+    with monkeypatch.context() as out_of_memory:
+        out_of_memory.setattr("_thread.start_new_thread", lambda *_arguments: 0)
+        first = threads.submit(lambda: "first")
+    assert await threads.submit(lambda: "second") == "second"
+    assert await first == "first"
+
+
+_WITHOUT_MEMORY = """
+import asyncio, resource
+from projects.storage.threads import DatabaseThreads, NotBegunError
+
+async def main():
+    threads = DatabaseThreads(1, name="one", on_end=lambda: None)
+    used = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
+    before = resource.getrlimit(resource.RLIMIT_AS)
+    resource.setrlimit(resource.RLIMIT_AS, (used + (1 << 20), before[1]))
+    try:
+        await threads.submit(lambda: "never")
+    except NotBegunError:
+        print("refused")
+    resource.setrlimit(resource.RLIMIT_AS, before)
+    print(await threads.submit(lambda: "done"))
+    threads.close()
+
+asyncio.run(main())
+"""
+
+
+def test_work_without_memory_for_a_thread_is_refused_and_nothing_is_left() -> None:
+    command = [sys.executable, "-c", _WITHOUT_MEMORY]
+    told = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
+    assert told.stdout == "refused\ndone\n"
