@@ -23,7 +23,7 @@ _MOST_GROWTH: Final = 1.10
 _SPARE: Final = {"bytes": 0, "descriptors": 4, "threads": 3}
 # Beside the output of programs, a call leaves rows, their indexes and its row of the audit log.
 _MOST_BYTES_A_CALL: Final = 12 * 1024
-_EMPTY_DATABASE_BYTES: Final = 24 * 1024 * 1024
+_EMPTY_DATABASE_BYTES: Final = 40 * 1024 * 1024
 
 
 @dataclass(frozen=True)

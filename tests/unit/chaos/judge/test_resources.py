@@ -17,7 +17,7 @@ class Long:
     def __init__(self, directory: Path) -> None:
         self.directory = directory
         self.samples = [self._sample(at) for at in range(0, _SECONDS, 2)]
-        self.database = [{"at": 0.0, "bytes": 1 << 20}, {"at": 1199.0, "bytes": 40 << 20}]
+        self.database = [{"at": 0.0, "bytes": 1 << 20}, {"at": 1199.0, "bytes": 56 << 20}]
 
     def _sample(self, at: int) -> dict[str, Any]:
         warm = min(1.0, at / 60)
