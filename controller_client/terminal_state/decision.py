@@ -157,6 +157,7 @@ def _beside_work(snapshot: Snapshot, context: Context, waiter: Waiter) -> Requir
     other cases the program asks a question, or it works.
     """
     is_main = waiter.how is How.READ and waiter.task is not None and waiter.task.is_first
+    is_main = is_main and not waiter.listens_elsewhere
     if not is_main and _likeness(snapshot, context) is not Likeness.PROMPT:
         return None
     return Requirement(waiter, "heuristic", TEXT_SETTLE_SECONDS)

@@ -134,7 +134,9 @@ class TerminalWatcher:
         """
         self._back_off.on_output()
         answers = self._modes.feed(data)
-        if self._modes.is_alternate_screen and self._blinking.goes_on(data, self._clock()):
+        is_full = self._modes.is_alternate_screen
+        may_blink = is_full or self._modes.is_cursor_hidden
+        if may_blink and self._blinking.goes_on(data, self._clock(), is_full_screen=is_full):
             self._snapshot = None
         else:
             self._happened()
@@ -313,10 +315,7 @@ class TerminalWatcher:
         return bool(self._outsiders or self._signalled)
 
     def _wake_if_due(self, last: Snapshot, now: float, quiet: float) -> Snapshot:
-        """Wake every task blocked on the terminal, if that is due; return the last snapshot.
-
-        A task that has run by the next look was blocked on the terminal.
-        """
+        """Wake every task blocked on the terminal, if that is due; return the last snapshot."""
         is_due = quiet > WAKE_AFTER_SECONDS and now >= self._next_wake
         if is_due and last.blind and not last.waiters and not last.is_unreachable:
             self._next_wake = now + max(0.25, quiet / 4)
@@ -365,13 +364,13 @@ class TerminalWatcher:
         if flags is not None and snapshot.inner_device and not self._has_question():
             flags = flags._replace(is_echoing=True)
         known = Known(
-            self._echo.is_echoed(waiter.pid, asked),
+            self._echo.is_echoed(waiter.pid, asked or self._modes.drawn_question),
             self._memory.continued(waiter.pid, asked),
             self._memory.has_answered_shell(waiter.pid),
             draws_for_others=bool(waiter.behind),
         )
         kind = prompt_kind(flags, self._modes, waiter.comm, waiter.pid, known)
-        self._echo.on_claim(waiter.pid, asked)
+        self._echo.on_claim(waiter.pid, asked or self._modes.drawn_question)
         self._memory.on_claim(waiter.pid, kind, asked)
         if kind in {"line", "shell"}:
             self._modes.forget_drawing()

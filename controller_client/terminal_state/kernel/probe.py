@@ -117,6 +117,9 @@ class TerminalProbe:
                 snapshot, group, inner, identity
             )
             return snapshot if is_read else behind
+        for waiter in snapshot.waiters if masters else ():
+            # A relay whose program has not begun: the reader is not all of it.
+            waiter.listens_elsewhere = waiter.is_one_of_several = True
         if not snapshot.waiters and group:
             self._inspect_elsewhere(snapshot, group, identity, options=options, depth=depth)
         # The read lock proves that some task reads, but not which one: after the end of the program

@@ -33,8 +33,8 @@ _MENU: Final = re.compile(
     r"(?:^|\n)\W{0,6}[\u276f\u203a\u25b8\u25ba\u27a4\u25cf\u25c9\u25b6] ?\S[^\n]*\n\W{2,8}\w"
 )
 # One inverted cell: a program that hides the cursor draws one of its own where text is entered.
-_DRAWN_CURSOR: Final = re.compile(
-    rb"\x1b\[7m(?:\x1b\[8m)?(?:[ -~]|[\xc2-\xf4][\x80-\xbf]+)(?:\x1b\[28m)?\x1b\[27m"
+DRAWN_CURSOR: Final = re.compile(
+    rb"\x1b\[7m(?:\x1b\[8m)?(?:[ -~]|[\xc2-\xf4][\x80-\xbf]+)(?:\x1b\[28m)?\x1b\[(?:27|0)?m"
 )
 _MOUSE: Final = frozenset({b"1000", b"1002", b"1003"})
 _FRAME_LINE: Final = b"\xe2\x94\x82"
@@ -78,6 +78,7 @@ class OutputModes:
         self._carry = b""
         self._tail = b""
         self._line: str | None = ""
+        self._question: str | None = ""
 
     def feed(self, data: bytes) -> bytes:
         """Take output, and return the answers to the queries that end in it, one for each."""
@@ -85,7 +86,7 @@ class OutputModes:
             self._tail = (
                 data[-TAIL_BYTES:] if len(data) >= TAIL_BYTES else (self._tail + data)[-TAIL_BYTES:]
             )
-            self._line = None
+            self._line = self._question = None
         if not self._carry and b"\x1b" not in data:
             self._places.on_text(data, 0, len(data))
             self._is_blank &= not data.strip()
@@ -104,7 +105,7 @@ class OutputModes:
     def forget_text(self) -> None:
         """Forget the text so far as a prompt: an input has answered it."""
         self._tail = b""
-        self._line = ""
+        self._line = self._question = ""
 
     def forget_drawing(self) -> None:
         """Forget where text was placed: the program that drew has ended, or asks for lines now."""
@@ -155,12 +156,19 @@ class OutputModes:
     @property
     def has_drawn_cursor(self) -> bool:
         """True if the program hides the cursor and draws one of its own, where text is entered."""
-        return self.is_cursor_hidden and _DRAWN_CURSOR.search(self._tail) is not None
+        return self.is_cursor_hidden and DRAWN_CURSOR.search(self._tail) is not None
 
     @property
     def question(self) -> str:
         """The text of a form above its entry field, or beside it."""
-        return question(self._tail)
+        if self._question is None:
+            self._question = question(self._tail)
+        return self._question
+
+    @property
+    def drawn_question(self) -> str:
+        """The question of a program that draws the cursor and the entry itself, else empty."""
+        return self.question if self.is_cursor_hidden and not self.is_alternate_screen else ""
 
     def _take(self, match: re.Match[bytes]) -> bytes | None:
         if match["final"]:

@@ -3,7 +3,7 @@
 import shutil
 from pathlib import Path
 
-from tests.programs.truth.writing import SYSTEM_PYTHON, fixture, named, sh
+from tests.programs.truth.writing import SYSTEM_PYTHON, fixture, named, python, sh
 from tests.support.accounts import Account, requires
 from tests.support.hosts.truth import Ends, Scenario, Waits, as_user
 
@@ -30,6 +30,20 @@ def called(name: str, *steps: Waits | Ends) -> Scenario:
     start = f'printf %s "$CODE" > start; ln -s {SYSTEM_PYTHON} {name}; exec ./{name} -i'
     env = {"CODE": _FIXTURE, "OWN_PROMPTS": name, "PYTHONSTARTUP": "start"}
     return Scenario(f"reads of {name}", ("bash", "-c", start), steps, env=env)
+
+
+_DRAWN = """
+import os, tty
+tty.setraw(0)
+for asked in ("Name", "Password"):
+    print(end=f"\x1b[?25l\u25c6  {asked}\\r\\n\u2502  ")
+    print(end="\x1b[7m_\x1b[27m\\r\\n\u2514\\r\\n", flush=True)
+    typed = ""
+    while not typed.endswith("\\r"):
+        typed += os.read(0, 99).decode()
+        shown = typed.strip() if asked == "Name" else "*" * len(typed)
+        print(end=f"\x1b[2A\\r\u2502  {shown}\x1b[7m \x1b[27m\x1b[2B\\r", flush=True)
+"""
 
 
 SHELLS = [
@@ -98,6 +112,15 @@ EDITORS = [
             Waits(r"\?- $", "line", b"member(X, [1, 2]).\n"),
             Waits("X = 1 $", "key", b";"),
             Waits(r"\?- $", "line", b"halt.\n"),
+            Ends(),
+        ),
+    ),
+    Scenario(
+        "entries that are drawn, one of them masked",
+        python(_DRAWN),
+        (
+            Waits("Name", "line", b"ada\r", "kernel|kernel+quiet"),
+            Waits("Password", "secret", b"x\r", "kernel|kernel+quiet"),
             Ends(),
         ),
     ),

@@ -5,6 +5,7 @@ that no text can make up for a proof.
 """
 
 import shutil
+import signal
 from pathlib import Path
 
 import pytest
@@ -39,6 +40,29 @@ ELSEWHERE = [
     )
 ]
 
+_RELAY = """
+import os, signal, time, tty
+master, slave = os.openpty()
+tty.setraw(0)
+if os.fork() == 0:
+    if os.fork() == 0:
+        os.close(master)
+        time.sleep(1.1)
+        os._exit(0)
+    os.close(slave)
+    try:
+        os.read(master, 9)
+    except OSError:
+        os.kill(os.getppid(), signal.SIGKILL)
+    os._exit(0)
+os.close(slave)
+os.read(0, 9)
+"""
+ELSEWHERE.append(
+    Scenario(
+        "a relay whose program has not begun", python(_RELAY), (Works(0.8), Ends(-signal.SIGKILL))
+    )
+)
 _LOOP = """
 import os, select, socket
 {own}

@@ -46,3 +46,19 @@ def test_an_input_may_change_the_pictures() -> None:
         blinking.goes_on(picture, number)
     blinking.forget()
     assert not blinking.goes_on(OFF, 5.0)
+
+
+def below_text(*pictures: bytes) -> list[bool]:
+    blinking = Blinking()
+    return [
+        blinking.goes_on(picture, 0.5 * number, is_full_screen=False)
+        for number, picture in enumerate(pictures)
+    ]
+
+
+def test_below_other_text_only_a_drawn_cursor_blinks() -> None:
+    above = b"\x1b[100D\x1b[1A\x1b[2K> "
+    shown, hidden = above + b"\x1b[7m \x1b[0m\r\n", above + b" \r\n"
+    assert below_text(b"Name", hidden, shown, hidden, shown, hidden)[-2:] == [True, True]
+    assert not any(below_text(*[above + b"on\r\n", above + b"  \r\n"] * 4))
+    assert not any(below_text(*[shown[:-2], b"> " + hidden] * 4))

@@ -96,6 +96,7 @@ def test_a_full_screen_takes_input_once_text_is_on_it(output: bytes, takes_input
     [
         ("\x1b[?25l\u2502  \x1b[7m\x1b[8m_\x1b[28m\x1b[27m\r\n", True),
         ("\x1b[?25l\u276f \x1b[7m\u00e9\x1b[27m", True),
+        ("\x1b[?25l> \x1b[7m \x1b[0m\r\n", True),
         ("\x1b[?25l\x1b[7mone\x1b[27m two", False),
         ("\x1b[7m_\x1b[27m", False),
     ],
