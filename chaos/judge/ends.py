@@ -35,9 +35,14 @@ def check_alive(record: Record) -> Iterator[Violation]:
 
 
 def check_receipts(record: Record) -> Iterator[Violation]:
-    """Exit codes, signals and reasons of ends are true."""
+    """Exit codes, signals and reasons of ends are true, in receipts after an end was told."""
+    told = {str(note["session"]): note["at"] for note in reversed(record.notes["told_end"])}
     for call in record.calls:
-        if call.tool == "get_session" and call.outcome == "ok":
+        ended = told.get(call.session)
+        if call.tool == "get_session" and call.outcome == "ok" and ended is not None:
+            assert isinstance(ended, int | float)
+            if call.answered < ended:
+                continue
             why = _untrue(record, call)
             if why:
                 yield Violation("ends are true", call.session, why)

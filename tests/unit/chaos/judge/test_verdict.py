@@ -230,6 +230,14 @@ def test_a_wrong_exit_code_is_found(run: Run) -> None:
     assert run.rules() == ["ends are true"]
 
 
+def test_a_receipt_is_judged_once_the_end_was_told(run: Run) -> None:
+    look = _call(2.5, 2.6, "get_session", _receipt(lifecycle="RUNNING", end_reason=None))
+    run.events.insert(2, look)
+    assert run.rules() == []
+    look |= {"invoked": 3.45, "at": 3.5}
+    assert run.rules() == ["ends are true"]
+
+
 def test_a_loss_that_nobody_caused_is_found(run: Run) -> None:
     run.events[4]["body"] = _receipt(lifecycle="LOST", end_reason="lost")
     assert run.rules() == ["ends are true"]
