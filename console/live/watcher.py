@@ -35,7 +35,8 @@ class Watcher:
     def __init__(self, session_id: UUID, stream: Stream, offset: int | None, send: Send) -> None:
         self.session_id, self._stream = session_id, stream
         self._offset = -1 if offset is None else offset
-        self._seen = 0
+        # Nothing before the offset is under way to a browser that goes on there.
+        self._seen = self._offset
         self._send = send
         self._news = asyncio.Event()
         self._told: Session | None = None

@@ -174,6 +174,15 @@ async def test_output_goes_on_at_its_offset_and_a_look_is_on_record(consumer_por
     assert await in_database(rows.count) == 2
 
 
+async def test_a_browser_goes_on_far_behind_the_beginning(consumer_port: int) -> None:
+    ours = await in_database(_session, "ours")
+    await in_database(_print, ours, b"x" * 400_000)
+    key = await _person(ours)
+    async with console_socket(consumer_port, key) as socket:
+        await _open(socket, ours, offset=300_000)
+        assert (await socket.receive("output"))["offset"] == 300_000
+
+
 async def test_both_streams_of_a_program_without_a_terminal_are_shown(consumer_port: int) -> None:
     ours = await in_database(_session, "ours", io_mode="pipe")
     await in_database(_print, ours, b"warning", "stderr")
