@@ -10,6 +10,7 @@ from projects import services
 from projects.accounts.authentication import Caller
 from projects.errors.sessions import KeyboardNotHeld, SessionTakenOver
 from projects.models import AuditEvent, CommandSession, ControllerCommand, HeldKeyboard
+from projects.storage import clock
 from projects.storage.access import in_database
 from projects.upkeep import sweeper
 from tests.support.rows import make_controller, make_session
@@ -122,6 +123,19 @@ async def test_an_abandoned_keyboard_goes_back_with_a_note(
     assert row.taken_over_by == ""
     assert note in row.handback_note
     assert not await in_database(HeldKeyboard.objects.exists)
+
+
+@pytest.mark.parametrize("column", ["seen_at", "typed_at"])
+async def test_a_keyboard_stays_where_it_is_when_the_clock_jumps(
+    session: CommandSession, column: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await _take(session, ANN)
+    await in_database(
+        HeldKeyboard.objects.update, **{column: timezone.now() - timedelta(minutes=16)}
+    )
+    monkeypatch.setattr(clock.STEADINESS, "_since", clock.time.monotonic())
+    await sweeper.sweep()
+    assert await _operator(session) == ANN
 
 
 async def test_a_takeover_without_a_browser_does_not_expire(session: CommandSession) -> None:
