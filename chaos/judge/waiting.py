@@ -1,5 +1,6 @@
 """Rules about waiting: verdicts are true by the program's own clock, and calls end in time."""
 
+import itertools
 from collections.abc import Iterator
 from typing import Final
 
@@ -60,7 +61,8 @@ def _waited(samples: list[tuple[float, float]], begin: float, end: float) -> flo
     after = [waited for at, waited in samples if at >= end][:1]
     within = [waited for at, waited in samples if begin <= at <= end]
     known = [*before, *within, *after]
-    return known[-1] - known[0] if known else 0.0
+    # What the threads have waited is less after one of them ended.
+    return sum(max(0.0, later - earlier) for earlier, later in itertools.pairwise(known))
 
 
 def quiet_times(record: Record) -> list[tuple[float, float]]:
