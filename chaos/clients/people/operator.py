@@ -42,6 +42,17 @@ class Operator(Viewer):
             self._note("keyboard", state="held")
         return self.has_keyboard
 
+    async def has_seen(self, offset: int) -> bool:
+        """Wait until the page shows what callers were shown; False if that takes too long.
+
+        The prompt at the end of an older page is answered already.
+        """
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_PROMPT_SECONDS):
+                await self.until(lambda: self.at is not None and self.at >= offset)
+                return True
+        return False
+
     async def type_line(self, text: str) -> bool:
         """Type a line once the program asks for the next one; False if it does not.
 

@@ -4,7 +4,7 @@ import asyncio
 import time
 from typing import Any, Final
 
-from chaos.clients.conversation import has
+from chaos.clients.conversation import has, number_of
 from chaos.clients.interactive import Interactive
 from chaos.clients.people.operator import Operator
 from chaos.wire import Reply
@@ -50,7 +50,7 @@ class Taken(Interactive):
             return reply
         assert self._operator is not None
         if await self._operator.take():
-            await self._visit(self._operator, session_id)
+            await self._visit(self._operator, session_id, number_of(reply.body, "next_offset"))
         reply = await self._look(session_id)
         while self._is_short_lived and not has(reply, state="exited") and not self.is_stuck():
             await asyncio.sleep(_LOOK_SECONDS)
@@ -58,12 +58,13 @@ class Taken(Interactive):
         self.progress()
         return await self.settled(session_id, reply)
 
-    async def _visit(self, operator: Operator, session_id: str) -> None:
+    async def _visit(self, operator: Operator, session_id: str, offset: int) -> None:
         """Type some lines while the agent tries the same, and hand back."""
         self._visits += 1
         began = time.monotonic()
         for number in range(self.dice.randint(1, _MOST_LINES)):
-            if not await operator.type_line(f"p{self._visits}.{number} say 3"):
+            line = f"p{self._visits}.{number} say 3"
+            if not (await operator.has_seen(offset) and await operator.type_line(line)):
                 break
             if number == 0:
                 await self._try_to_type(session_id)
