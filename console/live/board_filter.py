@@ -15,7 +15,7 @@ def wants(wanted: WatchBoard, row: Row, now: datetime) -> bool:
     return (
         wanted.waits in ("", row.waits)
         and wanted.host in ("", row.host)
-        and (not wanted.since or datetime.fromisoformat(row.since) <= now - _span_of(wanted.since))
+        and now - datetime.fromisoformat(row.since) >= _span_of(wanted.since)
         and (not wanted.q or _has_words(row, wanted.q))
     )
 

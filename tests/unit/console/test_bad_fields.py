@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.unit.console.conftest import PersonWith
+from tests.unit.console.conftest import PersonWith, Tenant
 
 RIGHTS = (
     "view_auditevent",
@@ -16,6 +16,18 @@ FIELDS = {
     "/timeline/": ("project", "host", "session", "actor", "action", "since", "until", "before"),
     "/hosts/": ("q", "state"),
     "/search/": ("q", "project"),
+    "/": ("q", "waits", "host", "since"),
+}
+OF_SESSION = {
+    "/share/{}/": ("t",),
+    "/sessions/{}/events/": ("after",),
+    "/sessions/{}/replay/part/": ("stdout", "stderr"),
+    "/sessions/{}/replay/screens/": ("after",),
+    "/sessions/{}/replay/screen/": ("place",),
+}
+FORMS = {
+    "/sessions/{}/replay/erase/": ("from", "to", "whole"),
+    "/sessions/{}/replay/download/": ("format",),
 }
 VALUES = (
     "9" * 400,
@@ -26,6 +38,10 @@ VALUES = (
     "[",
     "%",
     "\U0001f512",
+    "nan",
+    "-inf",
+    "1e400",
+    "999999d",
 )
 
 
@@ -37,6 +53,20 @@ def test_a_value_that_means_nothing_is_refused_or_finds_nothing(
     client = person_with(*RIGHTS)
     for field in FIELDS[path]:
         assert client.get(path, {field: value}).status_code in (200, 400), field
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("value", VALUES)
+def test_a_value_that_means_nothing_is_no_place_in_a_recording(
+    person_with: PersonWith, ours: Tenant, value: str
+) -> None:
+    client = person_with(*RIGHTS, "clear_output")
+    for send, paths in ((client.get, OF_SESSION), (client.post, FORMS)):
+        for path, fields in paths.items():
+            for field in fields:
+                others = dict.fromkeys(fields, "0") if send == client.post else {}
+                answer = send(path.format(ours.session.pk), {**others, field: value})
+                assert answer.status_code in (200, 302, 400, 404), (path, field)
 
 
 @pytest.mark.parametrize("path", FIELDS)

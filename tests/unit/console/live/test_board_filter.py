@@ -36,6 +36,7 @@ ROW = Row(
         ({"since": "6m"}, False),
         ({"since": "1d"}, False),
         ({"since": "no span"}, True),
+        ({"since": "999999d"}, False),
         ({"q": "password db"}, False),
     ],
 )
