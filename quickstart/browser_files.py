@@ -27,8 +27,6 @@ _STAMP: Final = "lock.sha256"
 # Each file in its package. Its licence is copied beside it.
 _FILES: Final = {
     "@xterm/xterm": ("lib/xterm.mjs", "css/xterm.css"),
-    "@xterm/addon-fit": ("lib/addon-fit.mjs",),
-    "@xterm/addon-search": ("lib/addon-search.mjs",),
     "@xterm/addon-unicode11": ("lib/addon-unicode11.mjs",),
     "@xterm/headless": ("lib-headless/xterm-headless.mjs",),
 }
