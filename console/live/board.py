@@ -14,7 +14,13 @@ from uuid import UUID
 from weakref import WeakKeyDictionary
 
 from console.live.board_filter import wants
-from console.live.board_reads import Known, read_board, without_text
+from console.live.board_reads import (
+    Elsewhere,
+    Known,
+    read_board,
+    read_elsewhere,
+    without_text,
+)
 from console.live.messages import Board, Counts, Row, ToBrowser, WatchBoard
 from console.live.person import Person
 from projects.errors.server import StorageUnavailable
@@ -31,6 +37,7 @@ class BoardReader:
 
     def __init__(self) -> None:
         self.known: dict[UUID, Known] = {}
+        self.elsewhere: list[Elsewhere] = []
         self.version = 0
         self._watchers: set[asyncio.Event] = set()
         self._task: asyncio.Task[None] | None = None
@@ -53,6 +60,7 @@ class BoardReader:
         while True:
             try:
                 self.known = await at_length(read_board, self.known, self.version + 1)
+                self.elsewhere = await at_length(read_elsewhere)
                 self.version += 1
             except StorageUnavailable:
                 # The connections of the browsers notice it, too, and say so.
@@ -110,7 +118,9 @@ class BoardView:
             for key, each in board.known.items()
             if self._person.sees(each.active.project_id)
         }
-        counts = Counts(**Counter(each.row.group for each in visible.values()))
+        groups = Counter(each.row.group for each in visible.values())
+        elsewhere = (each for each in board.elsewhere if self._person.sees(each.project_id))
+        counts = Counts(**groups, elsewhere=sum(each.events for each in elsewhere))
         message = Board(version=board.version, counts=counts, is_whole=self._is_whole)
         if not self._wanted.counts_only:
             self._add_rows(message, visible)

@@ -49,6 +49,24 @@ WHERE s.{is_active} ORDER BY s.created_at DESC LIMIT {most}
     most=MAX_ROWS,
 )
 
+# The events of active sessions are in the rows of the board.
+_ELSEWHERE: Final = sql(
+    """
+SELECT a.project_id, COUNT(*) FROM projects_attentionevent a
+WHERE a.resolved_at IS NULL AND (a.snoozed_until IS NULL OR a.snoozed_until <= %s) AND NOT EXISTS (
+    SELECT 1 FROM projects_commandsession s WHERE s.id = a.session_id AND s.{is_active})
+GROUP BY a.project_id
+""",
+    is_active=STATE_IS_ACTIVE,
+)
+
+
+class Elsewhere(NamedTuple):
+    """The number of events in a project that want a person, and are of no active session."""
+
+    project_id: UUID
+    events: int
+
 
 class Active(NamedTuple):
     """An active session, its host and its project. The order is that of the statement."""
@@ -95,6 +113,11 @@ class Known(NamedTuple):
     row: Row
     version: int
     last_line: str
+
+
+def read_elsewhere() -> list[Elsewhere]:
+    """Count the events of no active session: a start that waits, a host with an alarm."""
+    return fetch_rows(Elsewhere, _ELSEWHERE, [time_as_parameter(clock.now())])
 
 
 def read_board(before: dict[UUID, Known], version: int) -> dict[UUID, Known]:

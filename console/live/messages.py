@@ -137,12 +137,16 @@ class Row(msgspec.Struct, frozen=True):
 
 
 class Counts(msgspec.Struct, frozen=True):
-    """The number of sessions in each group of the board."""
+    """The number of sessions in each group of the board.
+
+    ``elsewhere`` is the number of events that want a person and are of no active session.
+    """
 
     person: int = 0
     agent: int = 0
     works: int = 0
     away: int = 0
+    elsewhere: int = 0
 
 
 class Board(msgspec.Struct, tag="board", tag_field="type"):

@@ -8,7 +8,7 @@ from django.urls import reverse
 
 from console.parts import access
 from console.parts.browser_files import MISSING, has_terminal
-from projects.admin.parts.access import projects_of
+from projects.admin.parts.access import projects_of, sees_every_project
 from projects.models import Approval
 from projects.storage import clock
 
@@ -23,12 +23,17 @@ _PAGES: Final = (
     ("timeline", "Timeline", "t", access.SEE_EVENTS),
 )
 
+_NO_PROJECT: Final = (
+    "You are a member of no project, so every list is empty. An administrator adds members."
+)
+
 
 def header(request: HttpRequest) -> dict[str, Any]:
     """The context that the base template needs, for every page with a person."""
     if not hasattr(request, "user") or not access.is_staff(request):
         return {}
     return {
+        "is_signed_in": True,
         "places": [
             {
                 "name": name,
@@ -40,8 +45,15 @@ def header(request: HttpRequest) -> dict[str, Any]:
             for name, title, key, right in _PAGES
             if request.user.has_perm(right)
         ],
-        "missing": "" if has_terminal() else MISSING,
+        "notes": _notes(request),
     }
+
+
+def _notes(request: HttpRequest) -> list[str]:
+    """The notes that the person is shown on every page."""
+    is_outsider = not (sees_every_project(request) or projects_of(request).exists())
+    found = [_NO_PROJECT] if is_outsider else []
+    return found if has_terminal() else [*found, MISSING]
 
 
 def open_approvals_of(request: HttpRequest) -> QuerySet[Approval]:

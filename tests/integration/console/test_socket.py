@@ -10,7 +10,14 @@ from django.utils import timezone
 from websockets.exceptions import InvalidStatus
 
 from controller_client.protocol.messages import Stream
-from projects.models import AuditEvent, CommandSession, ControllerCommand, OutputGap, Project
+from projects.models import (
+    AttentionEvent,
+    AuditEvent,
+    CommandSession,
+    ControllerCommand,
+    OutputGap,
+    Project,
+)
 from projects.output import log as output_log
 from projects.output.log import NewChunk
 from projects.storage.access import in_database
@@ -82,6 +89,26 @@ async def test_nothing_of_another_project_is_seen_or_typed(consumer_port: int) -
         assert "theirs" not in str(socket.heard)
     looks = await in_database(AuditEvent.objects.filter(action="transcript.view").count)
     assert (looks, await _inputs()) == (0, [])
+
+
+async def test_what_wants_a_person_beside_sessions_is_counted_too(consumer_port: int) -> None:
+    ours, theirs = [await in_database(_session, name) for name in ("ours", "theirs")]
+    for at, session in enumerate((ours, ours, theirs)):
+        # The first is of an active session, whose row on the board says so.
+        await in_database(
+            AttentionEvent.objects.create,
+            cause=f"approval {at}",
+            kind="approval_wanted",
+            project_id=session.project_id,
+            session=session if at == 0 else None,
+        )
+    async with console_socket(consumer_port, await _person(ours)) as socket:
+        await socket.send("watch_board", counts_only=True)
+        counts = (await socket.receive("board"))["counts"]
+        assert (counts["person"], counts["elsewhere"]) == (1, 1)
+        await in_database(AttentionEvent.objects.update, resolved_at=timezone.now())
+        while counts["elsewhere"]:
+            counts = (await socket.receive("board"))["counts"]
 
 
 async def test_without_the_rights_there_are_no_screens_and_no_keys(consumer_port: int) -> None:

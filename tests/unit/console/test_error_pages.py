@@ -48,6 +48,13 @@ def test_each_refusal_is_a_page_of_the_console(is_superuser: bool) -> None:
         assert "a-detail-of-ours" not in answer.text
 
 
+def test_who_has_no_right_can_log_out_and_is_told_why_all_is_empty() -> None:
+    answer = _person().get("/")
+    assert answer.status_code == HTTPStatus.FORBIDDEN
+    assert "Log out ann" in answer.text
+    assert "You are a member of no project" in answer.text
+
+
 def test_who_is_not_signed_in_sees_the_same_page_without_the_header() -> None:
     answer = Client().get("/no/such/page")
     assert "There is nothing here" in answer.text

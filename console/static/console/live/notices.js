@@ -1,22 +1,14 @@
-// The browser's own notice, and a sound, when more wants a person than before. Only while a page of
-// the console is open; each browser remembers what its person wants.
+// The browser's own notice, and a sound, when more wants a person than before. Only while a page
+// of the console is open; each browser remembers what its person wants.
 const SOUND = "holdline.sound";
 let before = null;
 
-function sound() {
-  const audio = new AudioContext();
-  const tone = audio.createOscillator();
-  tone.frequency.value = 660;
-  tone.connect(audio.destination);
-  tone.start();
-  tone.stop(audio.currentTime + 0.15);
-}
-
-export function notice(count, text) {
+export function notice(count, text, sound) {
   const isMore = before !== null && count > before;
   before = count;
   if (!isMore) return;
-  if (localStorage.getItem(SOUND)) sound();
+  // A browser may refuse to play before its person has touched the page.
+  if (localStorage.getItem(SOUND)) new Audio(sound).play().catch(() => undefined);
   if (document.hidden && globalThis.Notification?.permission === "granted")
     new Notification("Holdline", { body: text, tag: "holdline-waiting" });
 }
@@ -28,9 +20,7 @@ if (place) {
   const show = () => { button.hidden = globalThis.Notification?.permission !== "default"; };
   button.addEventListener("click", () => Notification.requestPermission().then(show));
   box.checked = Boolean(localStorage.getItem(SOUND));
-  box.addEventListener("change", () => {
-    localStorage.setItem(SOUND, box.checked ? "1" : "");
-  });
+  box.addEventListener("change", () => localStorage.setItem(SOUND, box.checked ? "1" : ""));
   show();
   place.hidden = false;
 }

@@ -12,6 +12,12 @@ function left({ ends_at: end, is_paused: isPaused }) {
   return end && `${span(new Date(end) - Date.now())} left`;
 }
 
+// Puts a text in its place, which is hidden while there is none.
+export function tell(place, text) {
+  if (place.textContent !== text) place.textContent = text;
+  place.hidden = !text;
+}
+
 // Each element with data-text gets the value of that name.
 export function fill(root, values) {
   const since = values.since && `for ${span(Date.now() - new Date(values.since))}`;
