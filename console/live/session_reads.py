@@ -12,6 +12,7 @@ from console.live.memory import Piece
 from console.live.messages import Session
 from console.live.person import Person
 from console.parts.words import known_by, waiting_for
+from console.templatetags.console import moment
 from controller_client.protocol.messages import Stream
 from projects.audit.log import audit
 from projects.errors.base import Forbidden
@@ -183,9 +184,9 @@ def beginning(session_id: UUID, stream: Stream, end: int) -> Beginning:
 
 def _message(session_id: UUID, now: Now) -> Session:
     is_waiting = now.is_active and now.terminal_state == "awaiting_input"
-    moment = clock.now()
+    at = clock.now()
     # The end of a lifetime that is paused moves all the time, and would be news all the time.
-    is_paused = now.lifetime.is_paused(moment)
+    is_paused = now.lifetime.is_paused(at)
     mask = mask_of(session_id, now.sealed_secrets)
     prompt = mask.masked(now.terminal_prompt)[-PROMPT_CHARS:] if is_waiting else ""
     return Session(
@@ -201,7 +202,7 @@ def _message(session_id: UUID, now: Now) -> Session:
         since=iso(now.printed_at) if is_waiting else "",
         operator=without_controls(now.taken_over_by),
         asks=without_controls(f"{now.asked_by} asks for the keyboard." if now.asked_by else ""),
-        ends_at="" if is_paused or not now.is_active else iso(now.lifetime.expires_at(moment)),
+        ends_at="" if is_paused or not now.is_active else iso(now.lifetime.expires_at(at)),
         is_paused=is_paused,
         input_error=without_controls(now.input_error or ""),
     )
@@ -225,9 +226,9 @@ def _ended(now: Now) -> str:
     code = "" if now.exit_code is None else f"exit code {now.exit_code}"
     parts = [now.end_reason or now.state.lower(), code, now.signal]
     by = f"by {now.ended_by}" if now.ended_by else ""
-    return ", ".join(part for part in [*parts, by, iso(now.ended_at)] if part)
+    return ", ".join(part for part in [*parts, by, now.ended_at and moment(now.ended_at)] if part)
 
 
-def iso(moment: datetime | None) -> str:
+def iso(at: datetime | None) -> str:
     """A time as JavaScript reads it; empty for none."""
-    return "" if moment is None else moment.isoformat(timespec="seconds")
+    return "" if at is None else at.isoformat(timespec="seconds")

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 from asgiref.sync import async_to_sync
 from django.contrib import messages
@@ -11,15 +11,15 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_POST
 
-from console.parts.access import ANSWER, SEE_APPROVALS, SEE_SCREENS, page, sessions_of
+from console.parts.access import ANSWER, SEE_APPROVALS, SEE_RUNS, SEE_SCREENS, page, sessions_of
 from console.parts.header import open_approvals_of
+from console.parts.screen_text import screen_text
 from console.parts.shares import fair_share
 from projects.admin.parts.access import actor_of, projects_of
 from projects.admin.parts.display import spelled, visible
 from projects.audit.log import audit
 from projects.errors.base import ControllerActionError
 from projects.models import Approval
-from projects.output.view import view_screen
 from projects.policy.call_risk import STARTERS, TYPERS, WAITING_ARGUMENTS
 from projects.sessions.approvals.answering import approval_answer
 from projects.sessions.approvals.asking import arguments_of, asked_of, goes_unseen
@@ -68,6 +68,7 @@ def approval(request: HttpRequest, approval_id: int) -> HttpResponse:
         "screen": _screen(request, row),
         "is_own": row.project.wants_four_eyes and row.owner == actor_of(request),
         "may_answer": request.user.has_perm(ANSWER),
+        "run_id": row.origin.get("run") if request.user.has_perm(SEE_RUNS) else None,
     }
     return render(request, "console/approval.html", context)
 
@@ -159,5 +160,4 @@ def _screen(request: HttpRequest, row: Approval) -> str:
         return ""
     about = (session.project_id, session.controller_id, session.pk)
     audit(actor_of(request), "transcript.view", about, {"approval": row.pk})
-    shown: Any = view_screen(session.pk, session.stdout_next_offset, session.rows, session.cols)
-    return visible(shown.text.rstrip(), keep="\n")
+    return screen_text(session)

@@ -31,7 +31,8 @@ class NewRunForm(forms.Form):
     )
     controllers = forms.CharField(
         required=False,
-        help_text="Names, separated by spaces. Empty: every controller of the project.",
+        label="Hosts",
+        help_text="Names, separated by spaces. Empty: every host of the project.",
     )
     approvals = forms.ChoiceField(
         required=False,
@@ -50,7 +51,8 @@ class NewRunForm(forms.Form):
 
     def __init__(self, projects: QuerySet[Project], data: Any) -> None:
         super().__init__(data)
-        self.fields["project"] = forms.ModelChoiceField(queryset=projects)
+        only = projects.get() if projects.count() == 1 else None
+        self.fields["project"] = forms.ModelChoiceField(queryset=projects, initial=only)
 
     def clean_controllers(self) -> list[str]:
         """The names of the hosts that the run may use."""

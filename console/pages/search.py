@@ -58,7 +58,10 @@ def search(request: HttpRequest) -> HttpResponse:
         found = _search(searched, wanted, actor_of(request))
     except InvalidPattern as error:
         return render(
-            request, "console/search.html", {**context, "problem": str(error)}, status=400
+            request,
+            "console/search.html",
+            {**context, "problem": f"{error}. {error.hint}"},
+            status=400,
         )
     commands = sessions_of(request).filter(project__in=searched, command__icontains=wanted)
     context["sessions"] = commands.order_by("-created_at")[:_MOST_COMMANDS]

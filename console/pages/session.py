@@ -12,6 +12,7 @@ from django.shortcuts import render
 from console.parts.access import SEE_APPROVALS, SEE_SCREENS, TYPE, page, session_or_404
 from console.parts.browser_files import has_terminal
 from console.parts.header import open_approvals_of
+from console.parts.screen_text import screen_text
 from projects.admin.parts.access import actor_of
 from projects.admin.parts.display import shortened
 from projects.models import (
@@ -45,6 +46,7 @@ def session(request: HttpRequest, session_id: UUID) -> HttpResponse:
         "actor": actor_of(request),
         "may_type": request.user.has_perm(TYPE),
         "has_terminal": has_terminal(),
+        "text": "" if has_terminal() else screen_text(found),
         "wanted": _wanted(found) if request.user.has_perm(TYPE) else "",
     }
     if request.user.has_perm(SEE_APPROVALS):

@@ -11,8 +11,8 @@ from django.contrib.staticfiles import finders
 
 VENDOR: Final = "console/vendor/"
 MISSING: Final = (
-    "The terminal emulator is not installed here, so screens are shown as text. "
-    "Run: python -m quickstart.browser_files"
+    "The terminal emulator is not installed here, so screens are text, as they were when the page "
+    "was loaded. Run: python -m quickstart.browser_files"
 )
 
 

@@ -1,8 +1,8 @@
 """A host in the words of its pages."""
 
 from dataclasses import dataclass
-from datetime import datetime
-from typing import Any
+from datetime import datetime, timedelta
+from typing import Any, Final
 from uuid import UUID
 
 from django.utils.timesince import timesince
@@ -11,6 +11,9 @@ from projects.admin.parts.display import visible
 from projects.models import Controller
 from projects.reads.hosts import is_outdated
 from projects.sessions.selectors import is_online
+from projects.storage import clock
+
+_FRESH: Final = timedelta(minutes=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +79,9 @@ def _seen(lease_expires_at: datetime | None, *, is_now_online: bool) -> str:
 def _echo(host: Controller) -> str:
     if host.echo_ms is None or host.echoed_at is None:
         return "not known"
-    return f"{host.echo_ms:.0f} ms, measured {timesince(host.echoed_at)} ago"
+    is_fresh = clock.now() - host.echoed_at < _FRESH
+    when = "just now" if is_fresh else f"{timesince(host.echoed_at)} ago"
+    return f"{host.echo_ms:.0f} ms, measured {when}"
 
 
 def _age(made_at: datetime | None) -> str:

@@ -4,6 +4,7 @@ from datetime import UTC, datetime
 
 from django import template
 
+from console.parts.words import waiting_for
 from projects.admin.parts.display import duration, shortened
 from projects.models import CommandSession
 from projects.sessions.selectors import ACTIVE
@@ -46,7 +47,7 @@ def outcome(session: CommandSession) -> str:
     """A few words: an active session waits or works, an ended one has a reason."""
     if session.state in ACTIVE:
         if session.terminal_state == "awaiting_input":
-            return f"waits for input ({session.terminal_kind})"
+            return waiting_for(session.terminal_kind)
         return "works" if session.state == "RUNNING" else session.state.lower()
     how = session.end_reason or session.state.lower().replace("_", " ")
     code = "" if session.exit_code is None else f", exit code {session.exit_code}"

@@ -25,6 +25,8 @@ SOURCES = (
 NAMELESS = {"utils", "util", "helpers", "helper", "common", "misc", "signals"}
 MOST_LINES = 400
 MOST_SUPPRESSIONS = 60
+MOST_SCRIPT_LINES = 730
+MOST_SCRIPT_CHARS = 100
 SUPPRESSION = re.compile(r"\b(?:noqa|nosec|type: ignore|pragma:|pyright:)")
 
 
@@ -68,6 +70,18 @@ def test_no_module_is_named_for_nothing() -> None:
         for path in python_files()
         if path.stem in NAMELESS or path.parent.name in NAMELESS
     ] == []
+
+
+def test_scripts_of_the_pages_stay_few_and_narrow() -> None:
+    lines = [
+        line
+        for path in (ROOT / "console/static").rglob("*.*js")
+        if "vendor" not in path.parts
+        for line in path.read_text().splitlines()
+    ]
+    code = [line for line in lines if line.strip() and not line.strip().startswith("//")]
+    assert [line for line in lines if len(line) > MOST_SCRIPT_CHARS] == []
+    assert len(code) <= MOST_SCRIPT_LINES
 
 
 def test_no_file_is_longer_than_a_reader_can_hold() -> None:

@@ -197,3 +197,21 @@ async def test_hostile_output_types_nothing_and_a_secret_has_its_field(
         page.evaluate("document.querySelector('#release button').click()")
         page.await_text("was me", "#who")
         assert page.errors == []
+
+
+async def test_a_session_that_ends_takes_the_keyboard_along(own_stack: Stack, page: Page) -> None:
+    async with (
+        connect(own_stack.url, own_stack.provisioned.token) as caller,
+        caller.terminal("bash -c 'read -p Go? x'") as terminal,
+    ):
+        page.open(_address(own_stack, terminal.session_id))
+        page.await_text("Go?", "#prompt")
+        _take(page)
+        page.type_keys("\nmore")
+        page.await_text("The session has ended", "#notice")
+        page.await_text("exit code 0", "#state")
+        page.await_text("Replay", ".hands")
+        assert page.evaluate(
+            "['#release', '#take'].every((place) => document.querySelector(place).hidden)"
+        )
+        assert page.errors == []

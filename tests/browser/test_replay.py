@@ -127,6 +127,17 @@ async def test_a_session_is_replayed_and_its_cast_plays_elsewhere(
     page.keep_picture("asciinema-player")
 
 
+async def test_a_replay_says_that_its_login_has_ended(own_stack: Stack, page: Page) -> None:
+    session_id = await _recorded(own_stack)
+    page.open(f"http://127.0.0.1:{own_stack.port}/sessions/{session_id}/replay/")
+    page.await_text("input by", "#markers")
+    own_stack.database.execute("DELETE FROM django_session")
+    page.evaluate("document.querySelector('#markers button').click()")
+    page.await_text("your login has ended", "#note")
+    page.open(f"http://127.0.0.1:{own_stack.port}/sessions/{session_id}/replay/")
+    assert "Log in" in page.text("h1")
+
+
 # The clipboard, the title, a link with a script, pictures, text that runs backwards, a line of a
 # megabyte, and queries that make a terminal answer.
 HOSTILE = r"""

@@ -1,7 +1,7 @@
 // Plays a recording: the index names its moments, parts bring the output from any place on.
 import { actions } from "./keys.js";
 import { makeScreen } from "./live/screen.js";
-import { Player } from "./screens/player.js";
+import { Player, fetched } from "./screens/player.js";
 
 const LOOK_MILLISECONDS = 1000; // between two looks for new screens
 const $ = (id) => document.getElementById(id);
@@ -9,13 +9,14 @@ const urls = $("replay").dataset;
 
 let player;
 
-const dateOf = (time) => new Date((player.index.began_at + time) * 1000);
+const clockOf = (time) => new Date((player.index.began_at + time) * 1000).toISOString();
 
 function draw() {
-  const day = dateOf(player.now).toISOString().slice(11, 19);
+  const day = clockOf(player.now).slice(11, 19);
   $("seek").value = player.now;
   $("seek").setAttribute("aria-valuetext", `${day} UTC`);
-  $("clock").value = `${day} UTC · ${player.now.toFixed(1)} of ${player.index.seconds.toFixed(1)} s`;
+  const [now, end] = [player.now, player.index.seconds].map((each) => each.toFixed(1));
+  $("clock").value = `${day} UTC · ${now} of ${end} s`;
   $("moment").href = `#t=${day}`;
 }
 
@@ -28,7 +29,6 @@ async function play(isPlaying) {
   const wasPlaying = player.isPlaying;
   player.isPlaying = isPlaying;
   $("play").textContent = isPlaying ? "Pause" : "Play";
-  $("play").setAttribute("aria-pressed", isPlaying);
   if (!isPlaying || wasPlaying) return;
   $("note").textContent = "";
   if (player.now >= player.index.seconds) await seek(0);
@@ -51,24 +51,19 @@ async function seek(time) {
 // Until all screens are made, a jump far into the recording shows what the last output drew.
 async function awaitScreens() {
   while (await player.learn()) {
-    const last = player.screens.at(-1) ?? { time: 0 };
-    const done = Math.floor((100 * last.time) / Math.max(player.index.seconds, 1));
-    $("screens").value = `Preparing exact jumps: ${Math.min(done, 99)} %`;
+    const done = (player.screens.at(-1)?.time ?? 0) / Math.max(player.index.seconds, 1);
+    $("screens").value = `Preparing exact jumps: ${Math.min(Math.floor(100 * done), 99)} %`;
     await new Promise((again) => { setTimeout(again, LOOK_MILLISECONDS); });
   }
-  $("screens").value = "";
   if (player.isGuess && !player.isPlaying) await seek(player.now);
-  if (player.isGuess) $("screens").value = "Jumps show what the last 256 KiB of output drew.";
+  $("screens").value = player.isGuess ? "Jumps show what the last 256 KiB of output drew." : "";
 }
 
 // The moment that the address names: a time of day in UTC, or the beginning.
 function momentOf(hash) {
-  const found = /^#t=(\d\d):(\d\d):(\d\d)$/.exec(hash);
-  if (!found) return 0;
-  const date = dateOf(0);
-  date.setUTCHours(+found[1], +found[2], +found[3], 999);
-  const seconds = date.getTime() / 1000 - player.index.began_at;
-  return seconds < 0 ? seconds + 86400 : seconds;
+  const at = Date.parse(`${clockOf(0).slice(0, 10)}T${hash.slice(3)}.999Z`) / 1000;
+  const seconds = at - player.index.began_at;
+  return (seconds < 0 ? seconds + 86400 : seconds) || 0;
 }
 
 function jump(by) {
@@ -102,7 +97,7 @@ function addMarkers({ markers, seconds }) {
 async function begin() {
   const [term, index] = await Promise.all([
     makeScreen($("screen"), () => {}, { screenReaderMode: true, disableStdin: true }),
-    fetch(urls.index).then((answer) => answer.json())]);
+    fetched(urls.index)]);
   player = new Player(index, term, urls);
   $("seek").max = Math.ceil(index.seconds * 10) / 10;
   if (!index.is_host_time) $("note").textContent = "The times are the server's.";
@@ -115,4 +110,4 @@ async function begin() {
   await awaitScreens();
 }
 
-begin().catch((error) => { $("note").textContent = `The replay did not begin: ${error.message}`; });
+begin().catch(({ message }) => { $("note").textContent = `The replay did not begin: ${message}`; });

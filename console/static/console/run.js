@@ -1,7 +1,8 @@
 // Shows a run as it goes on, until it is over; not while somebody is in one of its forms.
 const place = document.querySelector("#run");
 const live = () => place.querySelector("#live").dataset;
-const isInForm = () => place.querySelector("form:focus-within, input[name=reason]:not(:placeholder-shown)");
+const isInForm = () =>
+  place.querySelector("form:focus-within, input[name=reason]:not(:placeholder-shown)");
 
 async function look() {
   const answer = isInForm() || await fetch(`${place.dataset.live}?have=${live().version}`);

@@ -6,6 +6,7 @@ from typing import Any, Final
 from projects.models import SessionEvent
 
 Detail = Mapping[str, Any]
+_CAUSES: Final = {"take_over": "an operator has the keyboard"}
 
 
 def label_of(event: SessionEvent) -> str | None:
@@ -17,7 +18,8 @@ def label_of(event: SessionEvent) -> str | None:
 def _prompt(_actor: str, detail: Detail) -> str | None:
     if detail.get("state") != "awaiting_input":
         return None
-    return f"prompt ({detail.get('kind')}): {str(detail.get('prompt', '')).strip()}"
+    text = str(detail.get("prompt", "")).strip()
+    return f"prompt ({detail.get('kind')})" + (f": {text}" if text else "")
 
 
 def _input(actor: str, detail: Detail) -> str:
@@ -50,7 +52,8 @@ def _gap(_actor: str, detail: Detail) -> str:
 
 def _lifetime(_actor: str, detail: Detail) -> str:
     if detail.get("paused"):
-        return f"the lifetime is paused ({detail.get('cause')})"
+        cause = str(detail.get("cause"))
+        return f"the lifetime is paused ({_CAUSES.get(cause, cause)})"
     return "the lifetime runs on"
 
 

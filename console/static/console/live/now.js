@@ -2,7 +2,7 @@
 import { actions } from "../keys.js";
 import { Socket } from "./socket.js";
 import { showCounts } from "./waiting.js";
-import { fill } from "./words.js";
+import { fill, tell } from "./words.js";
 
 const rows = new Map(); // by id: what the server said of a session, and its element
 const form = document.querySelector("#filters");
@@ -35,10 +35,9 @@ function draw() {
     group.hidden = !own.length;
     group.querySelector(".count").textContent = own.length;
   }
-  document.querySelector("#none").hidden = all.length > 0;
-  document.querySelector("#none").textContent = hidden
-    ? "No session matches these filters." : "No session is active.";
-  document.querySelector("#hidden").textContent = hidden ? `${hidden} not shown` : "";
+  const none = hidden ? "No session matches these filters." : "No session is active.";
+  tell(document.querySelector("#none"), all.length ? "" : none);
+  tell(document.querySelector("#hidden"), hidden ? `${hidden} not shown` : "");
 }
 
 form.addEventListener("change", () => form.requestSubmit());

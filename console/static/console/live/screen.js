@@ -1,7 +1,7 @@
-// The screen of a session: the terminal emulator, or plain text where it is not installed.
+// The screen of a session: the terminal emulator.
 //
-// The emulator answers queries of programs. No answer is typed, and no mouse is told of: what leaves
-// is what the emulator itself says that a person typed.
+// The emulator answers queries of programs. No answer is typed, and no mouse is told of: what
+// leaves is what the emulator itself says that a person typed.
 const OPTIONS = {
   scrollback: 2000, allowProposedApi: true, fontFamily: "monospace",
   theme: { background: "#101317", foreground: "#e8ebf0" },
@@ -9,26 +9,11 @@ const OPTIONS = {
 };
 const [MIN_FONT, MAX_FONT, GLYPH_WIDTH] = [8, 15, 0.602];
 
-class TextScreen {
-  constructor(place) {
-    this.text = new TextDecoder();
-    this.pre = place.appendChild(document.createElement("pre"));
-  }
-  write(bytes, done) {
-    const text = this.text.decode(bytes, { stream: true })
-      // eslint-disable-next-line no-control-regex
-      .replace(/\x1b(\[[0-?]*[ -/]*[@-~]|[\]PX^_][^\x07\x1b]*(\x07|\x1b\\)?|.)|[^\P{Cc}\n\t]/gu, "");
-    this.pre.textContent = (this.pre.textContent + text).slice(-65536);
-    this.pre.scrollTop = this.pre.scrollHeight;
-    done();
-  }
-  reset() { this.pre.textContent = ""; }
-  resize() {}
-  focus() {}
-}
+// Without the emulator the page shows the text that came with it.
+const TEXT = { write: (_, done) => done?.(), reset() {}, resize() {}, focus() {} };
 
 export async function makeScreen(place, onText, more = {}) {
-  if (!place.dataset.terminal) return new TextScreen(place);
+  if (!place.dataset.terminal) return TEXT;
   const [{ Terminal }, { Unicode11Addon }] = await Promise.all(
     [place.dataset.terminal, place.dataset.unicode].map((at) => import(at)));
   stampStyles();

@@ -4,16 +4,15 @@ import { Keyboard } from "./keyboard.js";
 import { makeScreen } from "./screen.js";
 import { Socket } from "./socket.js";
 import { showCounts } from "./waiting.js";
-import { fill } from "./words.js";
+import { fill, tell } from "./words.js";
 
 const find = (selector) => document.querySelector(selector);
 const page = find("[data-live]");
 const place = find("#screen");
-const dialogs = { paste: find("#paste"), insist: find("#insist") };
 let [session, keyboard, wantsLine, isListed] = [null, null, false, false];
 const offsets = { stdout: null, stderr: null };
 
-const say = (text) => { find("#notice").textContent = text; find("#notice").hidden = !text; };
+const say = (text) => tell(find("#notice"), text);
 
 function draw() {
   if (!session) return;
@@ -44,7 +43,7 @@ async function type(text, isPasted) {
     say(session.may_type ? "You are watching. Take over to type." : "");
   } else if (!isPasted) {
     keyboard.type(text);
-  } else if (!/[\r\n]/.test(text) || await ask(dialogs.paste, text.slice(0, 5000)) === "yes") {
+  } else if (!/[\r\n]/.test(text) || await ask(find("#paste"), text.slice(0, 5000)) === "yes") {
     screen.paste(text.replaceAll("\x1b", ""));
     screen.focus();
   }
@@ -64,7 +63,7 @@ async function take() {
   if (find("#take").hidden) return;
   const { operator } = session;
   const isOthers = operator && operator !== page.dataset.actor;
-  const wish = isOthers ? await ask(dialogs.insist, `${operator} has the keyboard.`) : "yes";
+  const wish = isOthers ? await ask(find("#insist"), `${operator} has the keyboard.`) : "yes";
   if (wish === "ask") socket.send("ask");
   if (wish === "yes") socket.send("take", { insists: Boolean(isOthers) });
 }
@@ -85,9 +84,11 @@ const handlers = {
       screen.fit?.();
     }
     // A state from just before the keyboard was taken may still come.
-    if (message.operator === page.dataset.actor && message.is_active) keyboard.isConfirmed = keyboard.isHeld;
-    else if (keyboard.isConfirmed || !message.is_active)
-      lost(message.operator ? `${message.operator} took the keyboard.` : "Handed back.");
+    const { operator, is_active: isActive } = message;
+    if (!isActive) lost("The session has ended, and with it your keyboard.");
+    else if (operator === page.dataset.actor) keyboard.isConfirmed = keyboard.isHeld;
+    else if (keyboard.isConfirmed)
+      lost(operator ? `${operator} took the keyboard.` : "Handed back.");
     draw();
     if (location.hash === "#take") { location.hash = ""; take(); }
   },
@@ -117,18 +118,14 @@ const handlers = {
     (find("#field").hidden ? screen : find("#field input")).focus();
   },
   typed: ({ seq }) => keyboard.typed(seq),
-  refused(message) {
-    if (message.code === "COMMAND_NOT_ALLOWED") wantsLine = true;
-    if (message.code === "CONTROLLER_OFFLINE") {
-      // Its host comes back later than the server: what was typed waits for both.
-      setTimeout(() => keyboard.again(), 1000);
-    } else if (message.about === "input" && message.code !== "KEYBOARD_NOT_HELD") {
-      Object.assign(keyboard, { typing: "", queued: "" });
-    } else if (message.about !== "resize") {
-      lost("");
-    }
+  refused({ about, code, message, hint }) {
+    wantsLine ||= code === "COMMAND_NOT_ALLOWED";
+    // Its host comes back later than the server: what was typed waits for both.
+    if (code === "CONTROLLER_OFFLINE") setTimeout(() => keyboard.send(), 1000);
+    else if (about === "input" && code !== "KEYBOARD_NOT_HELD") keyboard.forget();
+    else if (about !== "resize") lost("");
     draw();
-    say(`${message.message}. ${message.hint}`);
+    say(`${message}. ${hint}`);
   },
 };
 
@@ -142,23 +139,22 @@ const socket = new Socket(handlers, (opened) => {
 keyboard = new Keyboard(socket);
 
 find("#take").addEventListener("click", take);
-find("#release").addEventListener("submit", (event) => {
+const onSubmit = (form, act) => find(form).addEventListener("submit", (event) => {
   event.preventDefault();
-  socket.send("release", { note: event.target.note.value });
+  act(event.target);
   event.target.reset();
 });
-find("#field").addEventListener("submit", (event) => {
-  event.preventDefault();
-  keyboard.type(`${event.target.typed.value}\r`);
-  event.target.reset();
+onSubmit("#release", ({ note }) => socket.send("release", { note: note.value }));
+onSubmit("#field", ({ typed }) => {
+  keyboard.type(`${typed.value}\r`);
   wantsLine = false;
 });
-find("#fit")?.addEventListener("click", () => {
-  socket.send("resize", { cols: screen.columns(), rows: session.rows });
-});
+find("#fit")?.addEventListener("click", () =>
+  socket.send("resize", { cols: screen.columns(), rows: session.rows }));
 screen.attachCustomKeyEventHandler?.((event) => {
   const leaves = event.ctrlKey && event.shiftKey && event.key === "X";
-  if (leaves && event.type === "keydown") find(keyboard.isHeld ? "#release input" : "#take").focus();
+  const way = keyboard.isHeld ? "#release input" : "#take";
+  if (leaves && event.type === "keydown") find(way).focus();
   return keyboard.isHeld && !leaves;
 });
 actions.t = take;

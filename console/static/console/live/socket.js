@@ -1,4 +1,6 @@
 // The connection of a page. It comes back by itself, until the server says that this is of no use.
+import { tell } from "./words.js";
+
 const SHORTEST_MS = 200;
 const LONGEST_MS = 4000;
 
@@ -37,8 +39,7 @@ export class Socket {
   again() {
     this.say(this.end ? `The live view has ended: ${this.end}.` : "Not connected. Trying again…");
     if (this.end) return;
-    const wait = Math.min(LONGEST_MS, SHORTEST_MS * 2 ** this.tries);
-    this.tries += 1;
+    const wait = Math.min(LONGEST_MS, SHORTEST_MS * 2 ** this.tries++);
     setTimeout(() => this.connect(), wait * (0.5 + Math.random() / 2));
   }
 
@@ -50,8 +51,7 @@ export class Socket {
   say(text) {
     const place = document.querySelector("#connection");
     if (!place) return;
-    const words = place.querySelector("span");
-    if (words.textContent !== text) words.textContent = text;
+    tell(place.querySelector("span"), text);
     place.hidden = !text;
   }
 }

@@ -6,7 +6,8 @@ import { Unicode11Addon } from "../vendor/addon-unicode11.mjs";
 import { Terminal } from "../vendor/xterm-headless.mjs";
 import { isAtRest, restore, stateOf } from "./state.mjs";
 
-const lines = createInterface({ input: process.stdin, crlfDelay: Infinity })[Symbol.asyncIterator]();
+const input = createInterface({ input: process.stdin, crlfDelay: Infinity });
+const lines = input[Symbol.asyncIterator]();
 const { rows, cols, convertEol, state } = JSON.parse((await lines.next()).value);
 const terminal = new Terminal({ rows, cols, convertEol, scrollback: 5000, allowProposedApi: true });
 terminal.loadAddon(new Unicode11Addon());

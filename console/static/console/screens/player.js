@@ -7,6 +7,14 @@ const REACH_BYTES = 2 * 1024 * 1024; // fed for an exact jump; for a longer way,
 const BEGIN = { time: -1, stdout: 0, stderr: 0 };
 const placeOf = ({ stdout, stderr }) => stdout + stderr;
 
+// The value at an address of the server. A login that has ended leads to the login page.
+export async function fetched(url, signal) {
+  const answer = await fetch(url, { signal });
+  if (answer.redirected) throw new Error("your login has ended; load the page again");
+  if (!answer.ok) throw new Error(`the server answered ${answer.status}`);
+  return answer.json();
+}
+
 export class Player {
   constructor(index, term, urls) {
     Object.assign(this, { index, term, urls, now: 0, isPlaying: false, screens: [] });
@@ -14,20 +22,12 @@ export class Player {
     this.line = Promise.resolve(); // one jump or step at a time feeds the terminal
   }
 
-  async fetched(url) {
-    const answer = await fetch(url, { signal: this.control.signal });
-    if (!answer.ok) throw new Error(`the server answered ${answer.status}`);
-    return answer;
-  }
-
   // Learns of new screens. True while there will be more.
   async learn() {
-    const after = this.screens.length ? placeOf(this.screens.at(-1)) : 0;
-    const answer = await fetch(`${this.urls.screens}?after=${after}`);
-    if (!answer.ok) return false;
-    const { is_growing: isGrowing, places } = await answer.json();
-    this.screens.push(...places);
-    return isGrowing;
+    const after = placeOf(this.screens.at(-1) ?? BEGIN);
+    const found = await fetched(`${this.urls.screens}?after=${after}`).catch(() => null);
+    this.screens.push(...found?.places ?? []);
+    return found?.is_growing;
   }
 
   // Where to begin for a moment. What is neither a screen nor the beginning is a guess.
@@ -50,11 +50,12 @@ export class Player {
 
   async begin(place) {
     const isKept = place !== BEGIN && !place.isGuess;
-    const answer = isKept && this.fetched(`${this.urls.screen}?place=${placeOf(place)}`);
-    Object.assign(this, { queue: [], next: place, fetching: null, isGuess: Boolean(place.isGuess) });
+    const kept = `${this.urls.screen}?place=${placeOf(place)}`;
+    const answer = isKept && fetched(kept, this.control.signal);
+    Object.assign(this, { queue: [], next: place, fetching: null, isGuess: place.isGuess });
     await Promise.all([this.more(), answer, this.written("")]); // what is under way comes first
     if (isKept) {
-      restore(this.term, await (await answer).json());
+      restore(this.term, await answer);
     } else {
       const { rows, cols } = this.sizeAt(place.time);
       this.term.reset();
@@ -71,7 +72,8 @@ export class Player {
 
   async fetchPart() {
     const { stdout, stderr } = this.next;
-    const part = await (await this.fetched(`${this.urls.part}?stdout=${stdout}&stderr=${stderr}`)).json();
+    const place = `?stdout=${stdout}&stderr=${stderr}`;
+    const part = await fetched(this.urls.part + place, this.control.signal);
     this.queue.push(...part.pieces);
     this.next = part.stdout === null ? null : part;
   }

@@ -34,12 +34,13 @@ function bufferOf(buffer) {
   const lines = [];
   for (let y = dropped; y < buffer.lines.length; y += 1) lines.push(lineOf(buffer.lines.get(y)));
   const kept = Object.fromEntries(OF_BUFFER.map((name) => [name, buffer[name]]));
-  return { ...kept, lines, ybase: buffer.ybase - dropped, savedY: Math.max(0, buffer.savedY - dropped),
-    saved: styleOf(buffer.savedCurAttrData) };
+  const [ybase, savedY] = [buffer.ybase, buffer.savedY].map((y) => Math.max(0, y - dropped));
+  return { ...kept, lines, ybase, savedY, saved: styleOf(buffer.savedCurAttrData) };
 }
 
 function refill(buffer, { lines, saved, ...kept }, style) {
-  Object.assign(buffer, kept, { ydisp: kept.ybase, savedCurAttrData: restyle(style.clone(), saved) });
+  const savedCurAttrData = restyle(style.clone(), saved);
+  Object.assign(buffer, kept, { ydisp: kept.ybase, savedCurAttrData });
   while (buffer.lines.length < lines.length) buffer.lines.push(buffer.getBlankLine(style.clone()));
   lines.forEach((line, y) => fill(buffer.lines.get(y), line, style));
 }
@@ -72,7 +73,8 @@ export function restore(terminal, state) {
   refill(buffers.alt, state.alternate, style);
   Object.assign(coreService.modes, state.modes);
   Object.assign(coreService.decPrivateModes, state.privateModes);
-  Object.assign(coreService, { isCursorHidden: state.isHidden, isCursorInitialized: state.isBegun });
+  coreService.isCursorHidden = state.isHidden;
+  coreService.isCursorInitialized = state.isBegun;
   state.charsets.forEach((charset, at) => _charsetService.setgCharset(at, charset ?? undefined));
   _charsetService.setgLevel(state.glevel);
   [mouse.activeProtocol, mouse.activeEncoding] = state.mouse;

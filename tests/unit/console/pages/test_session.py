@@ -7,6 +7,7 @@ import pytest
 from django.utils import timezone
 
 from projects.models import ActionRequest, AttentionEvent, SessionEvent
+from projects.output.log import NewChunk, append
 from tests.support.rows import make_approval
 from tests.unit.console.conftest import PersonWith, Tenant
 
@@ -50,6 +51,19 @@ def test_the_page_leads_to_the_field_for_a_secret_that_is_wanted(
     text = person_with(*SEES, "take_over_session").get(f"/sessions/{ours.session.pk}/").text
     assert f"/sessions/{ours.session.pk}/secret/" in text
     assert "the sudo password" in text
+
+
+def test_without_the_emulator_the_page_has_the_screen_as_text(
+    person_with: PersonWith, ours: Tenant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("console.pages.session.has_terminal", lambda: False)
+    data = b"first\x1b[2Jonly <this>\xe2\x80\xae"
+    append([NewChunk(ours.session.pk, "stdout", 0, 1, data)])
+    type(ours.session).objects.update(stdout_next_offset=len(data))
+    text = person_with(*SEES).get(f"/sessions/{ours.session.pk}/").text
+    assert "only &lt;this&gt;" in text
+    assert "\u202e" not in text
+    assert "first" not in text
 
 
 @pytest.mark.django_db(transaction=True)

@@ -23,7 +23,21 @@ from projects.output.recording.labels import label_of
         ("approval", {"tool": "start", "answer": "approved"}, "ada approved: start"),
         ("resize", {"rows": 50, "cols": 132}, "132 columns, 50 rows"),
         ("gap", {"from": 5, "to": 9, "reason": "lost"}, "gap: 4 bytes are gone (lost)"),
-        ("lifetime", {"paused": True, "cause": "take_over"}, "the lifetime is paused (take_over)"),
+        (
+            "prompt",
+            {"state": "awaiting_input", "kind": "screen", "prompt": ""},
+            "prompt (screen)",
+        ),
+        (
+            "lifetime",
+            {"paused": True, "cause": "take_over"},
+            "the lifetime is paused (an operator has the keyboard)",
+        ),
+        (
+            "lifetime",
+            {"paused": True, "cause": "approval 1"},
+            "the lifetime is paused (approval 1)",
+        ),
         ("lifetime", {"paused": False}, "the lifetime runs on"),
         ("end", {"state": "EXITED", "exit_code": 0}, "ended: exited, exit code 0"),
         ("end", {"state": "TERMINATED", "signal": "SIGKILL"}, "ended: terminated, SIGKILL"),
