@@ -104,9 +104,10 @@ class _Look:
         for place in ask.former:
             name = names.get(inode_of(place.identity)) if place.identity not in own else None
             log = self._series.try_open(name) if name is not None else None
-            if log is None:
+            # The name may be another file's by now, whose place is another one.
+            if log is None or log.identity != place.identity:
                 continue
-            is_left_empty = place.position == 0 and log.identity == place.identity
+            is_left_empty = place.position == 0
             if not (self._was_read(log) or (is_last and is_left_empty)):
                 continue
             is_over, known_ns = log.is_quiet(), Mark.parse(place.mark).known_ns

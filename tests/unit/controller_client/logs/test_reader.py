@@ -14,6 +14,7 @@ import pytest
 
 from controller_client.logs import log_file
 from controller_client.logs.reader import has_news
+from controller_client.logs.series import LogSeries
 from tests.support.hosts.log_files import Reader, rotate, write
 
 
@@ -144,6 +145,28 @@ def test_a_former_log_that_is_gone_or_another_now_says_nothing(log: Path) -> Non
     old.write_bytes(b"x\nand more of something else\n")
     assert reader.rest() == b""
     old.unlink()
+    assert reader.rest() == b""
+
+
+def test_a_rename_between_a_listing_and_an_opening_tells_nothing_twice(
+    log: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reader = Reader(log)
+    for lines in (b"1\n", b"2\n2\n2\n", b"3\n"):
+        write(log, lines)
+        assert reader.rest() == lines
+        if lines != b"3\n":
+            rotate(log)
+    listed = LogSeries.names_by_inode
+
+    def listed_too_early(self: LogSeries) -> dict[int, str]:
+        found = listed(self)
+        rotate(log)
+        return found
+
+    with monkeypatch.context() as patched:
+        patched.setattr(LogSeries, "names_by_inode", listed_too_early)
+        assert reader.look().data == b""
     assert reader.rest() == b""
 
 
