@@ -143,9 +143,14 @@ async def _read(
     *,
     since: int | None = None,
 ) -> MonitorUpdate:
-    """One read. ``since`` is the offset of the reply that this read continues."""
+    """One read. ``since`` is the offset of the reply that this read continues.
+
+    Of two reads of one place the second reads on, unless it has a ``request_id``: it may be a call
+    that its caller gave up and repeated, and nobody would hear what it moves the monitor past.
+    """
     loop = asyncio.get_running_loop()
     deadline = loop.time() + clamped(wait_seconds)
+    is_second = False
     while True:
         # Looked up in every round: the call that this one retries may still be running.
         place, repeated = await in_database(
@@ -153,6 +158,9 @@ async def _read(
         )
         if repeated is not None:
             return repeated
+        if is_second and request_id is not None:
+            event = FileEvent(file_position=place.position, has_more=True)
+            return _update(place, event, place.next_offset, b"")
         left = max(0.0, deadline - loop.time())
         chunk = await read_file(place.controller_id, place.question(left))
         if chunk.failure is not None:
@@ -160,6 +168,7 @@ async def _read(
         update = await in_database(_advance, place, chunk, request_id, since)
         if update is not None:
             return update
+        is_second = True
 
 
 def _look(

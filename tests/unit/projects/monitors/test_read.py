@@ -1,0 +1,53 @@
+"""Reads of a monitor whose callers repeat them: what is read is told to somebody."""
+
+from uuid import UUID, uuid4
+
+import pytest
+
+from controller_client.protocol.messages import FileChunk, ReadFile
+from projects.models import Monitor
+from projects.monitors import read
+from projects.monitors.read import monitor_read
+from projects.storage.access import in_database
+from tests.support.rows import make_controller
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+_LINES = {0: b"one\n", 4: b"two\n", 8: b"three\n"}
+
+
+def _monitor() -> Monitor:
+    controller = make_controller()
+    return Monitor.objects.create(
+        project_id=controller.project_id,
+        controller=controller,
+        session_id=uuid4(),
+        log_file="/a.log",
+        file_identity="1:2",
+    )
+
+
+async def test_a_call_that_was_given_up_reads_past_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monitor = await in_database(_monitor)
+    given_up = uuid4()
+
+    async def read_as(request_id: UUID) -> bytes:
+        name = str(monitor.session_id)
+        return (await monitor_read(monitor.project_id, name, request_id=request_id)).data
+
+    async def line(_host: UUID, question: ReadFile) -> FileChunk:
+        position = question.position
+        return FileChunk(reply_to="1", identity="1:2", position=position, data=_LINES[position])
+
+    async def late_line(host: UUID, question: ReadFile) -> FileChunk:
+        """Answer after the caller has repeated the call, and made the next one."""
+        monkeypatch.setattr(read, "read_file", line)
+        assert await read_as(given_up) == b"one\n"
+        assert await read_as(uuid4()) == b"two\n"
+        return await line(host, question)
+
+    monkeypatch.setattr(read, "read_file", late_line)
+    assert await read_as(given_up) == b""
+    assert await read_as(uuid4()) == b"three\n"
