@@ -75,7 +75,7 @@ LOCAL_METRICS = True
 _values = environment.read_all(ServerConf) | environment.read_all(AgentConf)
 # SQLite has one writer at a time: more threads would only sleep until it is their turn.
 _values["DATABASE_THREADS"] = _values["DATABASE_THREADS"] or (
-    8 if environment.text("DATABASE_URL") else 1
+    4 if environment.text("DATABASE_URL") else 1
 )
 _values["BUNDLE_DIR"] = _values["BUNDLE_DIR"] or str(DATA_DIR / "bundles")
 try:

@@ -94,7 +94,7 @@ def _postgresql(environment: Environment, url: str) -> dict[str, Any]:
         threshold = "0"
     options["prepare_threshold"] = int(threshold) or None
     return {
-        "ENGINE": "django.db.backends.postgresql",
+        "ENGINE": "projects.storage.postgresql",
         "NAME": unquote(parts.path.lstrip("/")),
         "USER": unquote(parts.username or ""),
         "PASSWORD": unquote(parts.password or ""),

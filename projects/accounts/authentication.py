@@ -20,8 +20,6 @@ from datetime import datetime, timedelta
 from typing import Final, NamedTuple, TypeVar
 from uuid import UUID
 
-from django.db import connection
-
 from projects.accounts.guesses import UnknownKeyError, limited_guesses, require_room
 from projects.accounts.permits import Permit
 from projects.accounts.tokens import CONTROLLER_PREFIX, ShownToken, digest_of, shown_token
@@ -31,7 +29,7 @@ from projects.models.accounts import stricter
 from projects.storage import clock
 from projects.storage.access import in_database
 from projects.storage.columns import as_parameter, as_time, sql
-from projects.storage.rows import row_update
+from projects.storage.rows import execute, row_update
 
 AGENT_SCOPES: Final = (
     "session:read",
@@ -150,9 +148,7 @@ def check_caller(caller: Caller) -> None:
     """
     if caller.token_id is None:
         return
-    with connection.cursor() as cursor:
-        cursor.execute(_SELECT_VALIDITY, [as_parameter(caller.token_id)])
-        row = cursor.fetchone()
+    row = execute(_SELECT_VALIDITY, [as_parameter(caller.token_id)]).fetchone()
     if row is None:
         raise Unauthenticated
     expires_at, revoked_at, is_owner_active = row
@@ -274,9 +270,7 @@ def _verified_row(kind: type[_Row], statement: str, token: ShownToken, meter: st
 
     """
     require_room(meter)
-    with connection.cursor() as cursor:
-        cursor.execute(statement, [token.key_id])
-        columns = cursor.fetchone()
+    columns = execute(statement, [token.key_id]).fetchone()
     if columns is None:
         raise UnknownKeyError
     row = kind(*columns)

@@ -305,7 +305,7 @@ class Conf:
         0,
         "threads for short transactions, each with a connection. Two more threads do long reads",
         at_least=1,
-        shown="1 on SQLite, 8 otherwise",
+        shown="1 on SQLite, 4 otherwise",
     )
     hello_deadline_seconds = Seconds(
         "HOLDLINE_HELLO_DEADLINE_SECONDS",

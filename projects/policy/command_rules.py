@@ -10,8 +10,9 @@ way.
 
 import json
 import posixpath
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 from uuid import UUID
 
 from controller_client.command_policy import shell_grammar
@@ -27,13 +28,22 @@ from projects.policy.arguments import START_SCOPES
 from projects.policy.launch import Launch
 from projects.policy.typed_input import Typing
 from projects.storage.columns import as_parameter
-from projects.storage.rows import execute
+from projects.storage.rows import row_soon
 
 ANY_COMMAND_SCOPE: Final = START_SCOPES[1]
 _RULES: Final = (
     "SELECT allowed_commands, allowed_directories, session_limits, strict_seconds FROM "
     "projects_project WHERE id = %s"
 )
+
+
+class _RulesRow(NamedTuple):
+    """The columns of ``_RULES``, as JSON or what it says, or None."""
+
+    allowed_commands: Any
+    allowed_directories: Any
+    session_limits: Any
+    strict_seconds: Any
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,7 +129,16 @@ class Rules:
 
 def rules_of(project_id: UUID) -> Rules:
     """The rules of a project, read now: a change holds from the next start or input on."""
-    row = execute(_RULES, [as_parameter(project_id)]).fetchone()
+    return rules_soon(project_id)()
+
+
+def rules_soon(project_id: UUID) -> Callable[[], Rules]:
+    """Ask for the rules of a project, and return the function that returns them."""
+    asked = row_soon(_RulesRow, _RULES, [as_parameter(project_id)])
+    return lambda: _rules_in(asked())
+
+
+def _rules_in(row: _RulesRow | None) -> Rules:
     commands, directories, limits, strict = (None,) * 4 if row is None else map(_as_json, row)
     names = commands if commands is not None else list(conf.allowed_commands)
     in_force = Allowlist.parse(names)

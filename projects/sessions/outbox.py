@@ -9,10 +9,10 @@ controller is rung, and its connection takes the command out of the outbox.
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import datetime
 from functools import partial
-from typing import Final
+from typing import Final, NamedTuple
 from uuid import UUID
 
 from django.db import transaction
@@ -30,7 +30,7 @@ from projects.models import Controller
 from projects.sessions.state import hand_over
 from projects.storage import clock
 from projects.storage.columns import as_parameter, time_as_parameter
-from projects.storage.rows import execute
+from projects.storage.rows import execute, row_soon
 from projects.storage.sealing import seal
 from projects.storage.threads import after_result
 from projects.wakeups import serving
@@ -55,6 +55,12 @@ RETURNING last_command_seq
 """
 
 
+class _Enqueued(NamedTuple):
+    """The epoch of the connection that a new command is handed to; None without one."""
+
+    sent_epoch: int | None
+
+
 def enqueue(
     *,
     controller_id: UUID,
@@ -69,6 +75,30 @@ def enqueue(
     ``token_id`` is the token of the caller; None for the server itself. ``event`` is the detail of
     the session event that the host's answer becomes, with its ``actor``. Returns the controller,
     which has to be rung; None if its connection is handed the command after the commit.
+    """
+    to_ring = enqueue_soon(
+        controller_id=controller_id,
+        session_id=session_id,
+        message=message,
+        expires_at=expires_at,
+        token_id=token_id,
+        event=event,
+    )
+    return to_ring()
+
+
+def enqueue_soon(
+    *,
+    controller_id: UUID,
+    session_id: UUID,
+    message: OutboxMessage,
+    expires_at: datetime | None = None,
+    token_id: UUID | None = None,
+    event: Mapping[str, object] | None = None,
+) -> Callable[[], UUID | None]:
+    """Do as ``enqueue`` does. The transaction has to call the function that is returned.
+
+    That returns the controller to be rung, or sees to it that its connection gets the command.
     """
     epoch, served = serving.newest(controller_id) or (None, None)
     if served is None or not served.takes(message):
@@ -88,13 +118,18 @@ def enqueue(
         as_parameter(controller_id),
         epoch,
     ]
-    (sent_epoch,) = execute(_ENQUEUE, values).fetchone()
-    if served is None or sent_epoch is None:
-        return controller_id
-    if tag in START_TYPES:
-        hand_over(session_id)
-    transaction.on_commit(partial(after_result, partial(served.hand_over, message)))
-    return None
+    enqueued = row_soon(_Enqueued, _ENQUEUE, values)
+
+    def to_ring() -> UUID | None:
+        row = enqueued()
+        if served is None or row is None or row.sent_epoch is None:
+            return controller_id
+        if tag in START_TYPES:
+            hand_over(session_id)
+        transaction.on_commit(partial(after_result, partial(served.hand_over, message)))
+        return None
+
+    return to_ring
 
 
 def allocate_seq(controller_id: UUID) -> int:

@@ -7,7 +7,6 @@ Columns and types of inserts and updates are the model's, and each statement is 
 builds it anew every time.
 """
 
-import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import cache, lru_cache
@@ -15,18 +14,15 @@ from typing import Any, NamedTuple, Protocol, TypeVar, get_args, get_type_hints
 from uuid import UUID
 
 from django.db import DEFAULT_DB_ALIAS, connection, connections
-from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models import Model
 
 from projects.storage.columns import as_time, sql
 
 Row = TypeVar("Row", bound=NamedTuple)
 
-_local = threading.local()
-
 
 class Executed(Protocol):
-    """A statement that was executed. Its rows are gone once the next one is."""
+    """A statement that was executed, or on PostgreSQL will be once somebody wants its answer."""
 
     @property
     def rowcount(self) -> int:
@@ -42,6 +38,10 @@ class Executed(Protocol):
 def execute(statement: str, parameters: Sequence[Any]) -> Executed:
     """Execute a hand-written statement with ``%s`` in the places of its parameters.
 
+    On PostgreSQL a statement of a transaction waits until the answer to it, or to one behind it, is
+    asked for, and at the latest for the commit; its errors are raised then. Nothing overtakes it
+    (``projects.storage.postgresql``).
+
     Raises the errors of ``django.db``.
     """
     here = connections[DEFAULT_DB_ALIAS]
@@ -56,7 +56,8 @@ def execute(statement: str, parameters: Sequence[Any]) -> Executed:
         if here.vendor == "sqlite":
             executed: Executed = here.connection.execute(_with_marks(statement), parameters)
             return executed
-        return _executed(_cursor_of(here), statement, parameters)
+        soon: Executed = here.execute_soon(statement, parameters)  # type: ignore[attr-defined]
+        return soon
 
 
 def _executed(cursor: Any, statement: str, parameters: Sequence[Any]) -> Executed:
@@ -71,14 +72,6 @@ def _with_marks(statement: str) -> str:
     return statement.replace("%s", "?").replace("%%", "%")
 
 
-def _cursor_of(here: BaseDatabaseWrapper) -> Any:
-    """The one cursor of this thread's connection for hand-written statements."""
-    kept = getattr(_local, "cursor", None)
-    if kept is None or kept.connection is not here.connection:
-        kept = _local.cursor = here.create_cursor()
-    return kept
-
-
 def fetch_rows(row_type: type[Row], statement: str, parameters: Sequence[Any]) -> list[Row]:
     """Execute ``statement`` and return its rows.
 
@@ -90,7 +83,25 @@ def fetch_rows(row_type: type[Row], statement: str, parameters: Sequence[Any]) -
 
 def fetch_row(row_type: type[Row], statement: str, parameters: Sequence[Any]) -> Row | None:
     """Execute ``statement`` as ``fetch_rows`` does. Return its first row; None if it has none."""
-    row = execute(statement, parameters).fetchone()
+    return row_soon(row_type, statement, parameters)()
+
+
+def row_soon(
+    row_type: type[Row], statement: str, parameters: Sequence[Any]
+) -> Callable[[], Row | None]:
+    """Execute ``statement``, and return the function that fetches its first row.
+
+    On PostgreSQL statements whose rows are fetched after all of them were executed make one trip.
+    """
+    executed = execute(statement, parameters)
+    if connection.vendor == "sqlite":
+        # The row is here. Until it is fetched, a statement that writes is in the way of savepoints.
+        row = executed.fetchone()
+        return lambda: _typed_if_any(row_type, row)
+    return lambda: _typed_if_any(row_type, executed.fetchone())
+
+
+def _typed_if_any(row_type: type[Row], row: Iterable[Any] | None) -> Row | None:
     return None if row is None else _typed(row_type, row)
 
 
@@ -132,7 +143,7 @@ def row_insert(row: Model) -> None:
 
 def row_update(model: type[Model], key: Any, **values: Any) -> None:
     """Sets columns of the row with that primary key, by the names of their fields."""
-    row_swap(model, key, expected={}, values=values)
+    _changed(model, key, {}, values)
 
 
 def row_swap(
@@ -147,10 +158,16 @@ def row_swap(
     Columns are named by their fields. Returns False if nothing was changed: the row has other
     values, or there is no such row. No expected value may be None.
     """
+    return _changed(model, key, expected, values).rowcount > 0
+
+
+def _changed(
+    model: type[Model], key: object, expected: Mapping[str, object], values: Mapping[str, object]
+) -> Executed:
     meta = _meta(model)
     named = (*values.items(), (meta.pk.name, key), *expected.items())
     prepared = [_prepared(meta.get_field(name), value) for name, value in named]
-    return execute(_change(model, tuple(values), (meta.pk.name, *expected)), prepared).rowcount > 0
+    return execute(_change(model, tuple(values), (meta.pk.name, *expected)), prepared)
 
 
 def _meta(model: type[Model]) -> Any:

@@ -23,7 +23,7 @@ from projects.sessions import selectors
 from projects.sessions.state import SessionMoved
 from projects.storage import clock
 from projects.storage.columns import as_parameter
-from projects.storage.rows import fetch_row
+from projects.storage.rows import row_soon
 from projects.storage.shared import one_transaction
 
 P = ParamSpec("P")
@@ -115,8 +115,22 @@ def number_command(
 
     Raises SessionNotFound, and unless it ``may_be_offline`` ControllerOffline or SessionEnded.
     """
+    number = number_command_soon(project_id, session_id, may_be_offline=may_be_offline)
+    return number()
+
+
+def number_command_soon(
+    project_id: UUID, session_id: UUID, *, may_be_offline: bool = False
+) -> Callable[[], Numbered]:
+    """Do as ``number_command`` does, and return the function that returns or raises the same."""
     keys = [as_parameter(session_id), as_parameter(project_id)]
-    numbered = fetch_row(Numbered, _NUMBER_COMMAND, keys)
+    fetched = row_soon(Numbered, _NUMBER_COMMAND, keys)
+    return lambda: _checked(fetched(), project_id, session_id, may_be_offline=may_be_offline)
+
+
+def _checked(
+    numbered: Numbered | None, project_id: UUID, session_id: UUID, *, may_be_offline: bool
+) -> Numbered:
     if numbered is None:
         raise SessionNotFound(session_id)
     if not may_be_offline and not selectors.is_online(numbered.lease_expires_at):

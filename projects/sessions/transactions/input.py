@@ -1,5 +1,6 @@
 """The transactions of a turn: one commits an input, the other only begins to wait."""
 
+from collections.abc import Callable
 from typing import Final, NamedTuple
 from uuid import UUID
 
@@ -24,13 +25,13 @@ from projects.sessions.transactions.acting import (
     Acted,
     actor_of,
     in_one_transaction,
-    number_command,
+    number_command_soon,
     require_cleared,
     session_ended,
 )
 from projects.storage import clock
 from projects.storage.columns import as_parameter, sql, time_as_parameter
-from projects.storage.rows import fetch_row
+from projects.storage.rows import row_soon
 
 _SIZES: Final = (0, 16, 256, 4096, 65_536)
 """An audit row names the first of these sizes, in bytes, that an input fits."""
@@ -40,7 +41,7 @@ _SIZES: Final = (0, 16, 256, 4096, 65_536)
 _NUMBER_INPUT: Final = sql(
     """
 UPDATE projects_commandsession SET input_seq = input_seq + 1, touched_at = %s
-WHERE id = %s AND state IN ({places})
+WHERE id = %s AND project_id = %s AND state IN ({places})
 RETURNING input_seq, shown_offset, terminal_kind, command, taken_over_by
 """,
     places=", ".join("%s" for _ in selectors.ACTIVE),
@@ -84,9 +85,15 @@ def send_input(
             command_seq=earlier.command_seq,
             is_new=False,
         )
-    numbered = number_command(project_id, session_id)
+    # Asked together, because each wait for an answer of PostgreSQL costs more than a statement.
+    command_number = number_command_soon(project_id, session_id)
+    input_number = _number_input_soon(project_id, session_id)
+    rules = command_rules.rules_soon(project_id)
+    numbered = command_number()
     controller_id, seq = numbered.controller_id, numbered.seq
-    session = _number_input(project_id, session_id)
+    session = input_number()
+    if session is None:
+        raise session_ended(selectors.session_of(project_id, session_id))
     if session.operator and session.operator != actor_of(caller):
         raise SessionTakenOver(session_id, session.operator)
     permits.check_prompt(caller, session_id, session.input_seq)
@@ -94,9 +101,9 @@ def send_input(
     if secret is not None:
         _check_host_proves_readers(controller_id)
         secret_masks.secret_remember(session_id, secret.value)
-    _check_lines(project_id, session, typing)
+    _check_lines(rules(), session, typing)
     _use_rate(caller, typing)
-    to_ring = outbox.enqueue(
+    to_ring = outbox.enqueue_soon(
         controller_id=controller_id,
         session_id=session_id,
         message=_message(typing, secret, session_id, seq=seq, input_seq=session.input_seq),
@@ -120,7 +127,7 @@ def send_input(
         )
     return Acted(
         session_id=session_id,
-        to_ring=to_ring,
+        to_ring=to_ring(),
         from_offset=session.shown_offset,
         input_seq=session.input_seq,
         command_seq=seq,
@@ -166,13 +173,11 @@ def _polled(session_id: UUID, input_seq: int, from_offset: int) -> Acted:
     return Acted(session_id=session_id, input_seq=input_seq, from_offset=from_offset, is_new=False)
 
 
-def _number_input(project_id: UUID, session_id: UUID) -> _NumberedInput:
-    """Give the session's next input its number. Raises SessionEnded."""
-    values = [time_as_parameter(clock.now()), as_parameter(session_id), *selectors.ACTIVE]
-    numbered = fetch_row(_NumberedInput, _NUMBER_INPUT, values)
-    if numbered is None:
-        raise session_ended(selectors.session_of(project_id, session_id))
-    return numbered
+def _number_input_soon(project_id: UUID, session_id: UUID) -> Callable[[], _NumberedInput | None]:
+    """Give the session's next input its number; the function returns None if it is over."""
+    keys = [as_parameter(session_id), as_parameter(project_id)]
+    values = [time_as_parameter(clock.now()), *keys, *selectors.ACTIVE]
+    return row_soon(_NumberedInput, _NUMBER_INPUT, values)
 
 
 def _check_host_proves_readers(controller_id: UUID) -> None:
@@ -183,9 +188,8 @@ def _check_host_proves_readers(controller_id: UUID) -> None:
         raise InputRefused("HOST_TOO_OLD", problem)
 
 
-def _check_lines(project_id: UUID, session: _NumberedInput, typing: Typing) -> None:
+def _check_lines(rules: command_rules.Rules, session: _NumberedInput, typing: Typing) -> None:
     """Raises CommandNotAllowed for command lines that the project does not allow."""
-    rules = command_rules.rules_of(project_id)
     if rules.commands.is_open:
         return
     if command_rules.takes_lines(session.command, session.terminal_kind):

@@ -1,0 +1,1 @@
+"""PostgreSQL as Django's database: hand-written statements travel together."""
