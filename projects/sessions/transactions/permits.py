@@ -7,6 +7,7 @@ from projects.accounts.authentication import Caller
 from projects.accounts.permits import Permit
 from projects.errors.access import ChangedSinceApproval
 from projects.models import CommandSession
+from projects.secrets.masks import mask_of
 
 
 def check_host(caller: Caller | None, controller_id: UUID) -> None:
@@ -39,10 +40,11 @@ def check_prompt(caller: Caller | None, session_id: UUID, input_seq: int) -> Non
 
 
 def prompt_shown(session: CommandSession) -> str:
-    """The prompt that the session waits at; empty while it waits for nothing."""
+    """The prompt that the session waits at, with masked secrets; empty if it waits for nothing."""
     if session.terminal_state != "awaiting_input":
         return ""
-    return f"{session.terminal_kind}: {session.terminal_prompt}"
+    asked = mask_of(session.id, session.sealed_secrets).masked(session.terminal_prompt)
+    return f"{session.terminal_kind}: {asked}"
 
 
 def of_caller(caller: Caller | None) -> dict[str, object]:

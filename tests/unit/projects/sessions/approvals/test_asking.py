@@ -31,6 +31,7 @@ from projects.models import (
     LifetimeHold,
     Project,
 )
+from projects.secrets.masks import secret_remember
 from projects.sessions import lifetimes
 from projects.sessions.approvals.answering import (
     approval_answer,
@@ -49,7 +50,7 @@ from projects.sessions.approvals.asking import (
 )
 from projects.sessions.approvals.targets import found_target
 from projects.sessions.outbox import allocate_seq
-from projects.sessions.transactions.permits import check_host
+from projects.sessions.transactions.permits import check_host, check_prompt
 from tests.support.rows import make_controller, make_session
 
 pytestmark = pytest.mark.django_db
@@ -143,6 +144,21 @@ def test_an_answer_to_a_question_for_a_secret_is_not_stored(caller: Caller, memb
     assert arguments_of(Approval.objects.get(id=asked.id))[member] == "(hidden input)"
     other = {**arguments, member: "hunter3"}
     assert _asked(_question(caller, tool="send_command_input", arguments=other)).id != asked.id
+
+
+def test_a_prompt_that_shows_a_typed_secret_is_kept_and_compared_masked(caller: Caller) -> None:
+    host = make_controller("db", project=Project.objects.get())
+    shows = {"terminal_kind": "line", "terminal_prompt": "Use hunter2-word? "}
+    session = make_session(host, terminal_state="awaiting_input", **shows)
+    secret_remember(session.id, b"hunter2-word")
+    arguments = {"session_id": str(session.id), "input_text": "yes\n"}
+    asked = _asked(_question(caller, tool="send_command_input", arguments=arguments))
+    assert Approval.objects.get(id=asked.id).prompt == "line: Use ******? "
+    approved = caller.cleared(asked.permit)
+    check_prompt(approved, session.id, session.input_seq + 1)
+    CommandSession.objects.update(terminal_prompt="Delete hunter2-word? ")
+    with pytest.raises(ChangedSinceApproval):
+        check_prompt(approved, session.id, session.input_seq + 1)
 
 
 def test_the_lifetime_of_the_session_stands_until_the_answer(caller: Caller) -> None:
