@@ -3,8 +3,11 @@
 import subprocess
 import sys
 
+import pytest
+
 from tests.support.accounts import requires, requires_root
 
+pytestmark = pytest.mark.fault
 _OWN = "93.184.215.14"
 _OTHER = "93.184.215.15"
 _ASK = f"""
