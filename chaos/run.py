@@ -19,12 +19,13 @@ from chaos.clients.conversation import Place
 from chaos.clients.load import load
 from chaos.faults.acts import carry_out
 from chaos.faults.harm import Harm
+from chaos.faults.kinds import WITHOUT_PEOPLE
 from chaos.faults.means import needed, require
 from chaos.history import History
 from chaos.judge.record import Record, Violation
 from chaos.judge.verdict import judged
 from chaos.plant import processes
-from chaos.plant.product import ROOT, NotReadyError, Product, until
+from chaos.plant.product import PROJECT, ROOT, NotReadyError, Product, until
 from chaos.recipe import Recipe
 
 _SAMPLE_SECONDS: Final = 1.0
@@ -51,6 +52,8 @@ async def run(recipe: Recipe, tree: Path = ROOT) -> Result:
     try:
         async with _running(directory, history, recipe, tree) as product:
             await _loaded(product, history, recipe)
+            if not _has_people(recipe):
+                await _forgotten_ended(product)
             await _left_behind(product, history)
             await asyncio.gather(_verified(product, history), _asked(product, history))
     finally:
@@ -116,7 +119,9 @@ async def _loaded(product: Product, history: History, recipe: Recipe) -> None:
     sampling = asyncio.create_task(_sample(product, history))
     try:
         async with asyncio.TaskGroup() as group:
-            group.create_task(load(place, recipe.seed, recipe.callers))
+            group.create_task(
+                load(place, recipe.seed, recipe.callers, has_people=_has_people(recipe))
+            )
             began = time.monotonic()
             await carry_out(Harm(product, history), recipe.faults)
             await asyncio.sleep(max(0.0, began + recipe.seconds - time.monotonic()))
@@ -124,6 +129,10 @@ async def _loaded(product: Product, history: History, recipe: Recipe) -> None:
             is_over.set()
     finally:
         sampling.cancel()
+
+
+def _has_people(recipe: Recipe) -> bool:
+    return not any(fault.kind in WITHOUT_PEOPLE for fault in recipe.faults)
 
 
 async def _sample(product: Product, history: History) -> None:
@@ -143,6 +152,14 @@ async def _sample(product: Product, history: History) -> None:
                 )
         history.note("database", bytes=await asyncio.to_thread(product.database_bytes))
         await asyncio.sleep(_SAMPLE_SECONDS)
+
+
+async def _forgotten_ended(product: Product) -> None:
+    """End what a restore has left without a caller: starts that nobody knows the outcome of.
+
+    The hosts still have them, and the server has adopted them.
+    """
+    await product.manage("end_sessions", PROJECT)
 
 
 async def _left_behind(product: Product, history: History) -> None:

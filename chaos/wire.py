@@ -19,6 +19,10 @@ _MOST_BYTES: Final = 1 << 24
 _IN_THE_WAY: Final = {500, 502, 504}
 AGAIN_UNDER_A_NEW_ID: Final = {"RULES_UNREADABLE"}
 """Refusals that pass by themselves, and stay on record for the ``request_id`` that met them."""
+NOT_KNOWN: Final = "REQUEST_NOT_KNOWN"
+"""The database was restored, and may have forgotten what this ``request_id`` did."""
+SUSPENDED: Final = "UNAUTHENTICATED"
+"""Every token is refused so from a restore until somebody has confirmed it."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +40,9 @@ class Reply:
     @property
     def is_worth_repeating(self) -> bool:
         """True if the same call, with the same ``request_id``, may still succeed."""
-        return self.outcome == "unknown" or bool(self.body.get("retryable"))
+        return (
+            self.outcome == "unknown" or bool(self.body.get("retryable")) or self.code == SUSPENDED
+        )
 
     @property
     def wants_a_new_id(self) -> bool:

@@ -2,12 +2,13 @@
 
 import asyncio
 import random
+import re
 import time
 import uuid
 from typing import Final, NoReturn
 
 from chaos.history import History
-from chaos.wire import Endpoint, Json, Reply
+from chaos.wire import NOT_KNOWN, SUSPENDED, Endpoint, Json, Reply
 
 _PATIENCE_SECONDS: Final = 240.0
 _PAUSE_SECONDS: Final = 0.5
@@ -16,6 +17,22 @@ _BEYOND_SECONDS: Final = 45.0
 # How long a read is repeated that is refused. No fault lasts longer.
 _REFUSED_READ_SECONDS: Final = 60.0
 _IDS: Final = ("request_id", "requestId")
+
+
+_STARTS: Final = ("execute_command", "run_command", "start_")
+_INPUTS: Final = ("input_text", "input", "eof")
+_ID: Final = re.compile(r"with request_id ([0-9a-f-]{36})")
+
+
+def _changes(tool: str, arguments: Json) -> bool:
+    """True for a call that has another effect if it is made twice: it starts or types something."""
+    return tool.startswith(_STARTS) or any(arguments.get(name) for name in _INPUTS)
+
+
+def _id_in(reply: Reply) -> str:
+    """The id that a refusal offers for a call that is surely new; empty if it offers none."""
+    found = _ID.search(str(reply.body.get("hint", "")))
+    return found[1] if found and reply.code == NOT_KNOWN else ""
 
 
 class GaveUpError(Exception):
@@ -37,17 +54,24 @@ class Caller:
         """Call a tool until it is answered: a result, or a refusal that will not change.
 
         The call is repeated unchanged, or under a new ``request_id`` if the refusal wants one.
-        Raises GaveUpError.
+        One whose ``request_id`` was forgotten is made under a new one if it was surely not made
+        before, or if it may be made twice. Raises GaveUpError.
         """
         deadline = time.monotonic() + _PATIENCE_SECONDS
+        may_be_done = False
         while True:
             reply = await self.once(tool, wait=wait, **arguments)
-            if not (reply.is_worth_repeating or reply.wants_a_new_id):
+            is_new = reply.wants_a_new_id
+            if reply.code == NOT_KNOWN:
+                is_new = not (may_be_done and _changes(tool, arguments))
+            if not (reply.is_worth_repeating or is_new):
                 return reply
             if time.monotonic() > deadline:
                 self._give_up("gave_up", tool, reply)
-            if reply.wants_a_new_id:
-                arguments |= {key: self.new_id() for key in _IDS if key in arguments}
+            may_be_done = not is_new and (may_be_done or reply.code != SUSPENDED)
+            if is_new:
+                fresh = _id_in(reply) or self.new_id()
+                arguments |= {key: fresh for key in _IDS if key in arguments}
             await self._pause()
 
     async def read(self, tool: str, *, wait: float = 0.0, **arguments: object) -> Reply:

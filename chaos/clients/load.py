@@ -23,18 +23,22 @@ _FAMILIES: Final[dict[str, tuple[type[Conversation], int]]] = {
     "shot": (OneShot, 4),
     "asked": (HeldShot, 1),
 }
+_WITH_PEOPLE: Final = {"taken", "watched", "held", "asked"}
 
 
-async def load(place: Place, seed: int, callers: int) -> None:
-    """Hold conversations until the run is over, and each of them to its end."""
+async def load(place: Place, seed: int, callers: int, *, has_people: bool = True) -> None:
+    """Hold conversations until the run is over, and each of them to its end.
+
+    With ``has_people`` some of them have people who watch, take over, or are asked.
+    """
+    families = [name for name in _FAMILIES if has_people or name not in _WITH_PEOPLE]
     async with asyncio.TaskGroup() as group:
         for number in range(callers):
-            group.create_task(_caller(place, random.Random(f"{seed}/{number}"), number))
+            group.create_task(_caller(place, random.Random(f"{seed}/{number}"), number, families))
 
 
-async def _caller(place: Place, dice: random.Random, number: int) -> None:
-    families = list(_FAMILIES)
-    weights = [weight for _family, weight in _FAMILIES.values()]
+async def _caller(place: Place, dice: random.Random, number: int, families: list[str]) -> None:
+    weights = [_FAMILIES[name][1] for name in families]
     count = 0
     while not place.is_over.is_set():
         # The first conversations of all callers are of every family there is.

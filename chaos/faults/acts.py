@@ -7,7 +7,7 @@ from contextlib import AsyncExitStack
 from signal import SIGINT, SIGKILL, SIGTERM
 from typing import Final
 
-from chaos.faults import killing, networks, shortages, strangers
+from chaos.faults import killing, networks, restores, shortages, strangers
 from chaos.faults.harm import Act, Harm
 from chaos.faults.kinds import KINDS
 from chaos.faults.schedule import Fault
@@ -42,11 +42,19 @@ ACTS: Final[dict[str, Act]] = {
     "server_descriptors": shortages.descriptors(killing.chosen_server),
     "daemon_descriptors": shortages.descriptors(killing.daemon),
     "server_memory": shortages.memory(killing.chosen_server),
+    "daemon_memory": shortages.memory(killing.daemon),
+    "server_processes": shortages.processes_of(killing.chosen_server),
+    "daemon_processes": shortages.processes_of(killing.daemon),
+    "postgresql_processes": shortages.processes_of(killing.backend("postgresql")),
+    "server_disk_read_only": shortages.disk_read_only("data", killing.chosen_server),
+    "daemon_disk_read_only": shortages.disk_read_only("state", killing.daemon),
     "server_disk_full": shortages.disk_full("data"),
     "daemon_disk_full": shortages.disk_full("state"),
     "second_daemon": strangers.second_daemon,
     "cloned_daemon": strangers.cloned_daemon,
     "daemon_versions": strangers.daemon_versions,
+    "server_versions": strangers.server_versions,
+    "restore": restores.restore,
     "server_clock": strangers.clock("server"),
     "daemon_clock": strangers.clock("daemon"),
 }

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from chaos.faults.kinds import KINDS
 from chaos.faults.schedule import Fault
+from chaos.plant import groups
 
 
 class MissingMeansError(Exception):
@@ -30,6 +31,8 @@ def require(names: Iterable[str]) -> None:
 def _is_there(name: str) -> bool:
     if name == "tmpfs":
         return os.geteuid() == 0 and shutil.which("mount") is not None
+    if name == "control groups":
+        return groups.is_possible()
     if name == "postgresql":
         return bool(list(Path("/usr/lib/postgresql").glob("*/bin/postgres")))
     return shutil.which({"redis": "redis-server"}.get(name, name)) is not None

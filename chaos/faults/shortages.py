@@ -3,18 +3,23 @@
 import asyncio
 import os
 import resource
+import signal
 import sqlite3
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Final
 
 from chaos.faults.harm import Act, Harm
-from chaos.faults.killing import Chosen
+from chaos.faults.killing import Chosen, daemon
 from chaos.faults.schedule import Fault
-from chaos.plant import processes
+from chaos.plant import disks, processes
+from chaos.plant.groups import Group
+from chaos.plant.processes import children_of
 
 _MOST_SPARE_DESCRIPTORS: Final = 4
 _MOST_SPARE_BYTES: Final = 16 << 20
+_MOST_SPARE_PROCESSES: Final = 4
 
 
 def _limited(chosen: Chosen, kind: int, used: str) -> Act:
@@ -66,10 +71,7 @@ def disk_full(name: str) -> Act:
     """The fault that fills the disk on which the data or the state directory lies."""
 
     async def act(harm: Harm, fault: Fault) -> None:
-        disk: Path = getattr(harm.product, name)
-        # Never the disk of the machine, on which others work.
-        if not disk.is_mount():
-            raise RuntimeError(f"{disk} is no disk of this run")
+        disk = _disk(harm, name)
         filler = disk / ".filler"
         async with harm.lasting(fault):
             await asyncio.to_thread(_fill, filler)
@@ -77,6 +79,66 @@ def disk_full(name: str) -> Act:
                 await asyncio.sleep(fault.seconds)
             finally:
                 filler.unlink(missing_ok=True)
+
+    return act
+
+
+def _disk(harm: Harm, name: str) -> Path:
+    """The disk of the data or the state directory: never that of the machine, for others work."""
+    disk: Path = getattr(harm.product, name)
+    if not disk.is_mount():
+        raise RuntimeError(f"{disk} is no disk of this run")
+    return disk
+
+
+def disk_read_only(name: str, chosen: Chosen) -> Act:
+    """The fault that lets nobody open a file of a disk for writing.
+
+    Half of the time the process that uses the disk is started on it as it is.
+    """
+
+    async def act(harm: Harm, fault: Fault) -> None:
+        disk, process = _disk(harm, name), chosen(harm, fault)
+        is_restarted = bool(fault.choice % 2)
+        async with harm.lasting(fault, restarted=is_restarted):
+            if is_restarted:
+                await process.end(signal.SIGTERM)
+            await asyncio.to_thread(disks.make_read_only, disk)
+            try:
+                if is_restarted:
+                    process.start()
+                await asyncio.sleep(fault.seconds)
+            finally:
+                await asyncio.to_thread(disks.unmount, disk)
+        if is_restarted or process.pid is None:
+            await harm.start(fault, process)
+
+    return act
+
+
+def processes_of(chosen: Chosen) -> Act:
+    """The fault that leaves a process and its children a few more processes and threads, or none.
+
+    Programs that run have their own holders, and are left alone.
+    """
+
+    async def act(harm: Harm, fault: Fault) -> None:
+        process = chosen(harm, fault)
+        pid = process.pid
+        if pid is None:
+            return
+        below = harm.product.fork_servers if chosen is daemon else partial(children_of, pid)
+        group = Group(f"holdline-chaos-{os.getpid()}-{fault.number}", pid)
+        try:
+            for child in await asyncio.to_thread(below):
+                group.add(child)
+            limit = group.limit(fault.choice % _MOST_SPARE_PROCESSES)
+            async with harm.lasting(fault, process=process.name, limit=limit):
+                await asyncio.sleep(fault.seconds)
+        finally:
+            group.close()
+        if process.pid is None:
+            await harm.start(fault, process)
 
     return act
 

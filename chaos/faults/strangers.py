@@ -72,6 +72,23 @@ async def daemon_versions(harm: Harm, fault: Fault) -> None:
     await harm.ended(at_once, product.daemon, signal.SIGTERM)
 
 
+async def server_versions(harm: Harm, fault: Fault) -> None:
+    """Run servers of an older commit on the present tables for a while, then the present ones.
+
+    The servers are replaced one after the other, so that both versions serve side by side.
+    """
+    product, at_once = harm.product, replace(fault, seconds=0.0)
+    product.trees["server"] = product.older
+    try:
+        for server in product.servers:
+            await harm.ended(at_once, server, signal.SIGTERM)
+        await asyncio.sleep(fault.seconds)
+    finally:
+        product.trees["server"] = product.tree
+    for server in product.servers:
+        await harm.ended(at_once, server, signal.SIGTERM)
+
+
 def clock(who: str) -> Act:
     """The fault that sets the clock of servers or daemon for a while, then sets it right."""
 

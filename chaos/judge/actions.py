@@ -3,7 +3,8 @@
 from collections.abc import Iterator
 from typing import Final
 
-from chaos.judge.record import Call, Record, Violation, actions
+from chaos.judge.record import NOT_FOUND, Call, Record, Violation, actions
+from chaos.wire import NOT_KNOWN, SUSPENDED
 
 STARTS: Final = {"execute_command", "start_interactive_command", "start_command", "run_command"}
 _INPUTS: Final = {
@@ -30,7 +31,7 @@ def check_starts(record: Record) -> Iterator[Violation]:
         count = len(record.truth(name).starts)
         if count > len(started):
             yield Violation("start at most once", name, f"{count} starts, {len(started)} asked for")
-        refused = [each for each in started if _is_surely_not(each[-1])]
+        refused = [each for each in started if _is_surely_not(record, each)]
         if refused and count > len(started) - len(refused):
             yield Violation("refused means not done", name, f"started after {refused[0][-1].code}")
 
@@ -44,8 +45,15 @@ def check_results(record: Record) -> Iterator[Violation]:
                 yield Violation("one result", name, f"a start is answered with {sorted(told)}")
 
 
-def _is_surely_not(call: Call) -> bool:
-    return call.outcome == "refused" and call.code not in _IN_DOUBT
+def _is_surely_not(record: Record, action: list[Call]) -> bool:
+    """True if the last answer to an action says that it was not done."""
+    last = action[-1]
+    if last.code == NOT_KNOWN:
+        # The caller knows whether it had made the call before.
+        return all(call.code in {NOT_KNOWN, SUSPENDED} for call in action)
+    if last.code in NOT_FOUND and last.session in record.forgotten:
+        return False
+    return last.outcome == "refused" and last.code not in _IN_DOUBT
 
 
 def check_inputs(record: Record) -> Iterator[Violation]:
@@ -84,7 +92,7 @@ def _check_tries(
 ) -> Iterator[Violation]:
     """Judge one line by all the actions that typed it: after some refusals it is typed again."""
     read = record.truth(name).read_at(text)
-    refused = [action for action in tries if _is_surely_not(action[-1])]
+    refused = [action for action in tries if _is_surely_not(record, action)]
     other = [action for action in tries if action not in refused]
     if refused and read is not None and not any(each[0].invoked <= read for each in other):
         why = f"{text!r} was read after {refused[0][-1].code}"

@@ -3,7 +3,8 @@
 from collections.abc import Iterator
 from typing import Final
 
-from chaos.judge.record import Call, Record, Violation
+from chaos.judge.record import NOT_FOUND, Call, Record, Violation
+from chaos.wire import NOT_KNOWN, SUSPENDED, Json
 
 # What these end may have been about to start a program. Nobody knows that it did not.
 _END_HOSTS: Final = {
@@ -14,6 +15,7 @@ _END_HOSTS: Final = {
     "everything_kill",
     "fork_server_kill",
 }
+_RECOVERY_SECONDS: Final = 30.0
 _NEVER_STARTED: Final = {"EXPIRED", "START_FAILED"}
 _MISTAKES: Final = {
     "FILE_NOT_FOUND",
@@ -70,10 +72,12 @@ def _untrue(record: Record, call: Call) -> str:
 
 
 def _may_be_lost(record: Record, receipt: Call) -> bool:
-    """True if the holder was killed, or was never told what to start."""
+    """True if the holder was killed, or was never told what to start, or its end was forgotten."""
     is_started = bool(record.truth(receipt.session).starts)
     kinds = {span.kind for span in record.spans}
-    return receipt.session in record.victims or (not is_started and bool(kinds & _END_HOSTS))
+    if receipt.session in record.victims or record.is_end_forgotten(receipt.session):
+        return True
+    return not is_started and bool(kinds & _END_HOSTS)
 
 
 def _spelled(end: str | None) -> set[str]:
@@ -90,9 +94,14 @@ def _was_terminated(record: Record, receipt: Call) -> bool:
 def check_answers(record: Record) -> Iterator[Violation]:
     """Every call is answered in the end, all reads have data, and conversations get on."""
     for note in record.notes["gave_up"]:
+        # A restore may take longer than callers have patience, and nobody is served meanwhile.
+        if _is_at_restore(record, note):
+            continue
         text = f"{note['tool']} was never answered: {note['body']}"
         yield Violation("calls are answered", str(note["session"]), text)
     for note in record.notes["unread"]:
+        if note["session"] in record.forgotten and _code(note) in NOT_FOUND:
+            continue
         text = f"{note['tool']} could not be read: {note['body']}"
         yield Violation("reads are answered", str(note["session"]), text)
     for note in record.notes["stuck"]:
@@ -104,10 +113,55 @@ def check_refusals(record: Record) -> Iterator[Violation]:
     told = set()
     for call in record.calls:
         which = (call.session, call.tool, call.code)
-        is_wrong = call.code in _MISTAKES or call.code.startswith("HTTP_")
-        if is_wrong and which not in told:
+        if which not in told and _is_wrong(record, call):
             told.add(which)
             yield Violation("refusals fit", call.session, f"{call.tool}: {call.body}"[:400])
+
+
+def _is_at_restore(record: Record, note: Json) -> bool:
+    at = note["at"]
+    assert isinstance(at, float)
+    return any(span.begin <= at <= span.over + _RECOVERY_SECONDS for span in record.restores)
+
+
+def _code(note: Json) -> str:
+    body = note["body"]
+    assert isinstance(body, dict)
+    return str(body.get("code", ""))
+
+
+def _is_wrong(record: Record, call: Call) -> bool:
+    """True if a refusal blames the caller for what a fault did, or no fault at all."""
+    if call.code == NOT_KNOWN:
+        return not any(span.begin <= call.answered for span in record.restores)
+    if call.code == SUSPENDED:
+        return not any(
+            call.answered >= span.begin and call.invoked <= span.over for span in record.restores
+        )
+    if call.code in NOT_FOUND and call.session in record.forgotten:
+        return False
+    return call.code in _MISTAKES or call.code.startswith("HTTP_")
+
+
+def check_suspended(record: Record) -> Iterator[Violation]:
+    """Nobody is served from a restore until it is confirmed."""
+    for begin, end in _suspended(record):
+        for call in record.calls:
+            if call.outcome == "ok" and begin <= call.invoked and call.answered <= end:
+                text = f"{call.tool} was served before the restore was confirmed"
+                yield Violation("restored means suspended", call.session, text)
+
+
+def _suspended(record: Record) -> Iterator[tuple[float, float]]:
+    """The times from each restore of the database until its confirmation began."""
+    begin = 0.0
+    for note in record.notes["suspended"]:
+        at = note["at"]
+        assert isinstance(at, float)
+        if note["is_so"]:
+            begin = at
+        else:
+            yield begin, at
 
 
 def check_leftovers(record: Record) -> Iterator[Violation]:

@@ -5,10 +5,15 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
+from typing import Final
 
 from chaos.history import events
 from chaos.truth import Truth, truth_of
 from chaos.wire import Json
+
+_RESTORE: Final = "restore"
+NOT_FOUND: Final = frozenset({"MONITOR_NOT_FOUND", "NOT_FOUND", "SESSION_NOT_FOUND"})
+"""Refusals that say that the server does not know what the call is about."""
 
 
 @dataclass(frozen=True)
@@ -123,9 +128,51 @@ class Record:
     def is_cut_off(self, name: str) -> bool:
         """True if a program was ended from outside, or its holder died under it.
 
-        A program whose holder died may still see its input closed, and write down an end.
+        A program whose holder died may still see its input closed, and write down an end. What
+        came after a backup of a program that was over at the restore is with nobody.
         """
-        return self.truth(name).end is None or name in self.victims
+        truth = self.truth(name)
+        return truth.end is None or name in self.victims or self.is_end_forgotten(name)
+
+    @cached_property
+    def restores(self) -> list[Span]:
+        """The restores, each from the begin of its backup until its server was confirmed."""
+        return [span for span in self.spans if span.kind == _RESTORE]
+
+    @cached_property
+    def forgotten(self) -> set[str]:
+        """The conversations whose start a restored database may not know."""
+        return {
+            name
+            for name, calls in self.by_session.items()
+            for call in calls
+            for span in self.restores
+            if call.tool == calls[0].tool and call.invoked <= span.over
+            if call.answered >= span.begin
+        }
+
+    def is_end_forgotten(self, name: str) -> bool:
+        """True if a restored database may not know that a program had ended, nor its host."""
+        ended = self.truth(name).ended or self._asked_to_end(name)
+        told = max((_number(note["at"]) for note in self.noted("told_end", name)), default=None)
+        return ended is not None and any(
+            ended <= span.over and (told is None or told >= span.begin) for span in self.restores
+        )
+
+    def _asked_to_end(self, name: str) -> float | None:
+        calls = self.by_session[name]
+        asked = (
+            each for each in calls if each.tool == "stop_command" or "terminate" in each.arguments
+        )
+        return next((call.invoked for call in asked), None)
+
+    def rewinds(self, name: str) -> int:
+        """How often a restore may have put back how far a conversation had read."""
+        calls = self.by_session[name]
+        return sum(
+            calls[0].invoked <= span.over and calls[-1].answered >= span.begin
+            for span in self.restores
+        )
 
     def noted(self, kind: str, session: str) -> Iterator[Json]:
         """The events of a kind that are about a conversation."""

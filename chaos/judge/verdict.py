@@ -26,6 +26,7 @@ def violations(record: Record, *, beyond: float) -> list[Violation]:
         *ends.check_receipts(record),
         *ends.check_answers(record),
         *ends.check_refusals(record),
+        *ends.check_suspended(record),
         *ends.check_leftovers(record),
         *monitors.check_monitors(record),
         *approvals.check_approvals(record),

@@ -10,7 +10,22 @@ def mount(directory: Path, size: str) -> None:
     subprocess.run(command, check=True, capture_output=True)
 
 
+def make_read_only(directory: Path) -> None:
+    """Let nobody open anything below a disk for writing; what is open already stays writable.
+
+    The disk itself cannot be made read-only while files of it are open for writing.
+    """
+    for options in (["--bind", str(directory)], ["-o", "remount,bind,ro"]):
+        subprocess.run(["mount", *options, str(directory)], check=True, capture_output=True)
+
+
 def unmount(directory: Path) -> None:
-    """Take the disk away, if there is one; whoever still uses it keeps it until then."""
+    """Take away what was mounted last, if anything; whoever still uses it keeps it until then."""
     if directory.is_mount():
         subprocess.run(["umount", "--lazy", str(directory)], check=False)
+
+
+def unmount_all(directory: Path) -> None:
+    """Take away everything that was mounted on a directory."""
+    while directory.is_mount():
+        unmount(directory)

@@ -21,6 +21,7 @@ from chaos.plant.processes import Command, Process
 from chaos.wire import Endpoint
 
 ROOT: Final = Path(__file__).resolve().parents[2]
+PROJECT: Final = "chaos"
 _READY_SECONDS: Final = 180.0
 _LOOK_SECONDS: Final = 0.05
 _SESSIONS: Final = 400
@@ -171,10 +172,10 @@ class Product:
     async def provision(self) -> None:
         """Make the database, a project with two tokens, a person, and a controller."""
         await self.manage("migrate", "--verbosity", "0")
-        limits = ["--max-interactive-sessions", str(_SESSIONS)]
+        limits = ["--url", f"http://127.0.0.1:{self.links['front'].port}"]
+        limits += ["--max-interactive-sessions", str(_SESSIONS)]
         limits += ["--lifetime-seconds", str(_LIFETIME_SECONDS)]
-        url = f"http://127.0.0.1:{self.links['front'].port}"
-        made = json.loads(await self.manage("bootstrap", "--url", url, *limits))
+        made = json.loads(await self.manage("bootstrap", "--project", PROJECT, *limits))
         self.token = Path(made["token_file"]).read_text().strip()
         self.operator = (made["admin_name"], made["admin_password"])
         asking = ["create_api_token", made["project"], "--approvals", "ask-all"]
@@ -250,7 +251,7 @@ class Product:
     def unmount_disks(self) -> None:
         """Take the small disks away again, if there are any."""
         for directory in (self.data, self.state):
-            disks.unmount(directory)
+            disks.unmount_all(directory)
 
     def database_bytes(self) -> int:
         """The size of the database on the disk, with its indexes; of PostgreSQL without its log."""

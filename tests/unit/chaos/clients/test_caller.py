@@ -52,3 +52,30 @@ async def test_a_read_that_stays_refused_is_written_down(history: History, tmp_p
     assert [(event["tool"], event["body"]) for event in unread] == [
         ("read_session_output", _FAILED.body)
     ]
+
+
+_FRESH = "0197f3a2-0000-7000-8000-000000000001"
+_FORGOTTEN = Reply(
+    "refused", {"code": "REQUEST_NOT_KNOWN", "hint": f"make it with request_id {_FRESH}; other"}
+)
+_SUSPENDED = Reply("refused", {"code": "UNAUTHENTICATED", "retryable": False})
+
+
+async def test_a_new_call_that_may_be_forgotten_takes_the_id_of_the_hint(history: History) -> None:
+    endpoint = Answers(_SUSPENDED, _FORGOTTEN, _DONE)
+    reply = await _caller(history, endpoint).insist("write_input", request_id="first", input="a")
+    assert reply == _DONE
+    assert endpoint.ids() == ["first", "first", _FRESH]
+
+
+async def test_an_input_that_may_have_been_typed_is_not_typed_again(history: History) -> None:
+    endpoint = Answers(Reply("unknown", {}), _FORGOTTEN, _DONE)
+    reply = await _caller(history, endpoint).insist("write_input", request_id="first", input="a")
+    assert reply == _FORGOTTEN
+
+
+async def test_an_end_that_may_have_been_asked_for_is_asked_for_again(history: History) -> None:
+    endpoint = Answers(Reply("unknown", {}), _FORGOTTEN, _DONE)
+    reply = await _caller(history, endpoint).insist("stop_command", request_id="first")
+    assert reply == _DONE
+    assert endpoint.ids() == ["first", "first", _FRESH]

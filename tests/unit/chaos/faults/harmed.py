@@ -16,8 +16,10 @@ def harm_of(directory: Path, **parts: object) -> Iterator[Harm]:
     """A harm whose product has these parts only; its history is in the directory."""
     history, product = History(directory), SimpleNamespace(directory=directory, **parts)
     made: Any = product
-    yield Harm(made, history)
-    history.close()
+    try:
+        yield Harm(made, history)
+    finally:
+        history.close()
 
 
 def fault_of(kind: str, seconds: float = 0.0, choice: int = 0) -> Fault:

@@ -52,7 +52,7 @@ async def test_the_process_that_makes_holders_stands_still_and_goes_on(
     assert pid is not None
     with harm_of(tmp_path, fork_servers=lambda: [pid]) as harm:
         act = ACTS["fork_server_stop"]
-        doing = asyncio.create_task(act(harm, fault_of("fork_server_stop", 3600)))
+        doing = asyncio.ensure_future(act(harm, fault_of("fork_server_stop", 3600)))
         await until(lambda: is_stopped(pid), 30, "stopped")
         doing.cancel()
         await asyncio.gather(doing, return_exceptions=True)

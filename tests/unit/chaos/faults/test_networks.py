@@ -48,7 +48,7 @@ async def _asked(link: Link) -> bytes:
 async def test_a_link_that_is_down_refuses_and_then_serves(link: Link, tmp_path: Path) -> None:
     reader, writer = await asyncio.open_connection("127.0.0.1", link.port)
     with harm_of(tmp_path, links={"front": link}) as harm:
-        doing = asyncio.create_task(ACTS["front_down"](harm, fault_of("front_down", 3600)))
+        doing = asyncio.ensure_future(ACTS["front_down"](harm, fault_of("front_down", 3600)))
         await until(lambda: not accepts(link.port), 30, "the link down")
         with suppress(ConnectionResetError):
             assert await reader.read() == b""
