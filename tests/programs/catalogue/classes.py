@@ -34,11 +34,28 @@ from dataclasses import replace
 from itertools import chain
 from types import ModuleType
 
-from tests.programs.catalogue.languages import consoles, readers, scripts, shells
+from tests.programs.catalogue.languages import asides, consoles, readers, scripts, shells
 from tests.programs.catalogue.program import Program
-from tests.programs.catalogue.relays import agents, calls, hosts, terminals, traps, unusual
-from tests.programs.catalogue.screens import editors, forms, node_questions, pagers, questions
+from tests.programs.catalogue.relays import (
+    agents,
+    calls,
+    clocks,
+    hosts,
+    terminals,
+    traps,
+    unusual,
+)
+from tests.programs.catalogue.screens import (
+    editors,
+    forms,
+    go_toolkits,
+    node_questions,
+    node_tools,
+    pagers,
+    questions,
+)
 from tests.programs.catalogue.tools import (
+    chores,
     commands,
     databases,
     debuggers,
@@ -71,6 +88,11 @@ _CLASSES = (
     calls,
     readers,
     commands,
+    clocks,
+    asides,
+    chores,
+    go_toolkits,
+    node_tools,
 )
 
 

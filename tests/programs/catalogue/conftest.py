@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.programs.catalogue.figures import FIGURES, Figures
-from tests.programs.catalogue.provisions import MODULES, PYTHON, SCRIPTS, provide
+from tests.programs.catalogue.provisions import GO, MODULES, PYTHON, SCRIPTS, provide
 from tests.programs.catalogue.servers import SERVERS, Places
 from tests.programs.conftest import FORGETFUL, FarHost
 from tests.support.accounts import Account, ordinary_user
@@ -38,6 +38,7 @@ def places(request: pytest.FixtureRequest, user: Account, is_long: bool) -> Iter
     wanted = _servers(request)
     found = {"user": user.name, "free": str(free_port()), "pid": str(os.getpid())}
     found |= {"python": str(PYTHON), "node": str(SCRIPTS), "modules": str(MODULES)}
+    found["go"] = str(GO)
     with ExitStack() as stack:
         for name in sorted(wanted - {"ssh"}):
             found |= stack.enter_context(SERVERS[name]())

@@ -15,6 +15,8 @@ PLACE: Final = Path("/var/tmp/holdline-programs")
 PYTHON: Final = PLACE / "python" / "bin"
 MODULES: Final = PLACE / "node" / "node_modules"
 SCRIPTS: Final = MODULES / ".bin"
+GO: Final = PLACE / "go"
+_SOURCES: Final = Path(__file__).parent / "screens" / "go"
 _LISTS: Final = Path(__file__).with_name("packages")
 
 
@@ -31,6 +33,7 @@ def provide() -> None:
     with alone_with(PLACE):
         _once(PYTHON.parent, _provide_python)
         _once(MODULES.parent, _provide_node)
+        _once(GO, _provide_go)
 
 
 def _once(place: Path, provide_in: Callable[[], None]) -> None:
@@ -52,6 +55,14 @@ def _provide_node() -> None:
     _run("npm", "install", "--ignore-scripts", "--no-audit", *_listed("npm"))
     # This one links its program to the package for the platform, in a script.
     _run("npm", "rebuild", "opencode-ai")
+
+
+def _provide_go() -> None:
+    GO.mkdir()
+    # The libraries are packages of Debian, in a path of their own.
+    libraries = ("env", "GO111MODULE=off", "GOPATH=/usr/share/gocode")
+    for source in _SOURCES.iterdir():
+        _run(*libraries, "go", "build", "-o", str(GO / source.stem), str(source))
 
 
 def _provide_debian() -> None:

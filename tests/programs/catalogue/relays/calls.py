@@ -2,7 +2,7 @@
 
 from tests.programs.catalogue.program import Program, Step, asks, ends, runs, works
 
-_C = """\
+INCLUDES = """\
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <poll.h>
@@ -35,7 +35,7 @@ _TWO = (asks("Name: ", "ann\n"), asks("Age? ", "4\n"), ends())
 
 
 def _c(name: str, code: str, *steps: Step) -> Program:
-    files = {"a.c": _C + "int main(void) {\n" + code + "\nreturn 0; }\n"}
+    files = {"a.c": INCLUDES + "int main(void) {\n" + code + "\nreturn 0; }\n"}
     return runs(name, "./a", *steps, first="gcc -w -pthread -o a a.c", files=files, needs="gcc")
 
 
