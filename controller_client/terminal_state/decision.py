@@ -153,19 +153,14 @@ def _edits_in_shell(snapshot: Snapshot, waiter: Waiter) -> bool:
 def _beside_work(snapshot: Snapshot, context: Context, waiter: Waiter) -> Requirement | None:
     """Return the requirement for a claim beside work that the claim may interrupt.
 
-    A first thread in a plain read is mostly the program itself, and the work is an addition. Some
-    runtimes (Go) read in any thread, so a program without text may as well work. In all other cases
-    the program asks a question, or it works.
+    A first thread in a plain read is mostly the program itself, and the work is an addition. In all
+    other cases the program asks a question, or it works.
     """
-    likeness = _likeness(snapshot, context)
-    if likeness is Likeness.PROMPT:
-        return Requirement(waiter, "heuristic", TEXT_SETTLE_SECONDS)
     is_main = waiter.how is How.READ and waiter.task is not None and waiter.task.is_first
-    if not is_main or waiter.listens_elsewhere:
+    is_main = is_main and not waiter.listens_elsewhere
+    if not is_main and _likeness(snapshot, context) is not Likeness.PROMPT:
         return None
-    is_text = likeness is Likeness.TEXT
-    settle = TEXT_SETTLE_SECONDS if is_text else MARGIN_SETTLE_SECONDS
-    return Requirement(waiter, "heuristic", settle)
+    return Requirement(waiter, "heuristic", TEXT_SETTLE_SECONDS)
 
 
 def _proven(snapshot: Snapshot, context: Context, waiter: Waiter) -> Requirement:

@@ -126,8 +126,7 @@ def test_beside_work_only_a_question_counts_and_after_a_long_silence(company: Co
 def test_a_first_thread_that_reads_is_a_guess_beside_work() -> None:
     company = Company(threads=Occupation.RUNNING)
     waiter = dataclasses.replace(READER, is_one_of_several=True, company=company)
-    assert needed(found(waiter, is_busy=True), Likeness.TEXT) == ("heuristic", 1.5)
-    assert needed(found(waiter, is_busy=True)) == ("heuristic", 10.0)
+    assert needed(found(waiter, is_busy=True)) == ("heuristic", 1.5)
     relay = dataclasses.replace(waiter, listens_elsewhere=True)
     assert needed(found(relay, is_busy=True)) is None
 
