@@ -232,7 +232,7 @@ def _make_deb(wheels: Path, output: Path, architecture: str) -> Path:
         .replace("@ARCHITECTURE@", debian)
     )
     (tree / "DEBIAN/conffiles").write_text("/etc/holdline/controller.toml\n")
-    for script in ("postinst", "prerm", "postrm"):
+    for script in ("postinst", "prerm", "postrm", "triggers"):
         shutil.copy(_PACKAGE / script, tree / "DEBIAN" / script)
     for path in tree.rglob("*"):
         is_open = path.is_dir() or path.name in {"postinst", "prerm", "postrm"}

@@ -7,6 +7,7 @@ neither pip nor the package python3-venv.
 
 import os
 import re
+import shlex
 import shutil
 import sys
 import venv
@@ -15,11 +16,17 @@ from hashlib import sha256
 from pathlib import Path
 
 OLDEST = (3, 11)
-SCRIPT = """#!{python}
+SCRIPT = """#!{interpreter}
 import sys
 from controller_client.cli import console
 console()
 """
+# The kernel takes neither a blank nor more than 127 bytes as the path of an interpreter. Then a
+# shell runs the second line, which is a string to Python.
+BY_SHELL = """/bin/sh
+'''exec' {python} "$0" "$@"
+' '''"""
+_LONGEST_INTERPRETER = 127
 
 
 def main(prefix: Path, wheels: Path) -> int:
@@ -34,8 +41,11 @@ def main(prefix: Path, wheels: Path) -> int:
         found = ".".join(map(str, sys.version_info[:2]))
         sys.stderr.write(f"unpack.py: nothing of {sorted(missing)} is for Python {found}\n")
         return 1
+    # The daemon's user has to reach it, whatever the umask of who installs.
+    os.umask(0o022)
     place = prefix / "versions" / _name_of(chosen)
-    if not (place / "bin" / "holdline-controller").exists():
+    # A Python that has gone since leaves a link to nothing.
+    if not all((place / "bin" / name).exists() for name in ("holdline-controller", "python")):
         _unpack(chosen, place)
     _lead_to(prefix / "bin", place / "bin")
     sys.stdout.write(f"{place}\n")
@@ -63,8 +73,6 @@ def _name_of(wheels: list[Path]) -> str:
 
 def _unpack(wheels: list[Path], place: Path) -> None:
     shutil.rmtree(place, ignore_errors=True)
-    # Set-user-id bits and the like have no place here, and every user may run it.
-    os.umask(0o022)
     builder = venv.EnvBuilder(symlinks=True, with_pip=False)
     builder.create(place)
     (packages,) = (place / "lib").glob("python3*/site-packages")
@@ -73,10 +81,16 @@ def _unpack(wheels: list[Path], place: Path) -> None:
             archive.extractall(packages)
     script = place / "bin" / "holdline-controller"
     draft = script.with_suffix(".new")
-    draft.write_text(SCRIPT.format(python=place / "bin" / "python"))
+    draft.write_text(SCRIPT.format(interpreter=_interpreter(place / "bin" / "python")))
     draft.chmod(0o755)
     # The last step: a directory with this file is whole.
     draft.rename(script)
+
+
+def _interpreter(python: Path) -> str:
+    if re.search(r"\s", str(python)) or len(os.fsencode(python)) >= _LONGEST_INTERPRETER:
+        return BY_SHELL.format(python=shlex.quote(str(python)))
+    return str(python)
 
 
 def _lead_to(link: Path, target: Path) -> None:

@@ -102,6 +102,8 @@ class Systemd:
 
     def _write(self, text: str) -> None:
         self._unit.write_text(text)
+        # Whatever the umask: the doctor reads it as the daemon's user.
+        self._unit.chmod(0o644)
         self._control("daemon-reload")
         say(f"wrote {self._unit}")
 

@@ -26,7 +26,7 @@ def unit_text(place: Installation, *, allow_sudo: bool) -> str:
     for line in (_DEPLOY / UNIT).read_text().splitlines():
         key, _, _ = line.partition("=")
         if key == "ExecStart":
-            lines.append(f"ExecStart={' '.join(place.arguments('run'))}")
+            lines.append(f"ExecStart={_command_line(place.arguments('run'))}")
         elif key in {"User", "Group"} and place.is_system:
             lines.append(f"{key}={_name(key, place)}")
         elif key in {"User", "Group", "StateDirectory", "StateDirectoryMode"}:
@@ -40,6 +40,16 @@ def unit_text(place: Installation, *, allow_sudo: bool) -> str:
             lines.append(line)
     text = "\n".join(lines) + "\n"
     return f"{_mark(text)}\n{text}"
+
+
+def _command_line(words: list[str]) -> str:
+    """Write words as systemd reads them: the path of a user's home may have a blank."""
+    return " ".join(map(_quoted, words))
+
+
+def _quoted(word: str) -> str:
+    quoted = word.replace("\\", "\\\\").replace('"', '\\"').replace("%", "%%")
+    return word if quoted == word and not set(word) & set(" \t'") else f'"{quoted}"'
 
 
 def _name(key: str, place: Installation) -> str:

@@ -7,6 +7,9 @@
 # Everything comes from this server. --help lists the options.
 set -eu
 
+# A shell runs nothing of these braces before it has read the last one: a script that was cut on the
+# way does nothing.
+{
 server='@SERVER@'
 # One line for each bundle of this server: the platform, and the SHA-256 of the file.
 bundles='@BUNDLES@'
@@ -84,6 +87,7 @@ else
   link=/usr/local/bin/holdline-controller
   [ -n "$is_dry" ] || [ "$(id -u)" = 0 ] || fail 'run it with sudo, or add --user'
 fi
+command=$prefix/bin/holdline-controller
 
 # ---- what it needs
 
@@ -174,31 +178,43 @@ install_version() {
   download "/bundle/holdline-controller-$platform.tar.gz" "$scratch/bundle.tar.gz"
   check_sum "$scratch/bundle.tar.gz"
   tar -xzf "$scratch/bundle.tar.gz" -C "$scratch"
+  # The daemon's user has to reach it, whatever the umask of root.
+  [ -n "$is_user" ] || umask 022
   mkdir -p "$prefix" "$(dirname "$link")"
   "$found" -I "$scratch/holdline-controller/unpack.py" "$prefix" >/dev/null
   ln -sf "$prefix/bin/holdline-controller" "$link"
-  say "installed $("$link" --version)"
+  version=$("$link" --version) || fail "$link does not run"
+  say "installed $version"
 }
 
 is_ours() {
   [ ! -e "$prefix" ] || [ -d "$prefix/versions" ] || [ -e "$prefix/pyvenv.cfg" ] || [ -z "$(ls -A "$prefix")" ]
 }
-is_installed() { [ -x "$prefix/bin/holdline-controller" ]; }
+remove_prefix() {
+  rm -rf "$prefix/versions" "$prefix/bin" "$prefix"/.bin.* "$link"
+  [ ! -d "$prefix" ] || rmdir "$prefix" 2>/dev/null || say "kept what else is in $prefix"
+}
 
 if [ "$action" = uninstall ]; then
   say "Remove the service and $prefix"
   [ -z "$is_dry" ] || exit 0
-  is_installed || { say 'nothing is installed'; exit 0; }
+  if [ ! -e "$command" ]; then
+    say 'nothing is installed'
+    # An installation that was cut short has left this.
+    if [ -d "$prefix/versions" ]; then remove_prefix; fi
+    exit 0
+  fi
+  # A newer release of the system may have taken the Python away.
+  "$command" --version >/dev/null 2>&1 || fail "$command does not run. Run this line without --uninstall first: it installs the daemon for the Python that is here"
   # These are lists of options.
   # shellcheck disable=SC2086
-  "$link" service uninstall $is_user $more </dev/null
-  if "$link" sessions | grep -q '  process '; then
+  "$command" service uninstall $is_user $more </dev/null
+  if "$command" sessions | grep -q '  process '; then
     say "kept $prefix, which its sessions still use"
   else
     # The environment of an installation by hand is all ours. Else only what was put there goes.
     [ ! -e "$prefix/pyvenv.cfg" ] || rm -rf "$prefix"
-    rm -rf "$prefix/versions" "$prefix/bin" "$link"
-    [ ! -d "$prefix" ] || rmdir "$prefix" 2>/dev/null || say "kept what else is in $prefix"
+    remove_prefix
     say "removed the daemon from $prefix"
   fi
   exit 0
@@ -236,3 +252,5 @@ else
   "$link" service start $is_user
 fi
 forget_old_versions
+exit
+}

@@ -94,8 +94,9 @@ def test_the_guides_lead_to_a_server_with_a_host_and_back_from_a_backup(is_long:
 def _install_the_server(root: BootedRoot) -> None:
     clone_release(_there(root, _RELEASES[0]))
     root.run("apt-get update --quiet", is_online=True)
-    root.run(commands_of(_SERVER, *_ONLINE), is_online=True)
-    told = root.run(f"cd {_RELEASES[0]}\n{commands_of(_SERVER, *_OFFLINE)}")
+    # Administrators may have a umask that closes what they make.
+    root.run(f"umask 077\n{commands_of(_SERVER, *_ONLINE)}", is_online=True)
+    told = root.run(f"umask 077\ncd {_RELEASES[0]}\n{commands_of(_SERVER, *_OFFLINE)}")
     assert "System check identified no issues" in told
     # In place of the DNS, and of an authority that everybody trusts. The authorities that this
     # machine trusts stay: its way to packages may need them.
@@ -118,7 +119,7 @@ def _wait_for_servers(root: BootedRoot, *ports: int) -> None:
 
 def _connect_a_host(root: BootedRoot) -> None:
     make_code, line, _ = (text for heading, text in blocks_of(_HOST) if heading == "One line")
-    told = root.run(f"CODE=$({_as_written(make_code)})\n{_as_written(line)}")
+    told = root.run(f"umask 077\nCODE=$({_as_written(make_code)})\n{_as_written(line)}")
     assert "connected (wss://holdline.example.com/" in told
 
 
@@ -152,7 +153,7 @@ def _upgrade_and_go_back(root: BootedRoot) -> None:
         f"python3 {_CALLER} /srv/load.end"
     )
     _say(root, session, "before")
-    root.run(prepare, is_online=True)
+    root.run(f"umask 077\n{prepare}", is_online=True)
     assert _serving(root) == [old, old]
     root.run(replace)
     assert _serving(root) == [new, new]

@@ -89,9 +89,12 @@ class Machine:
 
 @pytest.fixture
 def machine(tmp_path: Path, server: Stack) -> Iterator[Machine]:
-    machine = Machine(tmp_path, server)
+    """The home has a blank and what systemd expands, as those of other systems' users may have."""
+    home = tmp_path / "a %home"
+    home.mkdir()
+    machine = Machine(home, server)
     yield machine
-    if (tmp_path / ".local/bin/holdline-controller").exists():
+    if (home / ".local/bin/holdline-controller").exists():
         machine.run("service", "uninstall", "--user", "--end-sessions", "--purge")
 
 
@@ -153,6 +156,8 @@ def test_the_debian_package_has_the_unit_the_command_and_a_conffile(
     for script in ("postinst", "prerm", "postrm"):
         assert os.access(tmp_path / "DEBIAN" / script, os.X_OK)
         subprocess.run(["sh", "-n", str(tmp_path / "DEBIAN" / script)], check=True)
+    # Another Python of the host has the daemon installed for that one.
+    assert (tmp_path / "DEBIAN/triggers").read_text() == "interest-noawait /usr/bin/python3\n"
     unit = (tmp_path / "lib/systemd/system/holdline-controller.service").read_text()
     assert "ExecStart=/usr/bin/holdline-controller run\n" in unit
     library = tmp_path / "usr/lib/holdline-controller"
@@ -185,16 +190,57 @@ def test_each_option_of_the_installer_and_no_other_is_in_the_how_to() -> None:
     assert set(re.findall(r"--[a-z][a-z-]+", table)) - {"--cacert"} == accepted - {"--code"}
 
 
-def test_a_bundle_that_was_changed_on_the_way_is_not_installed(
-    machine: Machine, server: Stack
-) -> None:
-    script = subprocess.run(
+def _script_of(server: Stack) -> str:
+    return subprocess.run(
         ["curl", "-fsS", f"{origin_of(server)}/install.sh"],
         capture_output=True,
         text=True,
         check=True,
     ).stdout
-    (machine.home / "install.sh").write_text(script)
+
+
+def test_a_script_that_was_cut_on_the_way_does_nothing(machine: Machine, server: Stack) -> None:
+    lines = _script_of(server).splitlines(keepends=True)
+    for count in range(lines.index("{\n") + 1, len(lines)):
+        ran = subprocess.run(
+            ["sh", "-s", "--", "--user", "--run-as", USER],
+            input="".join(lines[:count]),
+            env=machine.environment,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert (ran.returncode != 0, ran.stdout) == (True, ""), lines[count - 1]
+    assert list(machine.home.iterdir()) == []
+
+
+def test_what_a_killed_installation_left_is_removed_or_made_whole(machine: Machine) -> None:
+    half = machine.versions / "0-half"
+    (half / "bin").mkdir(parents=True)
+    assert "nothing is installed" in machine.install("--uninstall")
+    assert not machine.versions.parent.exists()
+    (half / "bin").mkdir(parents=True)
+    machine.install("--run-as", USER)
+    assert machine.run("--version").returncode == 0
+    assert half not in machine.versions.iterdir()
+
+
+def test_a_daemon_without_its_python_is_repaired_by_the_same_line(machine: Machine) -> None:
+    machine.install("--run-as", USER)
+    (version,) = machine.versions.iterdir()
+    python = version / "bin/python"
+    python.unlink()
+    python.symlink_to("/usr/bin/python3.0")
+    said = machine.install("--uninstall", is_right=False)
+    assert "does not run. Run this line without --uninstall first" in said
+    machine.install("--run-as", USER)
+    assert machine.run("--version").returncode == 0
+
+
+def test_a_bundle_that_was_changed_on_the_way_is_not_installed(
+    machine: Machine, server: Stack
+) -> None:
+    (machine.home / "install.sh").write_text(_script_of(server))
     (bundle,) = (server.data_dir / "bundles").glob("*.tar.gz")
     make_newer(bundle)
     ran = subprocess.run(
@@ -224,9 +270,7 @@ def test_a_server_without_a_bundle_says_what_its_operator_runs(
 def test_a_script_of_a_server_that_does_not_encrypt_does_nothing(machine: Machine) -> None:
     script = machine.server.root / "install.sh"
     origin = origin_of(machine.server)
-    text = subprocess.run(
-        ["curl", "-fsS", f"{origin}/install.sh"], capture_output=True, text=True, check=True
-    ).stdout
+    text = _script_of(machine.server)
     for address in ("http://holdline.example", "http://127.0.0.1.example", "http://localhost.x"):
         script.write_text(text.replace(origin, address))
         ran = subprocess.run(
@@ -250,7 +294,7 @@ async def test_sessions_are_seen_and_ended_while_no_daemon_runs(
     async with server.caller() as caller:
         gate = machine.home / "gate"
         os.mkfifo(gate)
-        program = f"bash -c 'echo shown; read <{gate}; echo later; cat'"
+        program = f"bash -c 'echo shown; read <\"{gate}\"; echo later; cat'"
         terminal = await caller.start(program, controller="stop-start")
         await terminal.until_output("shown")
         assert "a daemon runs here" in machine.run("attach", terminal.session_id).stderr

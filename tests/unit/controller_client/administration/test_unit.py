@@ -59,6 +59,12 @@ def test_a_users_own_unit_names_its_configuration_and_no_user() -> None:
     assert unit["WantedBy"] == "default.target"
 
 
+def test_a_path_with_a_blank_is_one_word_to_systemd() -> None:
+    place = replace(_place(is_system=False), config_file=Path('/home/x y/50% "c"\\.toml'))
+    unit = _settings(unit_text(place, allow_sudo=False))
+    assert unit["ExecStart"] == '/bin/true run --config "/home/x y/50%% \\"c\\"\\\\.toml"'
+
+
 @pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="needs systemd-analyze")
 @pytest.mark.parametrize("is_system", [True, False])
 def test_systemd_understands_the_unit(tmp_path: Path, is_system: bool) -> None:
