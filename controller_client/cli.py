@@ -21,7 +21,15 @@ from typing import Final, NoReturn
 from controller_client.config import log
 from controller_client.config.daemon import SESSION_LOGS, check_user, load_config
 from controller_client.config.errors import ConfigurationError
-from controller_client.config.file import OFF, OPTIONS, SYSTEM_FILE, find_file, read_file, user_file
+from controller_client.config.file import (
+    OFF,
+    OPTIONS,
+    SYSTEM_FILE,
+    find_file,
+    is_visible,
+    read_file,
+    user_file,
+)
 from controller_client.config.places import default_credential_file, prepare_state_dir
 from controller_client.config.server_address import Way, check_way
 from controller_client.server_link.errors import EnrolmentFailed, ForkServerLost
@@ -106,7 +114,7 @@ def _administer(options: argparse.Namespace, parser: argparse.ArgumentParser) ->
     """Do a command of the administration; ``doctor`` reports a bad configuration file itself."""
     if options.command != "completion":
         if getattr(options, "user", False) and options.config is None:
-            options.config = user_file() if user_file().exists() else OFF
+            options.config = user_file() if is_visible(user_file()) else OFF
         try:
             _complete(options)
         except ConfigurationError as error:
@@ -115,7 +123,14 @@ def _administer(options: argparse.Namespace, parser: argparse.ArgumentParser) ->
             options.problem = str(error)
     from controller_client.administration.commands import perform
 
-    return perform(options, parser)
+    try:
+        return perform(options, parser)
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        # A full disk, say, or a file of others.
+        told = f"{error.filename}: {error.strerror}" if error.filename else str(error)
+        raise ConfigurationError(f"{options.command} was cut short: {told}") from None
 
 
 def _complete(options: argparse.Namespace) -> None:

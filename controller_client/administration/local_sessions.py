@@ -80,8 +80,7 @@ def _is_running(directory: SessionDirectory) -> bool:
 def show(options: argparse.Namespace) -> int:
     """List the sessions, as lines or as JSON."""
     state_dir = state_dir_of(options)
-    if state_dir.is_dir():
-        become_owner(state_dir)
+    become_owner(state_dir)
     found = sessions_of(state_dir)
     if options.json:
         say(json.dumps([asdict(one) for one in found]))
@@ -97,8 +96,7 @@ def show(options: argparse.Namespace) -> int:
 def kill(options: argparse.Namespace) -> int:
     """End the named sessions, or all of them; returns 1 if one goes on."""
     state_dir = state_dir_of(options)
-    if state_dir.is_dir():
-        become_owner(state_dir)
+    become_owner(state_dir)
     running = [one for one in sessions_of(state_dir) if one.is_running]
     chosen = running if options.all else [_named(running, text) for text in options.session]
     if not chosen and not options.all:
@@ -149,8 +147,7 @@ async def _end(state_dir: Path, session_id: str) -> bool:
 def attach(options: argparse.Namespace) -> int:
     """Show what the server has not stored yet, and what comes, until the end or Ctrl-C."""
     state_dir = state_dir_of(options)
-    if state_dir.is_dir():
-        become_owner(state_dir)
+    become_owner(state_dir)
     if is_daemon_running(state_dir):
         raise ConfigurationError(
             "a daemon runs here, and a holder talks to one at a time: look at the session in the "
@@ -214,11 +211,27 @@ def state_dir_of(options: argparse.Namespace) -> Path:
 
 
 def become_owner(state_dir: Path) -> None:
-    """Go on as the owner of the state directory, where root looks at another's."""
-    owner = state_dir.stat().st_uid
+    """Go on as the owner of the state directory, where root looks at another's, if there is one.
+
+    Raises ConfigurationError.
+    """
+    try:
+        owner = state_dir.stat().st_uid
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise ConfigurationError(
+            f"cannot look at {state_dir}: {error.strerror}; run it with sudo, or as the daemon's "
+            "user"
+        ) from None
     if os.geteuid() != 0 or owner == 0:
         return
-    account = pwd.getpwuid(owner)
+    try:
+        account = pwd.getpwuid(owner)
+    except KeyError:
+        raise ConfigurationError(
+            f"{state_dir} belongs to user {owner}, whom this host does not have any more"
+        ) from None
     os.setgroups(groups_of(account))
     os.setresgid(account.pw_gid, account.pw_gid, account.pw_gid)
     os.setresuid(owner, owner, owner)

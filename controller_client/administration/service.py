@@ -88,8 +88,7 @@ def stop(options: argparse.Namespace) -> int:
 def status(options: argparse.Namespace) -> int:
     """Say whether the daemon is connected, or why not; the exit code says the same."""
     place = find(options)
-    if place.state_dir.is_dir():
-        become_owner(place.state_dir)
+    become_owner(place.state_dir)
     return _tell(place, as_json=options.json)
 
 

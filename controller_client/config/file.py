@@ -103,11 +103,14 @@ def find_file(named: Path | None) -> Path | None:
     """
     if named is not None:
         return None if named == OFF else named
-    return next((path for path in (SYSTEM_FILE, user_file()) if _is_there(path)), None)
+    return next((path for path in (SYSTEM_FILE, user_file()) if is_visible(path)), None)
 
 
-def _is_there(path: Path) -> bool:
-    # The host's directory is closed to users who have no part in its service.
+def is_visible(path: Path) -> bool:
+    """Tell whether a configuration file is there for this user.
+
+    The host's directory is closed to users who have no part in its service.
+    """
     try:
         return path.exists()
     except PermissionError:

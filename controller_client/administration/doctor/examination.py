@@ -3,6 +3,7 @@
 import argparse
 import json
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import Final
@@ -24,7 +25,8 @@ _SIGNS: Final = {"ok": "ok     ", "note": "note   ", "warning": "WARNING", "prob
 def examine(options: argparse.Namespace) -> int:
     """Tell everything that is found; return 1 if something keeps this host from working."""
     state_dir = state_dir_of(options)
-    if state_dir.is_dir():
+    # What cannot be looked at is a finding of the check of the state directory.
+    with suppress(ConfigurationError):
         become_owner(state_dir)
     found = []
     for finding in _findings(options, state_dir):
@@ -48,7 +50,8 @@ def _findings(options: argparse.Namespace, state_dir: Path) -> Iterator[Finding]
     yield host.check_state_dir(state_dir)
     yield host.check_credential(state_dir)
     yield host.check_stop(state_dir)
-    yield from _network(options)
+    if getattr(options, "problem", None) is None:
+        yield from _network(options)
     daemon = _daemon(state_dir)
     yield host.check_daemon(daemon)
     yield host.check_control_group(daemon)

@@ -22,6 +22,10 @@ OLDEST_PYTHON: Final = (3, 11)
 _OLD_DAYS: Final = 365
 _LITTLE_BYTES: Final = 1 << 30
 _TOO_LITTLE_BYTES: Final = 64 << 20
+_ENROL: Final = (
+    "with a code of the server's operator: holdline-controller service install --code enr_…"
+)
+_AS_OWNER: Final = "run the doctor with sudo, or as the daemon's user"
 _PROC: Final = Path("/proc")
 
 
@@ -49,7 +53,9 @@ def check_state_dir(state_dir: Path) -> Finding:
             "state",
             "problem",
             f"{state_dir}: {error.strerror}",
-            "holdline-controller service install makes it",
+            "holdline-controller service install makes it"
+            if isinstance(error, FileNotFoundError)
+            else _AS_OWNER,
         )
     if not stat.S_ISDIR(status.st_mode):
         return Finding("state", "problem", f"{state_dir} is no directory", "name it in state_dir")
@@ -62,7 +68,7 @@ def check_state_dir(state_dir: Path) -> Finding:
             "state",
             "problem",
             f"{state_dir} belongs to user {status.st_uid}, and this is user {os.geteuid()}",
-            "run the doctor with sudo, or as the daemon's user",
+            _AS_OWNER,
         )
     return Finding("state", "ok", f"{state_dir} is this user's")
 
@@ -74,18 +80,21 @@ def check_credential(state_dir: Path) -> Finding:
         read_credential(file)
         days = (time.time() - file.stat().st_mtime) / 86400
     except (ConfigurationError, OSError) as error:
-        return Finding(
-            "credential",
-            "problem",
-            str(error),
-            "with a code of the server's operator: holdline-controller service install --code "
-            "enr_…",
-        )
+        # A credential that others could read may still be good.
+        remedy = f"chmod 600 {file}" if _is_open(file) else _ENROL
+        return Finding("credential", "problem", str(error), remedy)
     if days > _OLD_DAYS:
         return Finding(
             "credential", "warning", f"{days:.0f} days old", "holdline-controller rotate"
         )
     return Finding("credential", "ok", f"{days:.0f} days old")
+
+
+def _is_open(file: Path) -> bool:
+    try:
+        return os.lstat(file).st_mode & 0o077 != 0
+    except OSError:
+        return False
 
 
 def check_daemon(status: DaemonStatus | None) -> Finding:

@@ -1,5 +1,6 @@
 """The command line and its exit codes."""
 
+import importlib
 import os
 import re
 import subprocess
@@ -77,6 +78,38 @@ def test_each_command_in_the_documents_is_one_that_the_parser_knows() -> None:
     assert len(known) > 10
     for line in known:
         _parser(with_administration=True).parse_args(line.split())
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
+@pytest.mark.parametrize(
+    ("command", "code"),
+    [("sessions", 78), ("kill --all", 78), ("attach x", 78), ("service status", 78), ("doctor", 1)],
+)
+def test_a_home_of_somebody_else_ends_no_command_with_a_traceback(
+    command: str,
+    code: int,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    # Loaded while this process can still read the files of this Python.
+    for module in ("doctor.examination", "local_sessions", "service"):
+        importlib.import_module(f"controller_client.administration.{module}")
+    closed = tmp_path / "closed"
+    closed.mkdir(0o700)
+    monkeypatch.setenv("HOME", str(closed))
+    for name in ("XDG_STATE_HOME", "XDG_CONFIG_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(sys, "executable", "/bin/sh")
+    # The user of nobody's files.
+    os.seteuid(65534)
+    try:
+        assert main(command.split()) == code
+    finally:
+        os.seteuid(0)
+    told = "".join(capfd.readouterr())
+    assert "Permission denied" in told
+    assert "as the daemon's user" in told
 
 
 def test_the_daemon_loads_nothing_of_the_administration() -> None:

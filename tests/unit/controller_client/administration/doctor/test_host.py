@@ -57,6 +57,15 @@ def test_a_python_that_others_cannot_run_is_found(
     assert "/usr/bin/python3" in found.remedy
 
 
+def test_a_credential_that_is_open_to_others_is_closed_and_not_replaced(state_dir: Path) -> None:
+    file = state_dir / "credential"
+    file.chmod(0o644)
+    found = host.check_credential(state_dir)
+    assert (found.level, found.remedy) == ("problem", f"chmod 600 {file}")
+    subprocess.run(found.remedy.split(), check=True)
+    assert host.check_credential(state_dir).level == "ok"
+
+
 def test_each_fault_of_a_state_directory_has_its_remedy(tmp_path: Path) -> None:
     missing = host.check_state_dir(tmp_path / "none")
     assert (missing.level, "service install" in missing.remedy) == ("problem", True)
