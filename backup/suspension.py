@@ -6,7 +6,7 @@ it brings back: tokens are refused, nobody logs in, and whatever waited for an a
 
 from collections.abc import Iterable
 from datetime import datetime
-from typing import Final
+from typing import Any, Final
 
 from django.contrib.auth import get_user_model
 from django.contrib.sessions.models import Session
@@ -15,6 +15,7 @@ from django.db.models import F, Q, QuerySet
 
 from agent.models import AgentRun
 from agent.services import OVER, run_stop
+from console.models import SecondFactor
 from projects.audit.log import audit
 from projects.audit.lost import heads_lose
 from projects.audit.marks import Heads
@@ -46,6 +47,8 @@ def suspend(*, made_at: datetime, release: str, actor: str) -> Restore:
         "tokens": _valid_tokens().filter(suspended_at__isnull=True).update(suspended_at=now),
         "logins": Session.objects.all().delete()[0],
         "codes": _open_codes().update(revoked_at=now),
+        # Each works once, and may have been used since the backup.
+        "recovery_codes_of": SecondFactor.objects.exclude(recovery=[]).update(recovery=[]),
         "keyboards": _hand_back_keyboards(),
         "approvals": Approval.objects.filter(answer=Approval.Answer.PENDING).count(),
         "runs": _stop_runs(actor),
@@ -99,7 +102,7 @@ def brought_back() -> dict[str, list[str]]:
     hosts = Controller.objects.filter(revoked_at__isnull=True).select_related("project")
     return {
         "tokens": [f"{row.project.name}: {row.name} ({row.key_id})" for row in tokens],
-        "users": [row.get_username() + " (superuser)" * row.is_superuser for row in users],
+        "users": [_described(row) for row in users.select_related("second_factor")],
         "hosts": [f"{row.project.name}/{row.name}" for row in hosts],
         "attention targets": [
             f"{row.project.name}: {row.name} ({row.place})"
@@ -110,6 +113,13 @@ def brought_back() -> dict[str, list[str]]:
             for row in Secret.objects.select_related("project").order_by("project__name", "name")
         ],
     }
+
+
+def _described(user: Any) -> str:
+    factor = getattr(user, "second_factor", None)
+    is_on = factor is not None and factor.confirmed_at is not None
+    marks = ["superuser"] * user.is_superuser + ["second factor"] * is_on
+    return user.get_username() + f" ({', '.join(marks)})" * bool(marks)
 
 
 @transaction.atomic

@@ -11,6 +11,7 @@ from django.utils import timezone
 
 from agent.models import AgentRun
 from backup.suspension import brought_back, confirm, suspend, unconfirmed
+from console.models import SecondFactor
 from projects.accounts.authentication import Caller, check_caller
 from projects.accounts.credentials import api_token_create
 from projects.accounts.errors import EnrolmentRefused
@@ -74,6 +75,20 @@ def test_nobody_stays_logged_in_or_logs_in_before_the_confirmation() -> None:
     assert "confirm_restore" in refused.content.decode()
     confirm(actor="cli:admin")
     assert client.post("/admin/login/", credentials).status_code == 302
+
+
+def test_recovery_codes_count_no_more_and_who_has_a_factor_is_seen() -> None:
+    people = get_user_model().objects
+    people.create_superuser("root")
+    used = SecondFactor(user=people.create_user("ada"), sealed_key=b"k", recovery=["digest"])
+    used.confirmed_at = timezone.now()
+    used.save()
+    SecondFactor.objects.create(user=people.create_user("begun"), sealed_key=b"k")
+    _restored()
+    used.refresh_from_db()
+    assert used.recovery == []
+    assert _suspended()["recovery_codes_of"] == 1
+    assert brought_back()["users"] == ["root (superuser)", "ada (second factor)", "begun"]
 
 
 def test_runs_that_are_not_over_stop() -> None:
