@@ -12,6 +12,7 @@ _INPUTS: Final = {
     "send_command_input": "input_text",
     "write_input": "input",
 }
+_REFUSED_LATER: Final = "The last input was refused ("
 # Refusals that leave open what was done. All others say that nothing was.
 _IN_DOUBT: Final = {
     "CONTROLLER_ACTION_FAILED",
@@ -98,8 +99,25 @@ def _check_tries(
         why = f"{text!r} was read after {refused[0][-1].code}"
         yield Violation("refused means not done", name, why)
     is_acknowledged = any(_is_acknowledged(action[-1]) for action in other)
-    if read is None and is_acknowledged and not record.is_cut_off(name):
+    is_taken_back = text in _refused_later(record.by_session[name])
+    if read is not None and is_taken_back:
+        yield Violation("refused means not done", name, f"{text!r} was read, and told as refused")
+    if read is None and is_acknowledged and not (is_taken_back or record.is_cut_off(name)):
         yield Violation("acknowledged input", name, f"{text!r} was never read")
+
+
+def _refused_later(calls: list[Call]) -> set[str]:
+    """The lines of which a later answer says that the host refused them after all.
+
+    The answer to a line that the host has not taken yet says only that the program runs.
+    """
+    found: set[str] = set()
+    last = ""
+    for call in calls:
+        last = typed_by(call) or last
+        if call.outcome == "ok" and _REFUSED_LATER in str(call.body.get("hint")):
+            found.add(last)
+    return found
 
 
 def _is_acknowledged(call: Call) -> bool:

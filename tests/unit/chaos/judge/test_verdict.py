@@ -143,6 +143,17 @@ def test_a_repeated_line_that_was_never_read_is_found(run: Run) -> None:
     assert "acknowledged input" in run.rules()
 
 
+def test_a_line_that_was_refused_after_its_answer_is_none(run: Run) -> None:
+    line = run.log.pop(2)
+    run.events[1]["body"] |= {"state": "running"}
+    assert "acknowledged input" in run.rules()
+    run.events[2]["arguments"] = {"request_id": "c"}
+    run.events[2]["body"] |= {"hint": "It waits. The last input was refused (RULES_UNREADABLE: x)"}
+    assert "acknowledged input" not in run.rules()
+    run.log.insert(2, line)
+    assert "refused means not done" in run.rules()
+
+
 def test_a_start_that_was_refused_and_done_is_found(run: Run) -> None:
     again = {**run.events[0], "arguments": {"request_id": "z"}, "outcome": "refused"}
     run.events.insert(0, {**again, "invoked": 0.9, "at": 0.95, "body": {"code": "EXPIRED"}})
