@@ -115,7 +115,7 @@ def main() -> int:
     """
     options = _arguments()
     if options.command == "report":
-        write_page([judged(directory)[0] for directory in options.directories])
+        write_page([judged(directory) for directory in options.directories])
         return 0
     try:
         if options.command == "mutate":

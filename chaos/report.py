@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from chaos.judge.record import Call, Record, Span
+from chaos.judge.record import Call, Record, Span, Violation
 from chaos.judge.resources import bytes_a_call, levels, number
 from chaos.judge.waiting import recovered_at
 from chaos.plot import picture
@@ -167,16 +167,23 @@ def summary(record: Record) -> str:
     return "\n".join([*figures, *fault_rows(record)])
 
 
-def write_page(records: Sequence[Record]) -> None:
+def write_page(runs: Sequence[tuple[Record, Sequence[Violation]]]) -> None:
     """Put the figures and tables of these runs into the page about reliability."""
     before, _, rest = _PAGE.read_text().partition(_BEGIN)
     _old, _, after = rest.partition(_END)
-    tables = "\n".join(_section(place, record) for place, record in enumerate(records, 1))
+    tables = "\n".join(_section(place, *run) for place, run in enumerate(runs, 1))
     _PAGE.write_text(f"{before}{_BEGIN}\n{tables}\n{_END}{after}")
 
 
-def _section(place: int, record: Record) -> str:
+def violations_by_rule(found: Sequence[Violation]) -> str:
+    """How often each rule was broken; ``none`` if no rule was."""
+    rules = Counter(violation.rule for violation in found)
+    return ", ".join(f"{count} {rule}" for rule, count in sorted(rules.items())) or "none"
+
+
+def _section(place: int, record: Record, found: Sequence[Violation]) -> str:
     figures = [f"| {what} | {told} |" for what, told in totals(record).items()]
+    figures.append(f"| violations | {violations_by_rule(found)} |")
     rows = ["| Of the run | |", "|---|---|", *figures, "", *fault_rows(record)]
     if record.notes["sample"]:
         name = f"reliability-run-{place}.svg"

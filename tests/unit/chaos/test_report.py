@@ -1,7 +1,13 @@
 """The figures of a report count what they say."""
 
-from chaos.judge.record import Call, Record, Span
-from chaos.report import recoveries, turns, undisturbed_starts, untouched_stalls
+from chaos.judge.record import Call, Record, Span, Violation
+from chaos.report import (
+    recoveries,
+    turns,
+    undisturbed_starts,
+    untouched_stalls,
+    violations_by_rule,
+)
 
 
 def _call(session_id: str, invoked: float, answered: float, wait: float = 0.0) -> Call:
@@ -60,3 +66,9 @@ def test_a_turn_is_an_acknowledged_line_counted_once() -> None:
 
     calls = [typed("a", "unknown"), typed("a", "ok"), typed("a", "ok"), typed("b", "refused")]
     assert turns(Record(calls=calls)) == 1
+
+
+def test_violations_are_told_by_rule() -> None:
+    found = [Violation("b", "one", ""), Violation("a", "one", ""), Violation("b", "two", "")]
+    assert violations_by_rule(found) == "1 a, 2 b"
+    assert violations_by_rule([]) == "none"
