@@ -1,8 +1,8 @@
 """A small picture of what a run had in use over its time, as SVG."""
 
 from collections.abc import Iterator
+from html import escape
 from typing import Final
-from xml.sax.saxutils import escape
 
 from chaos.judge.record import Record
 from chaos.judge.resources import number

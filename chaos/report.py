@@ -140,7 +140,7 @@ def totals(record: Record) -> dict[str, str]:
 
 
 def _costs(record: Record) -> dict[str, str]:
-    """What a run had in use, early and late, and what is in its database."""
+    """The memory and descriptors of a run, early and late, and the size of its database."""
     units = {"bytes": ("memory", 1 << 20, " MiB"), "descriptors": ("descriptors", 1, "")}
     units["threads"] = ("threads", 1, "")
     found = {}
@@ -176,7 +176,7 @@ def write_page(runs: Sequence[tuple[Record, Sequence[Violation]]]) -> None:
 
 
 def violations_by_rule(found: Sequence[Violation]) -> str:
-    """How often each rule was broken; ``none`` if no rule was."""
+    """Count the violations of each rule; ``none`` if no rule was broken."""
     rules = Counter(violation.rule for violation in found)
     return ", ".join(f"{count} {rule}" for rule, count in sorted(rules.items())) or "none"
 

@@ -112,7 +112,7 @@ class Record:
 
     @cached_property
     def samples(self) -> dict[int, list[tuple[float, float]]]:
-        """How long each process had waited for a processor in all, each with its time, by pid."""
+        """The seconds each process had waited for a processor, each with its time, by pid."""
         found: dict[int, list[tuple[float, float]]] = defaultdict(list)
         for note in self.notes["sample"]:
             waited = _number(note.get("waited", 0.0))
@@ -167,7 +167,7 @@ class Record:
         return next((call.invoked for call in asked), None)
 
     def rewinds(self, name: str) -> int:
-        """How often a restore may have put back how far a conversation had read."""
+        """Count the restores that may have put back how far a conversation had read."""
         calls = self.by_session[name]
         return sum(
             calls[0].invoked <= span.over and calls[-1].answered >= span.begin

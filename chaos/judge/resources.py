@@ -100,7 +100,7 @@ def _median(samples: list[dict[str, object]], what: str) -> float:
 
 
 def bytes_a_call(record: Record) -> float | None:
-    """What a call adds to the database, beside the output of programs; None if nobody looked."""
+    """The bytes a call adds to the database beside output of programs; None if nobody looked."""
     sizes = [number(note["bytes"]) for note in record.notes["database"]]
     if not sizes or not record.calls:
         return None

@@ -52,7 +52,7 @@ def check_lengths(record: Record, beyond: float) -> Iterator[Violation]:
 
 
 def stood_in_line(record: Record, begin: float, end: float) -> float:
-    """How long servers and daemon together waited for a processor, by the samples around a time."""
+    """The seconds servers and daemon waited for a processor, by the samples around a time."""
     return sum(_waited(samples, begin, end) for samples in record.samples.values())
 
 

@@ -163,7 +163,7 @@ def descriptors_of(pid: int) -> int:
 
 
 def waited_seconds(pid: int) -> float:
-    """How long the threads of a process have waited for a processor in all; 0 if it is gone."""
+    """The seconds that all threads of a process waited for a processor; 0 if it is gone."""
     found = 0
     with suppress(*_GONE):
         for task in Path(f"/proc/{pid}/task").iterdir():

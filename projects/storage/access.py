@@ -30,7 +30,7 @@ from projects.conf import conf
 from projects.errors.server import StorageUnavailable
 from projects.storage import clock, shared
 from projects.storage import faults as storage_faults
-from projects.storage.threads import DatabaseThreads, NotBegunError, Worker
+from projects.storage.threads import DatabaseThread, DatabaseThreads, NotBegunError
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -57,7 +57,7 @@ class _Pools:
     short: DatabaseThreads | None = None
     long: DatabaseThreads | None = None
     replaced_at: float = -REPLACE_SECONDS
-    ending: list[Worker] = field(default_factory=list)
+    ending: list[DatabaseThread] = field(default_factory=list)
     """Threads that were retired, and still have connections."""
 
 

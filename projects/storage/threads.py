@@ -97,7 +97,7 @@ def after_result(call: Callable[[], None]) -> None:
         later.append(call)
 
 
-class Worker:
+class DatabaseThread:
     """A thread that does ``work``. Nobody waits for its begin, because it may never come.
 
     ``Thread.start`` waits for that. If the process is out of memory and the thread dies of it
@@ -156,7 +156,7 @@ class DatabaseThreads:
         *,
         name: str,
         on_end: Callable[[], None],
-        after: Sequence[Worker] = (),
+        after: Sequence[DatabaseThread] = (),
         run_shared: RunShared | None = None,
     ) -> None:
         self._count = count
@@ -165,7 +165,7 @@ class DatabaseThreads:
         self._name = name
         self._on_end = on_end
         self._queue: SimpleQueue[_Job | None] = SimpleQueue()
-        self._workers: list[Worker] = []
+        self._workers: list[DatabaseThread] = []
         self._is_complete = False
 
     def submit(self, function: Callable[[], T], *, may_share: bool = False) -> "asyncio.Future[T]":
@@ -186,7 +186,7 @@ class DatabaseThreads:
         self._workers = [worker for worker in self._workers if worker.is_alive()]
         if len(self._workers) < self._count:
             try:
-                worker = Worker(self._work, f"{self._name}_{len(self._workers)}")
+                worker = DatabaseThread(self._work, f"{self._name}_{len(self._workers)}")
             except (MemoryError, RuntimeError) as error:
                 if not self._workers:
                     raise NotBegunError from error
@@ -196,7 +196,7 @@ class DatabaseThreads:
             worker.has_begun for worker in self._workers
         )
 
-    def retire(self) -> list[Worker]:
+    def retire(self) -> list[DatabaseThread]:
         """Ends the threads once everything handed over is done, without waiting for that.
 
         Returns the threads that are ending.
