@@ -28,7 +28,7 @@ _SESSIONS: Final = 400
 _LIFETIME_SECONDS: Final = 7200
 APPROVAL_SECONDS: Final = 25
 """A question that nobody answers is over after this time."""
-_DATA_SIZE: Final = "256m"
+_DATA_SIZE: Final = "1g"
 _STATE_SIZE: Final = "768m"
 _HOLDER: Final = "holdline-holder"
 
