@@ -102,3 +102,13 @@ def test_a_caller_may_give_up_at_a_restore_and_never_else(run: Run) -> None:
     assert run.rules() == ["calls are answered"]
     _restored(run, 2.8, 3.1)
     assert run.rules() == []
+
+
+def test_an_input_that_was_still_on_its_way_may_be_forgotten(run: Run) -> None:
+    run.log.pop(2)
+    run.events[1]["body"] |= {"state": "running"}
+    assert "acknowledged input" in run.rules()
+    _restored(run, 2.1, 2.9)
+    assert "acknowledged input" not in run.rules()
+    run.events[1]["body"] |= {"state": "awaiting_input"}
+    assert "acknowledged input" in run.rules()
