@@ -119,7 +119,7 @@ def _described(user: Any) -> str:
     factor = getattr(user, "second_factor", None)
     is_on = factor is not None and factor.confirmed_at is not None
     marks = ["superuser"] * user.is_superuser + ["second factor"] * is_on
-    return user.get_username() + f" ({', '.join(marks)})" * bool(marks)
+    return str(user.get_username()) + f" ({', '.join(marks)})" * bool(marks)
 
 
 @transaction.atomic

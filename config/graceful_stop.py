@@ -46,20 +46,24 @@ class _Process:
 _process = _Process()
 
 
-def ensure_installed() -> None:
-    """Replace the ASGI server's SIGTERM handler, if there is one and this is the main thread."""
+def ensure_installed() -> bool:
+    """Replace the ASGI server's SIGTERM handler, if there is one and this is the main thread.
+
+    Returns True if it is replaced: then this process is a server.
+    """
     if _process.server_handler is not None:
-        return
+        return True
     handler = signal.getsignal(signal.SIGTERM)
     if not callable(handler):
         # No ASGI server: a test, or a program that mounts the application and stops it itself.
-        return
+        return False
     loop = asyncio.get_running_loop()
     try:
         signal.signal(signal.SIGTERM, lambda number, frame: _on_signal(loop, number, frame))
     except ValueError:
-        return
+        return False
     _process.server_handler = handler
+    return True
 
 
 @contextmanager

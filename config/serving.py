@@ -19,6 +19,7 @@ from mcp_adapter.asgi import application as mcp_application
 from mcp_adapter.resource_metadata import MCP_PATH, METADATA_PATHS
 from projects.attention import worker as attention_worker
 from projects.link.routing import controller_socket
+from projects.process import watchdog
 from projects.upkeep import checkpoints, sweeper
 from projects.wakeups import reconciler
 
@@ -91,7 +92,8 @@ def _request_id(scope: Scope) -> str:
 
 
 def _ensure_running() -> None:
-    graceful_stop.ensure_installed()
+    if graceful_stop.ensure_installed():
+        watchdog.ensure_watching()
     reconciler.ROUNDS.ensure_running()
     sweeper.ROUNDS.ensure_running()
     checkpoints.ensure_running()
