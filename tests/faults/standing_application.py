@@ -6,14 +6,12 @@ from typing import Any
 from config import asgi
 from projects.process import watchdog
 
-PATH = "/stand-still"
-
 # A test need not wait for a minute.
 watchdog.STILL_SECONDS = 3
 
 
 async def application(scope: dict[str, Any], receive: Any, send: Any) -> None:
-    """Serve as always, but for ``PATH``."""
-    if scope.get("path") == PATH:
+    """Serve as always, but for one path."""
+    if scope.get("path") == "/stand-still":
         threading.Event().wait()
     await asgi.application(scope, receive, send)

@@ -6,11 +6,11 @@ import httpx2
 import pytest
 
 from projects.process.watchdog import EXIT_CODE
-from tests.faults.standing_application import PATH
 from tests.support.stack import SERVERS, Stack
 
 pytestmark = [pytest.mark.fault, pytest.mark.sqlite]
 
+# Not imported here: the module is a whole server, with a database of its own.
 APPLICATION = "tests.faults.standing_application:application"
 
 
@@ -26,7 +26,7 @@ async def test_a_server_that_stands_still_ends_and_its_sessions_go_on(server: st
         assert stack.server is not None
         async with httpx2.AsyncClient(timeout=60) as client:
             with pytest.raises(httpx2.HTTPError):
-                await client.get(f"http://127.0.0.1:{stack.port}{PATH}")
+                await client.get(f"http://127.0.0.1:{stack.port}/stand-still")
         assert await asyncio.to_thread(stack.server.wait, 60) == EXIT_CODE
         log = (stack.root / "server.log").read_text()
         assert "the event loop stands still" in log
