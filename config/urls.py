@@ -15,6 +15,7 @@ from projects.admin.login import password_change
 from projects.enrolment.endpoint import enrol, rotate
 from projects.enrolment.installer import bundle, install_script
 
+handler500 = "console.parts.failed_request.failed"
 urlpatterns = [
     # Before Django's own login page: there is one way to log in.
     path("admin/login/", admin_login),

@@ -17,6 +17,7 @@ from mcp.server.lowlevel import Server
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp.server.transport_security import TransportSecuritySettings
 
+from controller_client.protocol.sentences import sentences
 from mcp_adapter import cross_origin
 from mcp_adapter.callers import CALLER, TOOLSETS_ASKED
 from mcp_adapter.direct_call import answer, result_of
@@ -99,11 +100,11 @@ async def serve(
     except ControllerActionError as error:
         # Nothing of an answer was sent: whatever is raised behind the session manager is its to
         # answer.
-        body = _as_protocol_error(f"{error}. {error.hint}", **error.body())
+        body = error.body()
         await _answer(
             send,
             error.status,
-            body,
+            _as_protocol_error(sentences(body["error"], body["hint"]), **body),
             *_headers_for(error, scope, is_token_shown=authorization is not None),
         )
 

@@ -26,6 +26,10 @@ SQLITE_PRAGMAS: Final = (
     "PRAGMA cache_size=-16384; PRAGMA journal_size_limit=67108864; PRAGMA wal_autocheckpoint=16000;"
 )
 
+# Django runs each request in a new thread: a connection that outlived the request would never be
+# used again. To SQLite it would also hand on what its file was like when it was opened. The threads
+# of ``projects.storage.access`` keep their connections; they are the pool.
+_REQUESTS_KEEP: Final = 0
 
 # PostgreSQL aborts a statement that hangs and a transaction that its client abandoned: one stuck
 # process must not stop the others. A transaction that did not get a lock in time is retried. The
@@ -79,7 +83,7 @@ def sqlite(path: Path) -> dict[str, Any]:
     return {
         "ENGINE": "django.db.backends.sqlite3",
         "NAME": path,
-        "CONN_MAX_AGE": None,
+        "CONN_MAX_AGE": _REQUESTS_KEEP,
         "OPTIONS": {"timeout": 20, "transaction_mode": "IMMEDIATE", "init_command": SQLITE_PRAGMAS},
     }
 
@@ -100,10 +104,7 @@ def _postgresql(environment: Environment, url: str) -> dict[str, Any]:
         "PASSWORD": unquote(parts.password or ""),
         "HOST": parts.hostname or "",
         "PORT": str(parts.port or ""),
-        # Django runs each request in a new thread: a connection that outlived the request would
-        # never be used again. The threads of ``projects.storage.access`` keep their connections;
-        # they are the pool.
-        "CONN_MAX_AGE": 0,
+        "CONN_MAX_AGE": _REQUESTS_KEEP,
         # Without it the first query after a restart of the database fails.
         "CONN_HEALTH_CHECKS": True,
         "OPTIONS": options,

@@ -199,7 +199,7 @@ class ConsoleConsumer(AsyncWebsocketConsumer):  # type: ignore[misc] # channels 
                 raise
             except ControllerActionError as error:
                 about = str(type(message).__struct_config__.tag)
-                await self._send(Refused(about, error.code, str(error), error.hint or ""))
+                await self._send(Refused(about, error.code, str(error), error.advice()))
 
     async def _do(self, message: FromBrowser) -> None:
         match message:

@@ -60,7 +60,7 @@ def search(request: HttpRequest) -> HttpResponse:
         return render(
             request,
             "console/search.html",
-            {**context, "problem": f"{error}. {error.hint}"},
+            {**context, "problem": error.line()},
             status=400,
         )
     commands = sessions_of(request).filter(project__in=searched, command__icontains=wanted)

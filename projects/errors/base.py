@@ -73,9 +73,13 @@ class ControllerActionError(Exception):
             "retryable": self.retryable,
         }
 
+    def advice(self) -> str:
+        """The hint for a person. It names no tools: a person has none."""
+        return fitting(self.hint, ())
+
     def line(self) -> str:
-        """The error in one line, for a person. The hint names no tools: a person has none."""
-        return sentences(f"{self} ({self.code})", fitting(self.hint, ()))
+        """The error in one line, for a person."""
+        return sentences(f"{self} ({self.code})", self.advice())
 
 
 class InvalidInput(ControllerActionError):

@@ -20,7 +20,7 @@ from websockets.sync.client import ClientConnection, connect
 
 from tests.support.people.frames import message_of
 from tests.support.processes import descendants_of, is_running, send_signal
-from tests.support.waiting import wait_until
+from tests.support.waiting import ConditionNotMetError, wait_until
 
 _START_SECONDS = 30.0
 _PAGE_SECONDS = 20.0
@@ -155,9 +155,14 @@ class Page:
 
     def await_text(self, expected: str, selector: str = "body") -> None:
         """Return when the text is visible, without loading another page."""
-        wait_until(
-            lambda: expected in self.text(selector), _CHANGE_SECONDS, f"{expected!r} on the page"
-        )
+        try:
+            wait_until(
+                lambda: expected in self.text(selector),
+                _CHANGE_SECONDS,
+                f"{expected!r} on the page",
+            )
+        except ConditionNotMetError as error:
+            raise ConditionNotMetError(error.what, error.seconds, self.text(selector)) from None
 
     @contextmanager
     def beside(self) -> Iterator["Page"]:

@@ -18,6 +18,8 @@ from tests.support.mcp.client import ToolRefusedError
 from tests.support.stack import Stack
 from tests.support.waiting import await_until
 
+_PAGES = 20
+
 pytestmark = [pytest.mark.fault, pytest.mark.sqlite]
 
 
@@ -42,6 +44,15 @@ def small_disk(own_stack: Stack) -> Iterator[Path]:
         own_stack.kill_server()
         own_stack.database.close()
         _run("umount", str(own_stack.data_dir))
+
+
+def _open_databases(pid: int) -> int:
+    """The connections that a process has to the database."""
+    found = 0
+    for descriptor in Path(f"/proc/{pid}/fd").iterdir():
+        with suppress(OSError):
+            found += descriptor.readlink().name == "db.sqlite3"
+    return found
 
 
 async def _await_ready(stack: Stack, status: int) -> None:
@@ -76,6 +87,12 @@ async def test_a_server_that_began_on_a_read_only_disk_writes_once_it_can(
     _run("mount", "-o", "remount,ro", str(small_disk))
     own_stack.start_server()
     await _await_ready(own_stack, 503)
+    # Each page reads the database over a connection of its own, which has to end with the page.
+    async with httpx2.AsyncClient(timeout=10, cookies={"sessionid": "a" * 32}) as client:
+        for _ in range(_PAGES):
+            await client.get(f"http://127.0.0.1:{own_stack.port}/admin/")
+    assert own_stack.server is not None
+    assert _open_databases(own_stack.server.pid) < _PAGES
     _run("mount", "-o", "remount,rw", str(small_disk))
     await _await_ready(own_stack, 200)
     await _await_work(own_stack)

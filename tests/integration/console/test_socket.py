@@ -10,6 +10,7 @@ from django.utils import timezone
 from websockets.exceptions import InvalidStatus
 
 from controller_client.protocol.messages import Stream
+from projects.errors.shown_tools import tools_named
 from projects.models import (
     AttentionEvent,
     AuditEvent,
@@ -302,7 +303,9 @@ async def test_everybody_sees_who_asks_for_the_keyboard(consumer_port: int) -> N
         await one.send("take")
         await one.receive("taken")
         await two.send("take")
-        assert (await two.receive("refused"))["code"] == "SESSION_TAKEN_OVER"
+        refused = await two.receive("refused")
+        assert refused["code"] == "SESSION_TAKEN_OVER"
+        assert not tools_named(refused["hint"])
         await two.send("ask")
         for socket in (one, two):
             while not (now := await socket.receive("session"))["asks"]:

@@ -1,15 +1,18 @@
 """What a person sees when something is refused or not there, and where a login leads to."""
 
+import sqlite3
 from http import HTTPStatus
 from urllib.parse import parse_qs, urlsplit
 from uuid import uuid4
 
 import pytest
 from django.contrib.auth.models import User
+from django.db import OperationalError
 from django.test import Client, override_settings
 from django.urls import path, reverse
 
-from config.urls import urlpatterns as served
+from config import urls
+from projects.errors.server import StorageUnavailable
 
 pytestmark = pytest.mark.django_db
 
@@ -18,7 +21,23 @@ def _fail(_request: object) -> None:
     raise RuntimeError("a-detail-of-ours")
 
 
-urlpatterns = [path("fails/", _fail), *served]
+def _write_on_a_read_only_disk(_request: object) -> None:
+    cause = sqlite3.OperationalError("attempt to write a readonly database")
+    cause.sqlite_errorcode = sqlite3.SQLITE_READONLY
+    raise OperationalError("a-detail-of-ours") from cause
+
+
+def _ask_a_storage_that_is_away(_request: object) -> None:
+    raise StorageUnavailable
+
+
+urlpatterns = [
+    path("fails/", _fail),
+    path("read-only/", _write_on_a_read_only_disk),
+    path("away/", _ask_a_storage_that_is_away),
+    *urls.urlpatterns,
+]
+handler500 = urls.handler500
 
 
 def _person(*, is_superuser: bool = False) -> Client:
@@ -35,12 +54,16 @@ def test_each_refusal_is_a_page_of_the_console(is_superuser: bool) -> None:
     answers = {
         "There is nothing here": client.get("/no/such/page"),
         "The server made a mistake": client.get("/fails/"),
+        "The database cannot be used now": client.get("/read-only/"),
+        "Try again in a moment": client.get("/away/"),
         "This page is out of date": client.post(reverse("console:logout")),
     }
     if is_superuser:
         answers["cannot be read"] = client.get("/search/?q=%00")
     else:
         answers["You may not do this"] = client.get("/hosts/")
+    for words in ("The database cannot be used now", "Try again in a moment"):
+        assert answers[words].status_code == HTTPStatus.SERVICE_UNAVAILABLE
     for words, answer in answers.items():
         assert answer.status_code >= HTTPStatus.BAD_REQUEST
         assert words in answer.text

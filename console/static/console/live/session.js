@@ -7,8 +7,7 @@ import { showCounts } from "./waiting.js";
 import { fill, tell } from "./words.js";
 
 const find = (selector) => document.querySelector(selector);
-const page = find("[data-live]");
-const place = find("#screen");
+const [page, place] = [find("[data-live]"), find("#screen")];
 let [session, keyboard, wantsLine, isListed] = [null, null, false, false];
 const offsets = { stdout: null, stderr: null };
 
@@ -27,7 +26,7 @@ function draw() {
   find("#field").hidden = !(isMine && (isSecret || wantsLine));
   find("#field input").type = isSecret ? "password" : "text";
   find("#field span").textContent = isSecret ? "Secret (not shown, not kept)" : "Line";
-  if (session.input_error) say(`The host refused the last input: ${session.input_error}`);
+  if (session.is_active && session.input_error) say(`The host refused: ${session.input_error}`);
 }
 
 async function ask(dialog, text) {
@@ -61,11 +60,10 @@ async function listEvents() {
 
 async function take() {
   if (find("#take").hidden) return;
-  const { operator } = session;
-  const isOthers = operator && operator !== page.dataset.actor;
-  const wish = isOthers ? await ask(find("#insist"), `${operator} has the keyboard.`) : "yes";
+  const other = session.operator !== page.dataset.actor && session.operator;
+  const wish = other ? await ask(find("#insist"), `${other} has the keyboard.`) : "yes";
   if (wish === "ask") socket.send("ask");
-  if (wish === "yes") socket.send("take", { insists: Boolean(isOthers) });
+  if (wish === "yes") socket.send("take", { insists: Boolean(other) });
 }
 
 function lost(why) {
@@ -77,6 +75,8 @@ function lost(why) {
 const handlers = {
   board: showCounts,
   session(message) {
+    const { operator, is_active: isActive } = message;
+    if (session?.is_active && !isActive) say("The session has ended. Nothing more can be typed.");
     session = message;
     isListed = false;
     if (screen.cols !== message.cols || screen.rows !== message.rows) {
@@ -84,8 +84,7 @@ const handlers = {
       screen.fit?.();
     }
     // A state from just before the keyboard was taken may still come.
-    const { operator, is_active: isActive } = message;
-    if (!isActive) lost("The session has ended, and with it your keyboard.");
+    if (!isActive) keyboard.lose();
     else if (operator === page.dataset.actor) keyboard.isConfirmed = keyboard.isHeld;
     else if (keyboard.isConfirmed)
       lost(operator ? `${operator} took the keyboard.` : "Handed back.");
@@ -119,6 +118,8 @@ const handlers = {
   },
   typed: ({ seq }) => keyboard.typed(seq),
   refused({ about, code, message, hint }) {
+    // The rest of what was typed may follow the key that ended the program.
+    if (session && !session.is_active) return;
     wantsLine ||= code === "COMMAND_NOT_ALLOWED";
     // Its host comes back later than the server: what was typed waits for both.
     if (code === "CONTROLLER_OFFLINE") setTimeout(() => keyboard.send(), 1000);
