@@ -29,6 +29,7 @@ from chaos.plant.product import PROJECT, ROOT, NotReadyError, Product, until
 from chaos.recipe import Recipe
 
 _SAMPLE_SECONDS: Final = 1.0
+_SUPERVISE_SECONDS: Final = 1.0
 _SETTLE_SECONDS: Final = 60.0
 
 
@@ -117,6 +118,7 @@ async def _loaded(product: Product, history: History, recipe: Recipe) -> None:
         product.endpoint, history, product.programs, stored, product.logs, is_over, people
     )
     sampling = asyncio.create_task(_sample(product, history))
+    supervising = asyncio.create_task(_supervise(product, history))
     try:
         async with asyncio.TaskGroup() as group:
             group.create_task(
@@ -129,10 +131,21 @@ async def _loaded(product: Product, history: History, recipe: Recipe) -> None:
             is_over.set()
     finally:
         sampling.cancel()
+        supervising.cancel()
 
 
 def _has_people(recipe: Recipe) -> bool:
     return not any(fault.kind in WITHOUT_PEOPLE for fault in recipe.faults)
+
+
+async def _supervise(product: Product, history: History) -> None:
+    """Start a server again that has ended by itself, as whoever runs servers does."""
+    while True:
+        for server in product.servers:
+            if server.has_to_run and server.pid is None:
+                history.note("exited", process=server.name, code=server.exit_code)
+                server.start()
+        await asyncio.sleep(_SUPERVISE_SECONDS)
 
 
 async def _sample(product: Product, history: History) -> None:

@@ -19,7 +19,7 @@ from mcp_adapter.asgi import application as mcp_application
 from mcp_adapter.resource_metadata import MCP_PATH, METADATA_PATHS
 from projects.attention import worker as attention_worker
 from projects.link.routing import controller_socket
-from projects.process import watchdog
+from projects.process import ready_threads, watchdog
 from projects.upkeep import checkpoints, sweeper
 from projects.wakeups import reconciler
 
@@ -78,9 +78,12 @@ async def _http(scope: Scope, receive: Receive, send: Send) -> None:
     if scope["path"] in probes.PROBES:
         await probes.application(scope, send)
         return
-    mounted = mcp_application if scope["path"].rstrip("/") in _BESIDE_DJANGO else django_application
     with graceful_stop.in_call(), bound_contextvars(request_id=_request_id(scope)):
-        await mounted(scope, receive, send)
+        if scope["path"].rstrip("/") in _BESIDE_DJANGO:
+            await mcp_application(scope, receive, send)
+        else:
+            async with ready_threads.page_thread():
+                await django_application(scope, receive, send)
 
 
 def _request_id(scope: Scope) -> str:
@@ -94,6 +97,7 @@ def _request_id(scope: Scope) -> str:
 def _ensure_running() -> None:
     if graceful_stop.ensure_installed():
         watchdog.ensure_watching()
+        ready_threads.ensure_begun()
     reconciler.ROUNDS.ensure_running()
     sweeper.ROUNDS.ensure_running()
     checkpoints.ensure_running()

@@ -1,4 +1,4 @@
-"""Rules about what a run costs: memory, descriptors, threads and the database do not grow.
+"""Rules about what a run costs: nothing grows, and no process ends of a shortage of another.
 
 A process is warm 30 s after it was first seen. The load of a run is warm after two minutes: by
 then all kinds of calls were made several times. What a process had in use in the first third of
@@ -19,6 +19,9 @@ _WARM_LOAD_SECONDS: Final = 120.0
 _LEAST_SECONDS: Final = 300.0
 _FEWEST_SAMPLES: Final = 15
 _MOST_GROWTH: Final = 1.10
+_ENDING_SHORTAGES: Final = frozenset({"server_memory", "server_processes"})
+# The watchdog of a server waits for a minute, and counts the time of a process that runs.
+_LATE_END_SECONDS: Final = 90.0
 # Counts are small numbers that differ with what is under way at the moment.
 _SPARE: Final = {"bytes": 0, "descriptors": 4, "threads": 3}
 # Beside the output of programs, a call leaves rows, their indexes and its row of the audit log.
@@ -54,6 +57,15 @@ def check_resources(record: Record) -> Iterator[Violation]:
     cost = bytes_a_call(record)
     if end - begin >= _LEAST_SECONDS and cost is not None and cost > _MOST_BYTES_A_CALL:
         yield Violation("nothing grows", "", f"the database: {cost:.0f} bytes a call beside output")
+
+
+def check_exits(record: Record) -> Iterator[Violation]:
+    """A server ends by itself only of a lack of memory or threads, a little after it at most."""
+    short = [span for span in record.spans if span.kind in _ENDING_SHORTAGES]
+    for note in record.notes["exited"]:
+        at = number(note["at"])
+        if not any(span.begin <= at <= span.over + _LATE_END_SECONDS for span in short):
+            yield Violation("servers go on", str(note["process"]), f"ended with {note['code']}")
 
 
 def levels(record: Record) -> list[Level]:

@@ -34,6 +34,7 @@ def violations(record: Record, *, beyond: float) -> list[Violation]:
         *keyboards.check_lifetimes(record),
         *watchers.check_shown(record),
         *resources.check_resources(record),
+        *resources.check_exits(record),
     ]
 
 

@@ -33,6 +33,8 @@ class Process:
         self._command = command
         self._running: subprocess.Popen[bytes] | None = None
         self._log_begin = 0
+        self.has_to_run = False
+        """True from its start until somebody ends it: then it may not end by itself."""
 
     @property
     def pid(self) -> int | None:
@@ -47,6 +49,7 @@ class Process:
 
     def start(self) -> None:
         """Start the process unless it runs."""
+        self.has_to_run = True
         if self.pid is not None:
             return
         command = self._command()
@@ -77,6 +80,7 @@ class Process:
 
     async def end(self, number: signal.Signals = signal.SIGKILL) -> float:
         """End the process with a signal, and return how long that took."""
+        self.has_to_run = False
         began = asyncio.get_running_loop().time()
         if self._running is not None:
             self.send(signal.SIGCONT)

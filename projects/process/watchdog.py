@@ -3,8 +3,8 @@
 A server that answers nothing for ever is worse than one that died. Whoever supervises a server
 starts a dead one again, callers and hosts go on elsewhere meanwhile, and nothing that was
 acknowledged is lost. One way to such a loop is known: without memory a thread can die before it
-begins, and ``Thread.start`` of CPython waits for its begin for ever. Libraries start threads on the
-event loop, for instance for each page.
+begins, and ``Thread.start`` of CPython waits for its begin for ever. ``ready_threads`` keeps a
+server from that, but for more pages at once than it has threads for.
 
 A thread that was made in time asks the loop once a second to show that it runs. Time in which the
 whole process stood still (SIGSTOP, a machine that was suspended) counts as one second.

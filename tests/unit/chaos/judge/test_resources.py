@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from chaos.judge.record import Call, Record
-from chaos.judge.resources import check_resources
+from chaos.judge.record import Call, Record, Span
+from chaos.judge.resources import check_exits, check_resources
 
 _SECONDS = 1200
 
@@ -51,6 +51,20 @@ def test_a_run_that_is_flat_once_it_is_warm_has_no_violation(long: Long) -> None
 def test_what_grows_all_the_time_is_found(long: Long, what: str) -> None:
     long.grow(what, 1.0)
     assert long.rules() == [what]
+
+
+@pytest.mark.parametrize(
+    ("kind", "at", "is_found"),
+    [
+        ("server_memory", 70.0, False),
+        ("server_memory", 200.0, True),
+        ("daemon_memory", 70.0, True),
+    ],
+)
+def test_a_server_that_ends_for_no_reason_is_found(kind: str, at: float, is_found: bool) -> None:
+    record = Record(spans=[Span(1, kind, begin=10.0, end=15.0)])
+    record.notes["exited"].append({"at": at, "process": "server0", "code": 70})
+    assert [each.rule for each in check_exits(record)] == ["servers go on"] * is_found
 
 
 def test_what_a_process_uses_just_after_its_start_does_not_count(long: Long) -> None:
