@@ -25,6 +25,7 @@ from mcp_adapter.event_stream import OPEN
 from mcp_adapter.guard import refusal_status
 from mcp_adapter.plain_call import PlainCall, read_plain
 from mcp_adapter.resource_metadata import METADATA_PATHS, challenge, protected_resource
+from mcp_adapter.sdk_refusals import explained
 from mcp_adapter.server import build_server
 from projects.accounts.call_places import place
 from projects.accounts.client_address import peer_of
@@ -139,7 +140,9 @@ async def _serve_caller(
     )
     async with manager.run():
         await manager.handle_request(
-            {**scope, CALLER: caller, TOOLSETS_ASKED: toolsets}, receive, _opened_early(send)
+            {**scope, CALLER: caller, TOOLSETS_ASKED: toolsets},
+            receive,
+            _opened_early(explained(send)),
         )
 
 

@@ -49,6 +49,16 @@ class UnknownToolset(InvalidInput):
         super().__init__(f"there is no toolset {name!r}")
 
 
+class RequestNotUnderstood(InvalidInput):
+    """The request as a whole is none of the protocol, so no tool was looked for."""
+
+    code = "REQUEST_NOT_UNDERSTOOD"
+    hint = (
+        "Nothing was done. Send one request of JSON-RPC 2.0, as JSON in UTF-8 without half a "
+        "surrogate pair, and with the headers that MCP asks for."
+    )
+
+
 class InvalidPattern(InvalidInput):
     """An argument is not a usable regular expression."""
 

@@ -232,6 +232,39 @@ async def test_an_unknown_tool_is_a_protocol_error(stack: Stack) -> None:
         assert refused.value.code == -32602
 
 
+@pytest.mark.parametrize("version", ["2025-06-18", "2026-07-28", "1999-01-01"])
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"",
+        b"null",
+        b"[]",
+        b'{"jsonrpc":"2.0",',
+        b"[" * 100_000,
+        b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"\\ud800"}}',
+        b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"\xff"}}',
+    ],
+)
+async def test_a_body_that_is_no_request_is_refused_with_a_code(
+    stack: Stack, body: bytes, version: str
+) -> None:
+    headers = {
+        "Authorization": f"Bearer {stack.provisioned.token}",
+        "Content-Type": "application/json",
+        "Accept": "application/json, text/event-stream",
+        "MCP-Protocol-Version": version,
+    }
+    async with httpx2.AsyncClient(timeout=60) as client:
+        answer = await client.post(
+            f"http://127.0.0.1:{stack.port}/mcp", content=body, headers=headers
+        )
+    assert answer.status_code == 400
+    error = answer.json()["error"]
+    _assert_coded(error["data"], "REQUEST_NOT_UNDERSTOOD")
+    assert error["data"]["hint"] in error["message"]
+    assert "pydantic" not in error["message"]
+
+
 async def test_the_logs_hold_no_traceback_after_all_that(stack: Stack) -> None:
     async with stack.caller() as caller:
         await caller.refusal("get_session", session_id=str(uuid.uuid4()))
