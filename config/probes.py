@@ -22,7 +22,7 @@ from django.db import DatabaseError
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 
 from config.edge.requests import Scope, Send, answer
-from mcp_adapter.guard import MISDIRECTED, is_host_served
+from mcp_adapter.edge.guard import MISDIRECTED, is_host_served
 from projects.conf import conf
 from projects.errors.server import StorageUnavailable
 from projects.link.consumer import unacknowledged_bytes

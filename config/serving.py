@@ -16,7 +16,7 @@ from config import graceful_stop, probes
 from config.edge.requests import Receive, Scope, Send, guarded
 from console.live.consumer import CONSOLE_PATH, ConsoleConsumer
 from mcp_adapter.asgi import application as mcp_application
-from mcp_adapter.resource_metadata import MCP_PATH, METADATA_PATHS
+from mcp_adapter.edge.resource_metadata import MCP_PATH, METADATA_PATHS
 from projects.attention import worker as attention_worker
 from projects.link.routing import controller_socket
 from projects.process import ready_threads, watchdog

@@ -18,14 +18,14 @@ from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp.server.transport_security import TransportSecuritySettings
 
 from controller_client.protocol.sentences import sentences
-from mcp_adapter import cross_origin
 from mcp_adapter.callers import CALLER, TOOLSETS_ASKED
 from mcp_adapter.direct_call import answer, result_of
+from mcp_adapter.edge import cross_origin
+from mcp_adapter.edge.guard import refusal_status
+from mcp_adapter.edge.resource_metadata import METADATA_PATHS, challenge, protected_resource
+from mcp_adapter.edge.sdk_refusals import explained
 from mcp_adapter.event_stream import OPEN
-from mcp_adapter.guard import refusal_status
 from mcp_adapter.plain_call import PlainCall, read_plain
-from mcp_adapter.resource_metadata import METADATA_PATHS, challenge, protected_resource
-from mcp_adapter.sdk_refusals import explained
 from mcp_adapter.server import build_server
 from projects.accounts.call_places import place
 from projects.accounts.client_address import peer_of

@@ -60,4 +60,4 @@ def open_approvals_of(request: HttpRequest) -> QuerySet[Approval]:
     """The calls that wait for a person in the person's projects."""
     rows = Approval.objects.filter(project__in=projects_of(request))
     open_rows = rows.filter(answer=Approval.Answer.PENDING)
-    return open_rows.exclude(expires_at__lte=clock.now())
+    return open_rows.exclude(expires_at__lte=clock.approvals_now())

@@ -115,6 +115,11 @@ def host_lease_now() -> datetime:
     return lease_now(conf.lease_seconds)
 
 
+def approvals_now() -> datetime:
+    """The time by which open questions about calls are over: nobody answered them in time."""
+    return lease_now(conf.approval_seconds)
+
+
 def is_of_another_time(moment: str, lease_seconds: float) -> Q:
     """A condition on rows whose lease ends later than any lease given now.
 

@@ -48,7 +48,7 @@ def approval_answer(*, approval_id: int, is_approved: bool, actor: str, reason: 
 
 def approvals_overdue() -> list[int]:
     """The open questions whose time is over."""
-    rows = Approval.objects.filter(answer=_ANSWER.PENDING, expires_at__lte=clock.now())
+    rows = Approval.objects.filter(answer=_ANSWER.PENDING, expires_at__lte=clock.approvals_now())
     return list(rows.order_by("id").values_list("id", flat=True)[:500])
 
 
@@ -83,7 +83,7 @@ def of_token(token_id: UUID) -> Q:
 
 def _end(approval: Approval, answer: str, actor: str, reason: str = "") -> bool:
     now = clock.now()
-    still = Q(expires_at__isnull=True) | Q(expires_at__gt=now)
+    still = Q(expires_at__isnull=True) | Q(expires_at__gt=clock.approvals_now())
     if answer not in {_ANSWER.APPROVED, _ANSWER.DENIED}:
         still = Q()
     approval.answer, approval.answered_by, approval.reason = answer, actor[:160], reason

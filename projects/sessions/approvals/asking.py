@@ -176,7 +176,7 @@ def asked_now(approval_id: int) -> Asked:
 def asked_of(row: Approval) -> Asked:
     """The question of a row. One whose time is over counts as expired before it is swept."""
     answer = row.answer
-    is_over = row.expires_at is not None and row.expires_at <= clock.now()
+    is_over = row.expires_at is not None and row.expires_at <= clock.approvals_now()
     is_open = answer == _ANSWER.PENDING or (answer == _ANSWER.APPROVED and not _has_begun(row))
     if is_over and is_open:
         answer = _ANSWER.EXPIRED
@@ -216,14 +216,13 @@ def _joined(rows: QuerySet[Approval], question: HeldCall) -> Approval | None:
         digest=question.digest,
         answer__in=(_ANSWER.PENDING, _ANSWER.APPROVED),
     )
-    now = clock.now()
-    candidates = mine.exclude(expires_at__lte=now).order_by("id")
+    candidates = mine.exclude(expires_at__lte=clock.approvals_now()).order_by("id")
     return next((row for row in candidates if not _has_begun(row)), None)
 
 
 def _require_room(project_id: UUID) -> None:
     pending = Approval.objects.filter(project_id=project_id, answer=_ANSWER.PENDING)
-    if pending.exclude(expires_at__lte=clock.now()).count() >= conf.max_pending_approvals:
+    if pending.exclude(expires_at__lte=clock.approvals_now()).count() >= conf.max_pending_approvals:
         raise ApprovalLimitReached(conf.max_pending_approvals)
 
 

@@ -1,5 +1,6 @@
 """A call is asked about once, and what was approved is what is carried out."""
 
+import math
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
@@ -10,6 +11,7 @@ from django.utils import timezone
 
 from projects.accounts.authentication import Caller
 from projects.accounts.permits import Permit
+from projects.conf import conf
 from projects.errors.access import (
     ApprovalDenied,
     ApprovalExpired,
@@ -51,6 +53,7 @@ from projects.sessions.approvals.asking import (
 from projects.sessions.approvals.targets import found_target
 from projects.sessions.outbox import allocate_seq
 from projects.sessions.transactions.permits import check_host, check_prompt
+from projects.storage import clock
 from tests.support.rows import make_controller, make_session
 
 pytestmark = pytest.mark.django_db
@@ -197,6 +200,25 @@ def test_an_unanswered_question_counts_as_denied_when_its_time_is_over(caller: C
     assert approvals_overdue() == [asked.id]
     assert approval_expire(asked.id)
     assert Approval.objects.get().answer == "expired"
+
+
+def test_a_question_has_its_whole_time_when_the_clock_is_put_forward(
+    caller: Caller, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = _asked(_question(caller))
+    monkeypatch.setattr(clock, "STEADINESS", clock.Steadiness())
+    seconds, now = clock.now_seconds, clock.now
+    monkeypatch.setattr(clock, "now_seconds", lambda: seconds() + 7200)
+    monkeypatch.setattr(clock, "now", lambda: now() + timedelta(hours=2))
+    assert approvals_overdue() == []
+    assert approval_answer(approval_id=asked.id, is_approved=True, actor="admin:ada")
+    assert asked_now(asked.id).require_approved().approval_id == asked.id
+    # Once that time is over on any clock, the question is over.
+    monkeypatch.setattr(clock.STEADINESS, "_stepped_at", -math.inf)
+    later = timedelta(hours=2, seconds=conf.approval_seconds + 1)
+    monkeypatch.setattr(clock, "now", lambda: now() + later)
+    with pytest.raises(ApprovalExpired):
+        asked_now(asked.id).require_approved()
 
 
 def test_an_approved_call_has_to_begin_in_time(
