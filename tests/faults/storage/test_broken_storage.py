@@ -151,6 +151,10 @@ async def test_a_database_file_that_is_gone_is_not_made_anew(own_stack: Stack) -
     await _await_ready(own_stack, 200)
     file.rename(away)
     await _await_ready(own_stack, 503)
+    async with httpx2.AsyncClient(timeout=10, cookies={"sessionid": "a" * 32}) as client:
+        answer = await client.get(f"http://127.0.0.1:{own_stack.port}/admin/")
+    assert answer.status_code == 503
+    assert "The database cannot be used now" in answer.text
     assert not file.exists()
     away.rename(file)
     await _await_ready(own_stack, 200)
