@@ -1,4 +1,4 @@
-"""What every page has that Django has no setting for."""
+"""Parts of every page for which Django has no setting."""
 
 import secrets
 from collections.abc import Callable

@@ -31,6 +31,7 @@ from controller_client.server_link.holders.privileged import PrivilegedForkServe
 from controller_client.server_link.host_identity import instance_id, lock_id, lock_state_dir
 from controller_client.server_link.network.backoff import Backoff
 from controller_client.server_link.network.connection import Connection, open_connection
+from controller_client.server_link.ready_threads import WORKERS, ready_executor
 from controller_client.server_link.router import SessionRouter
 from controller_client.server_link.version import build_version, is_older
 from controller_client.session_files.daemon_status import StatusFile
@@ -77,6 +78,7 @@ async def run_daemon(config: DaemonConfig) -> None:
     identity = instance_id(config.state_dir)
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
+    loop.set_default_executor(ready_executor(WORKERS, "worker"))
     for signal_number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(signal_number, stop.set)
     if config.control_group is not None:

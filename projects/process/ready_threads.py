@@ -1,13 +1,9 @@
-"""Threads that begin before they are needed, and not on the way of a request.
+"""Threads of a server, for its pages among others, that begin before they are needed.
 
-Without memory a thread can die before it begins, and ``Thread.start`` of CPython then waits for
-its begin for ever. On the event loop that is the end of a server, and executors start their threads
-there. So a server starts its threads when it begins, while it has memory.
+``controller_client.server_link.ready_threads`` has the reason.
 """
 
 import asyncio
-import os
-import threading
 from collections.abc import AsyncIterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
@@ -16,24 +12,13 @@ from weakref import WeakSet
 
 from asgiref.sync import ThreadSensitiveContext
 
+from controller_client.server_link.ready_threads import WORKERS, ready_executor
+
 PAGE_THREADS: Final = 4
 """As many pages are made side by side before Django makes a thread for each."""
-# As many as asyncio itself would make.
-_WORKERS: Final = min(32, (os.cpu_count() or 1) + 4)
-
 _pages: list[ThreadPoolExecutor] = []
 """The threads that no page has now."""
 _served: WeakSet[asyncio.AbstractEventLoop] = WeakSet()
-
-
-def ready_executor(threads: int, name: str) -> ThreadPoolExecutor:
-    """An executor all of whose threads have begun."""
-    executor = ThreadPoolExecutor(threads, thread_name_prefix=name)
-    # A thread is made for work that no other thread is free for.
-    together = threading.Barrier(threads)
-    for begun in [executor.submit(together.wait) for _ in range(threads)]:
-        begun.result()
-    return executor
 
 
 def ensure_begun() -> None:
@@ -42,7 +27,7 @@ def ensure_begun() -> None:
     if loop in _served:
         return
     _served.add(loop)
-    loop.set_default_executor(ready_executor(_WORKERS, "worker"))
+    loop.set_default_executor(ready_executor(WORKERS, "worker"))
     _pages[:] = [ready_executor(1, f"page_{number}") for number in range(PAGE_THREADS)]
 
 

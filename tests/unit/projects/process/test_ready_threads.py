@@ -6,7 +6,7 @@ import threading
 from asgiref.sync import ThreadSensitiveContext, sync_to_async
 
 from projects.process import ready_threads
-from projects.process.ready_threads import PAGE_THREADS, page_thread, ready_executor
+from projects.process.ready_threads import PAGE_THREADS, page_thread
 from tests.support.waiting import await_until
 
 
@@ -36,14 +36,6 @@ async def _begun() -> None:
 
 def _ours(threads: list[str]) -> int:
     return len({thread for thread in threads if thread.startswith("page_")})
-
-
-def test_an_executor_has_all_of_its_threads_at_once() -> None:
-    before = set(threading.enumerate())
-    executor = ready_executor(3, "three")
-    assert len(set(threading.enumerate()) - before) == 3
-    assert executor.submit(_thread).result().startswith("three")
-    executor.shutdown()
 
 
 async def test_pages_side_by_side_have_threads_that_were_there_before() -> None:
