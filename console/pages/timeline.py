@@ -28,10 +28,17 @@ _QUICK: Final = (
 @page(SEE_EVENTS)
 def timeline(request: HttpRequest) -> HttpResponse:
     """Shows events, newest first. ``?before=`` continues behind the last one of a page."""
+    form = {
+        "quick": _QUICK,
+        "projects": projects_of(request),
+        "hosts": hosts_of(request).order_by("name")[:500],
+    }
     try:
         wanted, before = wanted_by(request.GET), _row_number(request.GET.get("before", ""))
     except WrongFilter as error:
-        return render(request, "console/timeline.html", {"problem": str(error)}, status=400)
+        # The form keeps what was typed, so that one word of it can be corrected.
+        told = {**form, "problem": str(error), "wanted": request.GET}
+        return render(request, "console/timeline.html", told, status=400)
     rows = events_of(request, wanted)
     events = list((rows.filter(pk__lt=before) if before else rows)[: _SHOWN + 1])
     names = names_of(events)
@@ -39,13 +46,11 @@ def timeline(request: HttpRequest) -> HttpResponse:
         request,
         "console/timeline.html",
         {
+            **form,
             "events": [in_words(event, names) for event in events[:_SHOWN]],
             "next": events[_SHOWN - 1].pk if len(events) > _SHOWN else None,
             "wanted": wanted.values,
             "query": request.GET.copy(),
-            "quick": _QUICK,
-            "projects": projects_of(request),
-            "hosts": hosts_of(request).order_by("name")[:500],
             "may_export": request.user.has_perm(EXPORT_EVENTS),
         },
     )

@@ -55,8 +55,9 @@ def test_a_filter_narrows_and_a_broken_one_shows_nothing(person_with: PersonWith
     assert "transcript.view" in narrowed
     assert "?action=session.start" not in narrowed
     for broken in ("host=web-17", "since=yesterday", "before=x"):
-        answer = client.get(f"/timeline/?{broken}")
+        answer = client.get(f"/timeline/?{broken}&actor=ada")
         assert answer.status_code == 400
+        assert 'name="actor" value="ada"' in answer.text
         assert "transcript.view" not in answer.text
 
 
