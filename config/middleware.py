@@ -1,12 +1,10 @@
-"""Parts of every page for which Django has no setting."""
+"""Response headers for which Django has no setting."""
 
 import secrets
 from collections.abc import Callable
 from typing import Final
 
 from django.http import HttpRequest, HttpResponse
-
-from projects.storage.faults import database_file
 
 _POLICY: Final = (
     "default-src 'self'; script-src 'self'; style-src 'self' 'nonce-{nonce}'; connect-src 'self'; "
@@ -30,20 +28,5 @@ def content_security_policy(
         response = get_response(request)
         response.headers.setdefault("Content-Security-Policy", _POLICY.format(nonce=nonce))
         return response
-
-    return middleware
-
-
-def database_is_there(
-    get_response: Callable[[HttpRequest], HttpResponse],
-) -> Callable[[HttpRequest], HttpResponse]:
-    """Let no page open a database file that is not there: that would make an empty one.
-
-    What is put back in its place would then be joined with the log of the empty one.
-    """
-
-    def middleware(request: HttpRequest) -> HttpResponse:
-        database_file()
-        return get_response(request)
 
     return middleware

@@ -109,7 +109,6 @@ MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
     "config.middleware.content_security_policy",
     "whitenoise.middleware.WhiteNoiseMiddleware",
-    "config.middleware.database_is_there",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",

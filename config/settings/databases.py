@@ -81,7 +81,7 @@ def sqlite(path: Path) -> dict[str, Any]:
     transaction wrote in between.
     """
     return {
-        "ENGINE": "django.db.backends.sqlite3",
+        "ENGINE": "projects.storage.sqlite",
         "NAME": path,
         "CONN_MAX_AGE": _REQUESTS_KEEP,
         "OPTIONS": {"timeout": 20, "transaction_mode": "IMMEDIATE", "init_command": SQLITE_PRAGMAS},

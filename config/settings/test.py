@@ -15,7 +15,7 @@ with mock.patch.dict(os.environ, {"HOLDLINE_DATA_DIR": str(_data_dir)}):
     from config.settings.base import *  # noqa: F403
     from config.settings.base import DATA_DIR, DATABASES
 
-if "sqlite3" in DATABASES["default"]["ENGINE"]:
+if "sqlite" in DATABASES["default"]["ENGINE"]:
     DATABASES["default"]["TEST"] = {"NAME": DATA_DIR / "test.sqlite3"}
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
 # pytest captures the log itself; a handler would keep the output stream of the first test.

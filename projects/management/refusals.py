@@ -57,6 +57,6 @@ def _problems(error: ValidationError) -> Iterator[str]:
 
 
 def _remedy(error: DatabaseError) -> str:
-    if isinstance(error, ProgrammingError) or str(error).startswith("no such "):
+    if isinstance(error, ProgrammingError) or str(error).startswith(("no such ", "there is no ")):
         return "Start a server first: bin/quickstart, or manage.py migrate"
     return "Check DATABASE_URL and HOLDLINE_DATA_DIR, and that the database runs and can be written"

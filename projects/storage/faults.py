@@ -116,6 +116,8 @@ def database_file() -> tuple[int, int] | None:
         return None
     try:
         status = path.stat()
+    except FileNotFoundError as error:
+        raise OperationalError(f"there is no database file {path}") from error
     except OSError as error:
         raise OperationalError(
             f"the database file cannot be looked at: {os.strerror(error.errno or 0)}"

@@ -20,8 +20,8 @@ APPS = (
     "projects",
     "quickstart",
 )
-# Django looks for a class of this name in each of its commands.
-NAMES_OF_DJANGO = {"Command"}
+# Django looks for classes of these names in each of its commands and kinds of database.
+NAMES_OF_DJANGO = {"Command", "DatabaseWrapper"}
 TEST_FILES = sorted((ROOT / "tests").rglob("test_*.py"))
 
 

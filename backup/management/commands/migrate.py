@@ -12,6 +12,7 @@ from django.core.management.commands.migrate import Command as DjangoCommand
 from django.db import OperationalError, connection
 
 from projects.storage import faults
+from projects.storage.sqlite.base import making_database
 
 ATTEMPTS: Final = 10
 """Each of them waits for its lock, 5 s unless DATABASE_URL says otherwise."""
@@ -19,6 +20,11 @@ ATTEMPTS: Final = 10
 
 class Command(DjangoCommand):
     help = f"{DjangoCommand.help} Tries again while running servers hold locks that it needs."
+
+    def execute(self, *arguments: Any, **options: Any) -> str | None:
+        """Check and migrate the database, which is made if there is none."""
+        with making_database():
+            return super().execute(*arguments, **options)
 
     def handle(self, *arguments: Any, **options: Any) -> None:
         for attempt in range(1, ATTEMPTS + 1):

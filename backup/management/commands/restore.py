@@ -8,6 +8,7 @@ from backup.errors import BackupError
 from backup.restoring import restore
 from projects.management.naming import actor
 from projects.management.refusals import RefusingCommand, refused
+from projects.storage.sqlite.base import making_database
 
 
 class Command(RefusingCommand):
@@ -38,7 +39,10 @@ class Command(RefusingCommand):
         self, *, directory: Path, decrypt_with: Path | None, replace: bool, **_options: Any
     ) -> None:
         try:
-            said = restore(directory, actor=actor(), key_file=decrypt_with, is_replacing=replace)
+            with making_database():
+                said = restore(
+                    directory, actor=actor(), key_file=decrypt_with, is_replacing=replace
+                )
         except BackupError as error:
             raise refused(f"not restored: {error}") from None
         except OSError as error:

@@ -3,14 +3,15 @@
 from argparse import ArgumentParser
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 from django.db import transaction
 
 from console.models import SecondFactor
 from projects.audit.log import audit
+from projects.management.refusals import RefusingCommand
 
 
-class Command(BaseCommand):
+class Command(RefusingCommand):
     """Deletes the row, and audits that."""
 
     help = "Remove the second factor of a user: their password alone logs them in from now on."

@@ -13,7 +13,7 @@ DATA = Path("/data")
 
 def test_without_a_url_the_database_is_a_file_in_the_data_directory() -> None:
     found = database_settings(Environment({}), DATA)
-    assert (found["ENGINE"], found["NAME"]) == ("django.db.backends.sqlite3", DATA / "db.sqlite3")
+    assert (found["ENGINE"], found["NAME"]) == ("projects.storage.sqlite", DATA / "db.sqlite3")
     # Without it a transaction that reads before it writes fails when another one wrote meanwhile.
     assert found["OPTIONS"]["transaction_mode"] == "IMMEDIATE"
     assert "journal_mode=WAL" in found["OPTIONS"]["init_command"]

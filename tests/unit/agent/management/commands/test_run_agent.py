@@ -53,6 +53,7 @@ def test_what_is_refused_has_a_code_and_says_what_to_do(
     ("problem", "remedy"),
     [
         ("no such table: projects_project", "Start a server first"),
+        ("there is no database file data/db.sqlite3", "Start a server first"),
         ("attempt to write a readonly database", "Check DATABASE_URL"),
     ],
 )

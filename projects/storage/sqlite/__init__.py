@@ -1,0 +1,1 @@
+"""Django's SQLite, which makes a database only where one is wanted."""

@@ -1,0 +1,37 @@
+"""A database file that is not there is made only where one is wanted."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.db import OperationalError
+
+from config.settings.databases import sqlite
+from projects.storage.sqlite.base import DatabaseWrapper, making_database
+
+
+@pytest.fixture
+def other(tmp_path: Path) -> DatabaseWrapper:
+    """A connection, not opened yet, to a file that is not there."""
+    settings: dict[str, Any] = {
+        **sqlite(tmp_path / "db.sqlite3"),
+        "AUTOCOMMIT": True,
+        "CONN_HEALTH_CHECKS": False,
+        "TIME_ZONE": None,
+    }
+    return DatabaseWrapper(settings, alias="other")
+
+
+def test_no_file_is_made_by_whoever_asks_for_one(other: DatabaseWrapper, tmp_path: Path) -> None:
+    with pytest.raises(OperationalError, match="there is no database file"):
+        other.ensure_connection()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_file_is_made_where_a_database_is_wanted(other: DatabaseWrapper, tmp_path: Path) -> None:
+    with making_database():
+        other.ensure_connection()
+    other.close()
+    assert (tmp_path / "db.sqlite3").exists()
+    other.ensure_connection()
+    other.close()
