@@ -26,6 +26,7 @@ from pydantic import ValidationError
 from starlette.requests import Request
 
 from projects.conf import conf
+from projects.errors.calls import RequestNotUnderstood
 
 Scope = dict[str, Any]
 Message = dict[str, Any]
@@ -63,7 +64,7 @@ class PlainCall:
 async def read_plain(scope: Scope, receive: Receive) -> tuple[PlainCall | None, Receive]:
     """Reads the request, which is no plain call if None is returned.
 
-    The ``receive`` that is returned gives what was read once more.
+    The ``receive`` that is returned gives what was read once more. Raises RequestNotUnderstood.
     """
     headers = dict(scope["headers"])
     version = _version(headers)
@@ -138,6 +139,7 @@ def _understood(body: bytes, version: str, headers: Mapping[bytes, bytes]) -> Pl
         decoded = json.loads(body) if is_modern else pydantic_core.from_json(body)
     except (ValueError, RecursionError):
         return None
+    _require_id(decoded)
     if not _has_form(decoded) or (is_modern and not _is_in_envelope(decoded, headers)):
         return None
     params = decoded["params"]
@@ -161,6 +163,19 @@ def _has_form(decoded: Any) -> bool:
         and decoded["params"].keys() <= _PARAMS
         and _asks_for_nothing(decoded["params"].get("_meta", {}))
     )
+
+
+def _require_id(decoded: Any) -> None:
+    """Raises RequestNotUnderstood for a request whose id the SDK would overlook.
+
+    It would take the request for a notification, and its sender would wait for an answer for ever.
+    """
+    if (
+        isinstance(decoded, dict)
+        and {"id", "method"} <= decoded.keys()
+        and type(decoded["id"]) not in {int, str}
+    ):
+        raise RequestNotUnderstood("the id of a request is a text or a whole number")
 
 
 def _is_id(value: object) -> bool:
