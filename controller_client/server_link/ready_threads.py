@@ -5,12 +5,13 @@ its begin for ever. Executors start their threads where work is handed over, whi
 loop. So a process starts its threads when it begins, while it has memory.
 """
 
+import os
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from typing import Final
 
-WORKERS: Final = 4
-"""Threads for what has to wait beside the event loop, such as the look-up of a name."""
+WORKERS: Final = min(32, (os.cpu_count() or 1) + 4)
+"""Threads for what has to wait beside the event loop: as many as asyncio itself would make."""
 
 
 def ready_executor(threads: int, name: str) -> ThreadPoolExecutor:
