@@ -2,6 +2,9 @@
 
 import subprocess
 from pathlib import Path
+from typing import Final
+
+_TRIES: Final = 50
 
 
 def mount(directory: Path, size: str) -> None:
@@ -13,10 +16,19 @@ def mount(directory: Path, size: str) -> None:
 def make_read_only(directory: Path) -> None:
     """Let nobody open anything below a disk for writing; what is open already stays writable.
 
-    The disk itself cannot be made read-only while files of it are open for writing.
+    The disk itself cannot be made read-only while files of it are open for writing. That holds for
+    the new mount, too: if somebody opens a file just after it was made, it is made once more.
     """
-    for options in (["--bind", str(directory)], ["-o", "remount,bind,ro"]):
-        subprocess.run(["mount", *options, str(directory)], check=True, capture_output=True)
+    for _ in range(_TRIES):
+        subprocess.run(
+            ["mount", "--bind", str(directory), str(directory)], check=True, capture_output=True
+        )
+        remount = ["mount", "-o", "remount,bind,ro", str(directory)]
+        tried = subprocess.run(remount, check=False, capture_output=True, text=True)
+        if tried.returncode == 0:
+            return
+        unmount(directory)
+    raise RuntimeError(f"{directory} stays writable: {tried.stderr.strip()}")
 
 
 def unmount(directory: Path) -> None:
