@@ -51,6 +51,7 @@ REASONS = {
             "EMPTY_COMMAND",
             "INVALID_ARGUMENT",
             "INVALID_PATTERN",
+            "REQUEST_NOT_UNDERSTOOD",
             "UNKNOWN_ARGUMENT",
             "UNKNOWN_KEY",
             "UNKNOWN_SIGNAL",

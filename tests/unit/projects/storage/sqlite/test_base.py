@@ -9,6 +9,8 @@ from django.db import OperationalError
 from config.settings.databases import sqlite
 from projects.storage.sqlite.base import DatabaseWrapper, making_database
 
+pytestmark = pytest.mark.django_db
+
 
 @pytest.fixture
 def other(tmp_path: Path) -> DatabaseWrapper:
