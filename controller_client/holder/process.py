@@ -344,7 +344,7 @@ def _settle_in(
         lock = _lock_patiently(directory)
         if lock is not None and directory.read_done() is None:
             directory.sign(lock)
-            holder = Holder(directory, InteractiveSession(start, groups), link)
+            holder = Holder(directory, InteractiveSession(start, groups, directory), link)
             # Only now: whoever connects is told the user that this process had when it listened.
             if user is not None:
                 act_as(user)

@@ -11,6 +11,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
+import msgspec
+
 from controller_client.holder.deadlines import earliest
 from controller_client.holder.input.answers import InputAnswers, Place
 from controller_client.holder.output.pump import STREAMS, OutputPump
@@ -32,6 +34,7 @@ from controller_client.protocol.messages import (
     Started,
     TerminateCmd,
 )
+from controller_client.session_files.directory import SessionDirectory
 from controller_client.session_files.one_shot import StartCommand, as_end, as_start
 from controller_client.system.boot import host_time, lifetime_clock
 from controller_client.system.control_group import SessionGroup
@@ -49,12 +52,20 @@ _BAD_SIZE: Final = Failure(
 class InteractiveSession:
     """A program on a terminal or on pipes, from its start to its end.
 
-    ``groups``: where to make control groups, if anywhere. ``pid`` is the program's, once it was
-    started. ``failure`` says why it could not be started, ``done`` how it ended.
+    ``groups``: where to make control groups, if anywhere. ``directory``: the session's files, in
+    which the daemon says why it killed the program; None if there is no daemon. ``pid`` is the
+    program's, once it was started. ``failure`` says why it could not be started, ``done`` how it
+    ended.
     """
 
-    def __init__(self, command: StartCommand, groups: Path | None = None) -> None:
+    def __init__(
+        self,
+        command: StartCommand,
+        groups: Path | None = None,
+        directory: SessionDirectory | None = None,
+    ) -> None:
         self._command = command
+        self._directory = directory
         self._start = start = as_start(command)
         self.session_id = start.session_id
         self._io_mode: IoMode = start.io_mode
@@ -110,6 +121,14 @@ class InteractiveSession:
                 self._group.create(self._start.limits)
             except OSError:
                 self._group = None
+
+    def _with_daemons_reason(self, done: InteractiveCmdDone) -> InteractiveCmdDone:
+        """Tell why the daemon killed the program, if it did so because this process did not act."""
+        is_killed = done.end_reason == "exited" and done.signal == "SIGKILL"
+        if not is_killed or self._directory is None:
+            return done
+        reason = self._directory.read_overdue()
+        return done if reason is None else msgspec.structs.replace(done, end_reason=reason)
 
     @property
     def is_one_shot(self) -> bool:
@@ -247,7 +266,7 @@ class InteractiveSession:
         acks = program.advance(now)
         if program.end.is_over:
             acks += program.close(_ENDED, now)
-            done = program.end.done(self.pump.sender.finals(), now)
+            done = self._with_daemons_reason(program.end.done(self.pump.sender.finals(), now))
             self.done = as_end(self._command, done)
             self._program = None
         return acks

@@ -8,6 +8,7 @@ The directory guards that a program is spawned at most once. Its files have mode
 * ``holder.sock``: the unix socket of the holder.
 * ``pid``: the process id of the program.
 * ``record.json``: the last record that the holder wrote of its processes and of itself.
+* ``overdue``: why the daemon kills the program, if its holder does not end it in time.
 * ``done.json``: the DONE frame, once the program ended or the daemon found its holder dead.
 * ``holder.log``: the traceback of a holder that failed.
 
@@ -22,9 +23,9 @@ import shutil
 import socket
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TypeVar
+from typing import Literal, TypeVar
 
 import msgspec
 
@@ -40,12 +41,20 @@ LOG_NAME = "holder.log"
 LOCK_NAME = "holder.lock"
 _START_NAME = "start.json"
 _DONE_NAME = "done.json"
+_OVERDUE_NAME = "overdue"
 _PID_NAME = "pid"
 _RECORD_NAME = "record.json"
 _SESSION_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]{0,63}")
 _START: Decoder[StartCommand] = Decoder(StartCommand)
 _DONE: Decoder[InteractiveCmdDone] = Decoder(InteractiveCmdDone | CommandResult)
 _Kind = TypeVar("_Kind")
+
+OverdueReason = Literal["terminated", "timed_out"]
+"""Why a session had to end: a TERMINATE_CMD asked for that, or its lifetime ran out."""
+_OVERDUE_REASONS: dict[bytes, OverdueReason] = {
+    b"terminated": "terminated",
+    b"timed_out": "timed_out",
+}
 
 
 class HolderRecord(msgspec.Struct, kw_only=True, frozen=True):
@@ -95,6 +104,17 @@ class SessionDirectory:
     def write_done(self, done: InteractiveCmdDone) -> None:
         """Record the end so that it survives holder and host. Raises OSError."""
         self._write(_DONE_NAME, encode(done), durable=True)
+
+    def write_overdue(self, reason: OverdueReason) -> None:
+        """Record why the daemon kills the program in place of its holder. Raises OSError."""
+        self._write(_OVERDUE_NAME, reason.encode(), durable=False)
+
+    def read_overdue(self) -> OverdueReason | None:
+        """Return why the daemon killed the program; None if it did not, or that cannot be read."""
+        with as_owner(), suppress(OSError):
+            content = self._read(_OVERDUE_NAME)
+            return _OVERDUE_REASONS.get(content) if content is not None else None
+        return None
 
     def write_pid(self, pid: int) -> None:
         """Record the program's process id. Raises OSError."""

@@ -261,9 +261,21 @@ class EndWatch:
         try:
             holder = living_holder(self._directory)
             if holder is not None:
+                self._say_why()
                 await self._aftermath.leftovers.end(lambda: _children_of(holder))
         except OSError as error:
             _OUTAGE.report("processes of sessions cannot be looked at: %s", error)
+
+    def _say_why(self) -> None:
+        """Tell the holder why its program is killed.
+
+        The holder may see the program's death before it reads TERMINATE_CMD or its clock, and would
+        then tell that the program ended by itself.
+        """
+        try:
+            self._directory.write_overdue("terminated" if self._is_asked else "timed_out")
+        except OSError as error:
+            _OUTAGE.report("files of sessions cannot be written: %s", error)
 
     async def _end_without_holder(self) -> None:
         """Retry until the end is recorded, by this watch or by the session's route."""

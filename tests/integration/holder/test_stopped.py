@@ -16,7 +16,7 @@ from controller_client.protocol.messages import (
     TerminateCmd,
 )
 from controller_client.protocol.values import NOTE_NOTHING_LEFT
-from controller_client.session_files.directory import SessionDirectory
+from controller_client.session_files.directory import OverdueReason, SessionDirectory
 from controller_client.system.boot import lifetime_clock
 from tests.support.hosts.daemon_process import DaemonProcess, daemon_process, holder_pids
 from tests.support.hosts.scripted_server import ScriptedServer, scripted_server
@@ -148,6 +148,43 @@ async def test_a_program_that_stops_its_holder_in_a_loop_is_ended(
     done = await server.done(session_id)
     assert (done.end_reason in {"terminated", "lost"}, done.survivors) == (True, [])
     assert not is_running(program)
+
+
+@pytest.mark.parametrize("io_mode", ["pipe", "pty"])
+async def test_a_lifetime_ends_a_program_that_stops_its_holder_in_a_loop(
+    server: ScriptedServer, daemon: DaemonProcess, io_mode: str
+) -> None:
+    session_id = await _start(server, STOP_AGAIN_AND_AGAIN, io_mode=io_mode, lifetime_seconds=1)
+    _, _, program = await _stopped(daemon)
+    done = await server.done(session_id)
+    assert (done.end_reason in {"timed_out", "lost"}, done.survivors) == (True, [])
+    assert not is_running(program)
+
+
+@pytest.mark.parametrize("reason", ["terminated", "timed_out"])
+async def test_a_holder_tells_why_the_daemon_killed_its_program(
+    server: ScriptedServer, daemon: DaemonProcess, reason: OverdueReason
+) -> None:
+    session_id = await _start(server, "import time; time.sleep(1000)")
+    (session,) = await await_until(daemon.sessions, SECONDS, "the session")
+    program = await await_until(session.read_pid, SECONDS, "its program")
+    assert program is not None
+    session.write_overdue(reason)
+    os.kill(program, signal.SIGKILL)
+    done = await server.done(session_id)
+    assert (done.end_reason, done.signal) == (reason, "SIGKILL")
+
+
+async def test_a_program_that_others_killed_has_exited(
+    server: ScriptedServer, daemon: DaemonProcess
+) -> None:
+    session_id = await _start(server, "import time; time.sleep(1000)")
+    (session,) = await await_until(daemon.sessions, SECONDS, "the session")
+    program = await await_until(session.read_pid, SECONDS, "its program")
+    assert program is not None
+    os.kill(program, signal.SIGKILL)
+    done = await server.done(session_id)
+    assert (done.end_reason, done.signal) == ("exited", "SIGKILL")
 
 
 async def test_a_holder_that_another_process_stops_in_a_loop_is_not_waited_for(
