@@ -10,7 +10,7 @@ const OPTIONS = {
 const [MIN_FONT, MAX_FONT, GLYPH_WIDTH] = [8, 15, 0.602];
 
 // Without the emulator the page shows the text that came with it.
-const TEXT = { write: (_, done) => done?.(), reset() {}, resize() {}, focus() {} };
+const TEXT = { write: (_, done) => done?.(), resize() {}, focus() {} };
 
 export async function makeScreen(place, onText, more = {}) {
   if (!place.dataset.terminal) return TEXT;
@@ -21,6 +21,7 @@ export async function makeScreen(place, onText, more = {}) {
   terminal.open(place);
   terminal.loadAddon(new Unicode11Addon());
   terminal.unicode.activeVersion = "11";
+  terminal._core.coreService.isCursorInitialized = true; // watchers see the cursor, too
   hearPerson(terminal, place, onText);
   terminal.fit = () => {
     const size = Math.floor(place.clientWidth / (terminal.cols * GLYPH_WIDTH));

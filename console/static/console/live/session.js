@@ -1,5 +1,6 @@
 // One session: its screen, its prompt, and the keyboard.
 import { actions } from "../keys.js";
+import { RESET } from "../screens/state.mjs";
 import { Keyboard } from "./keyboard.js";
 import { makeScreen } from "./screen.js";
 import { Socket } from "./socket.js";
@@ -93,7 +94,7 @@ const handlers = {
   },
   begin(message) {
     // Two streams share the screen of a program without a terminal.
-    if (!place.dataset.pipes) screen.reset();
+    if (!place.dataset.pipes) screen.write(RESET);
     offsets[message.stream] = message.offset;
     if (message.is_alternate) screen.write("\x1b[?1049h");
     say(message.skipped ? `${message.skipped} bytes before this screen are not shown here.` : "");

@@ -1,5 +1,5 @@
 // Shows a recording at any moment: from the screen kept before it, or from output before it.
-import { restore } from "./state.mjs";
+import { RESET, restore } from "./state.mjs";
 
 const PIECES_AHEAD = 64; // that wait to be shown; with fewer, the next part is fetched
 const IDLE_SECONDS = 1.5;
@@ -53,29 +53,26 @@ export class Player {
     const kept = `${this.urls.screen}?place=${placeOf(place)}`;
     const answer = isKept && fetched(kept, this.control.signal);
     Object.assign(this, { queue: [], next: place, fetching: null, isGuess: place.isGuess });
-    await Promise.all([this.more(), answer, this.written("")]); // what is under way comes first
-    if (isKept) {
-      restore(this.term, await answer);
-    } else {
-      const { rows, cols } = this.sizeAt(place.time);
-      this.term.reset();
-      this.term.resize(cols, rows);
-    }
+    const [state] = await Promise.all([answer, this.more()]);
+    await this.written(RESET);
+    const { rows, cols } = isKept ? state : this.sizeAt(place.time);
+    this.term.resize(cols, rows);
+    if (isKept) restore(this.term, state);
     this.term.fit();
   }
 
   async more() {
     if (this.next === null) return;
-    this.fetching ??= this.fetchPart().finally(() => { this.fetching = null; });
-    await this.fetching;
+    const mine = this.fetching ??= this.fetchPart();
+    await mine.finally(() => { if (this.fetching === mine) this.fetching = null; });
   }
 
   async fetchPart() {
-    const { stdout, stderr } = this.next;
+    const { queue, next: { stdout, stderr } } = this; // a jump begins another queue
     const place = `?stdout=${stdout}&stderr=${stderr}`;
     const part = await fetched(this.urls.part + place, this.control.signal);
-    this.queue.push(...part.pieces);
-    this.next = part.stdout === null ? null : part;
+    queue.push(...part.pieces);
+    if (queue === this.queue) this.next = part.stdout === null ? null : part;
   }
 
   // Shows all output up to now. True if none of it is left to fetch.

@@ -45,6 +45,10 @@ function refill(buffer, { lines, saved, ...kept }, style) {
   lines.forEach((line, y) => fill(buffer.lines.get(y), line, style));
 }
 
+// What begins a terminal anew. Its own reset() leaves an escape sequence, half a character and a
+// hidden cursor as they are, and does not wait for what was written before.
+export const RESET = "\x18\x1bc\x1b[?25h";
+
 // False inside of an escape sequence or of a character: there is no state to keep then.
 export const isAtRest = ({ _core: { _inputHandler: { _parser, _utf8Decoder } } }) =>
   _parser.currentState === 0 && _utf8Decoder.interim[0] === 0;
@@ -55,17 +59,17 @@ export function stateOf({ rows, cols, _core: core }) {
     rows, cols, normal: bufferOf(buffers.normal), alternate: bufferOf(buffers.alt),
     isAlternate: buffers.active === buffers.alt,
     modes: coreService.modes, privateModes: coreService.decPrivateModes,
-    isHidden: coreService.isCursorHidden, isBegun: coreService.isCursorInitialized,
-    glevel: _charsetService.glevel, charsets: [..._charsetService._charsets],
+    isHidden: coreService.isCursorHidden, glevel: _charsetService.glevel,
+    charsets: [..._charsetService._charsets], charset: _charsetService.charset ?? null,
     mouse: [mouse.activeProtocol, mouse.activeEncoding],
     style: styleOf(_inputHandler._curAttrData), join: _inputHandler._parser.precedingJoinState,
   };
 }
 
+// The terminal is new, or what was written last is RESET.
 export function restore(terminal, state) {
   const { _core: core } = terminal;
   const { coreService, coreMouseService: mouse, _charsetService, _inputHandler, buffers } = core;
-  terminal.reset();
   terminal.resize(state.cols, state.rows);
   const style = _inputHandler._curAttrData.clone();
   if (state.isAlternate) buffers.activateAltBuffer();
@@ -74,9 +78,9 @@ export function restore(terminal, state) {
   Object.assign(coreService.modes, state.modes);
   Object.assign(coreService.decPrivateModes, state.privateModes);
   coreService.isCursorHidden = state.isHidden;
-  coreService.isCursorInitialized = state.isBegun;
   state.charsets.forEach((charset, at) => _charsetService.setgCharset(at, charset ?? undefined));
   _charsetService.setgLevel(state.glevel);
+  if (state.charset !== undefined) _charsetService.charset = state.charset ?? undefined;
   [mouse.activeProtocol, mouse.activeEncoding] = state.mouse;
   restyle(_inputHandler._curAttrData, state.style);
   _inputHandler._parser.precedingJoinState = state.join;
