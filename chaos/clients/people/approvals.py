@@ -8,7 +8,7 @@ from typing import Any, Final, Literal
 
 from chaos.browser.pages import NoPageError
 from chaos.clients.caller import Caller
-from chaos.clients.conversation import Place
+from chaos.clients.conversation import Conversation, Place
 from chaos.clients.interactive import Interactive
 from chaos.clients.pipes import OneShot
 from chaos.wire import Reply
@@ -104,35 +104,27 @@ class HeldCaller(Caller):
         return reply
 
 
-class HeldTalk(Interactive):
+class _Held(Conversation):
+    """A conversation whose every action waits for a person."""
+
+    def __init__(self, place: Place, name: str, dice: random.Random) -> None:
+        super().__init__(place, name, dice)
+        self._person = Person(place, name, dice)
+        self.caller = HeldCaller(place, name, dice, self._person)
+
+    async def hold(self) -> None:
+        """Hold the conversation, and have no answer under way at its end."""
+        try:
+            await super().hold()
+        finally:
+            await self._person.rest()
+
+
+class HeldTalk(_Held, Interactive):
     """A conversation on a terminal in which the start and every line wait for a person."""
 
     wait_seconds = 1.0
 
-    def __init__(self, place: Place, name: str, dice: random.Random) -> None:
-        super().__init__(place, name, dice)
-        self._person = Person(place, name, dice)
-        self.caller = HeldCaller(place, name, dice, self._person)
 
-    async def converse(self) -> None:
-        """Hold the conversation, and have no answer under way at its end. Raises GaveUpError."""
-        try:
-            await super().converse()
-        finally:
-            await self._person.rest()
-
-
-class HeldShot(OneShot):
+class HeldShot(_Held, OneShot):
     """A one-shot that waits for a person."""
-
-    def __init__(self, place: Place, name: str, dice: random.Random) -> None:
-        super().__init__(place, name, dice)
-        self._person = Person(place, name, dice)
-        self.caller = HeldCaller(place, name, dice, self._person)
-
-    async def converse(self) -> None:
-        """Run the program, and have no answer under way at its end. Raises GaveUpError."""
-        try:
-            await super().converse()
-        finally:
-            await self._person.rest()
