@@ -15,7 +15,8 @@ The daemon asks through a stream socket, which is the standard input:
 line                 answer
 ==================== ================================================================
 ``+``                ``+ <pid>`` with the socket of a new spare, or ``+ <errno name>``
-``~``                the same, once there is nothing else to do; nothing if that fails
+``~``                the same, once there is nothing else to do; nothing if that fails,
+                     or if there is a spare
 <pid> <session_id>   none: the spare is the holder of this session now
 ?<session_id>        processes that a dead holder left: ``?<session_id> <all>
                      <pid>:<start> …``, where ``<all>`` is 1 if these are all, else 0;
@@ -132,8 +133,9 @@ class ForkServer:
                     self._answer(line.decode("ascii", "replace"))
             elif not readable and self._is_spare_due:
                 self._is_spare_due = False
-                with suppress(OSError):
-                    self._fork(is_awaited=False)
+                if not self._has_spare():
+                    with suppress(OSError):
+                        self._fork(is_awaited=False)
             if self._is_look_due:
                 self._look()
 
@@ -192,6 +194,11 @@ class ForkServer:
             self._foster.raised(spare, session_id)
             with suppress(ProcessLookupError):
                 os.kill(spare, signal.SIGCONT)
+
+    def _has_spare(self) -> bool:
+        """Return whether a spare lives: one that a START got may not be known to be given yet."""
+        self._spares = {pid for pid in self._spares if self._foster.has_raised(pid)}
+        return bool(self._spares)
 
     def _end_spares(self) -> None:
         """Continue the spares, which end because their daemon is gone."""

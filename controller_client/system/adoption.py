@@ -64,6 +64,10 @@ class Foster:
         """Note that the child is the holder of the session; ``""``: it has no session yet."""
         self._holders[pid] = session_id
 
+    def has_raised(self, pid: int) -> bool:
+        """Return whether the holder was noted, and was not seen to end."""
+        return pid in self._holders
+
     def look(self) -> list[str]:
         """Note new and dead children; return the sessions whose holder was killed.
 

@@ -1,5 +1,8 @@
-"""How a fork server ends when its daemon does."""
+"""The spare holder of a fork server, and how a fork server ends when its daemon does."""
 
+import os
+import select
+import signal
 import socket
 import subprocess
 import sys
@@ -11,17 +14,57 @@ from tests.support.processes import is_running
 from tests.support.waiting import wait_until
 
 
+def _fork_server(state_dir: Path) -> tuple[socket.socket, subprocess.Popen[bytes]]:
+    """A fork server, and its daemon's end of the socket."""
+    ours, theirs = socket.socketpair()
+    with theirs:
+        server = subprocess.Popen(
+            [sys.executable, "-m", "controller_client.holder.fork_server", str(state_dir)],
+            stdin=theirs,
+            stderr=subprocess.PIPE,
+        )
+    return ours, server
+
+
+def _spares(connection: socket.socket, count: int) -> list[int]:
+    """So many spares, as they are announced, and all that come within a second after them."""
+    found: list[int] = []
+    while select.select([connection], (), (), 60 if len(found) < count else 1)[0]:
+        data, descriptors, _, _ = socket.recv_fds(connection, 4096, 8)
+        found += [int(line.split()[1]) for line in data.decode().splitlines()]
+        # The other ends stay open: a spare ends without its daemon.
+        _open.extend(socket.socket(fileno=descriptor) for descriptor in descriptors)
+    return found
+
+
+_open: list[socket.socket] = []
+
+
+def test_there_is_one_spare_although_the_daemon_asks_before_it_comes(tmp_path: Path) -> None:
+    # Before the first spare came, the daemon asks for a holder, and then for the next.
+    ours, server = _fork_server(tmp_path)
+    ours.send(b"+\n")
+    (first,) = _spares(ours, 1)
+    ours.send(b"%d session-1\n~\n" % first)
+    (second,) = _spares(ours, 1)
+    ours.send(b"~\n~\n")
+    assert _spares(ours, 0) == []
+    # A dead spare is none.
+    os.kill(second, signal.SIGKILL)
+    wait_until(lambda: not Path(f"/proc/{second}").exists(), 30, "the spare to be reaped")
+    ours.send(b"~\n")
+    assert len(_spares(ours, 1)) == 1
+    ours.close()
+    assert server.communicate() == (None, b"")
+    while _open:
+        _open.pop().close()
+
+
 @pytest.mark.parametrize("is_read", [True, False], ids=["answers read", "answers unread"])
 def test_a_fork_server_whose_daemon_is_gone_ends_in_silence_with_its_spare(
     tmp_path: Path, is_read: bool
 ) -> None:
-    ours, theirs = socket.socketpair()
-    with theirs:
-        server = subprocess.Popen(
-            [sys.executable, "-m", "controller_client.holder.fork_server", str(tmp_path)],
-            stdin=theirs,
-            stderr=subprocess.PIPE,
-        )
+    ours, server = _fork_server(tmp_path)
     answer = ours.recv(64, 0 if is_read else socket.MSG_PEEK)
     spare = int(answer.split()[1])
     assert is_running(spare)
