@@ -85,7 +85,7 @@ def _add_service(commands: Commands) -> None:
     purpose = "Install, start, stop or remove the daemon as a service of this host."
     service = commands.add_parser("service", help=purpose, description=purpose)
     actions = service.add_subparsers(dest="action", required=True, metavar="ACTION")
-    install = _add(actions, "install", "Make user, directories and service, enrol, and start.")
+    install = _add(actions, "install", "Make users, directories and service, enrol, and start.")
     install.add_argument("--server", metavar="URL", help="https://HOST")
     install.add_argument("--code", help="enrolment code; - reads it from stdin")
     install.add_argument("--replace", action="store_true", help="enrol a host that is enrolled")
@@ -95,7 +95,13 @@ def _add_service(commands: Commands) -> None:
         "--run-as",
         default=None,
         metavar="USER",
-        help="whom the daemon runs as; is made if missing (default: holdline)",
+        help="whom the daemon runs as, and programs unless the policy names another user; is made "
+        "if missing (default: holdline, and holdline-run for programs of a new host)",
+    )
+    install.add_argument(
+        "--one-user",
+        action="store_true",
+        help="let programs of a new host run as the daemon's user",
     )
     install.add_argument(
         "--allow-sudo",

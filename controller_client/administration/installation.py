@@ -24,7 +24,8 @@ COMMAND: Final = "holdline-controller"
 class Installation:
     """An installation for the whole host, or for one user (``is_system`` False).
 
-    ``user`` is whom the daemon and the programs of its sessions run as.
+    ``user`` is whom the daemon runs as, and the programs of its sessions unless the policy says
+    otherwise.
     """
 
     is_system: bool
@@ -146,10 +147,10 @@ def groups_of(account: pwd.struct_passwd) -> list[int]:
     return os.getgrouplist(account.pw_name, account.pw_gid)
 
 
-def make(place: Installation, options: argparse.Namespace) -> None:
-    """Make the user, the directories and the configuration file, as far as they are missing."""
+def make(place: Installation) -> None:
+    """Make the daemon's user and the directories, as far as they are missing."""
     if place.is_system:
-        _make_user(place.user)
+        make_user(place.user)
     account = place.account
     _make_state_directory(place.state_dir, account)
     if place.config_file == SYSTEM_FILE:
@@ -157,10 +158,10 @@ def make(place: Installation, options: argparse.Namespace) -> None:
         _make_directory(SYSTEM_FILE.parent, 0o750, 0, account.pw_gid)
     elif not place.is_system:
         place.config_file.parent.mkdir(parents=True, exist_ok=True)
-    _write_configuration(place, options)
 
 
-def _make_user(name: str) -> None:
+def make_user(name: str) -> None:
+    """Make a user of this host, unless it is there. Raises ConfigurationError."""
     try:
         pwd.getpwnam(name)
     except KeyError:
@@ -199,7 +200,7 @@ def _make_directory(path: Path, mode: int, user: int, group: int) -> None:
         raise ConfigurationError(f"cannot make {path}: {error.strerror}") from None
 
 
-def _write_configuration(place: Installation, options: argparse.Namespace) -> None:
+def write_configuration(place: Installation, options: argparse.Namespace) -> None:
     """Write the file if it names no server yet; else see that it names the same server."""
     path = place.config_file
     known = read_file(path) if path.exists() else {}
@@ -224,8 +225,13 @@ def _write_configuration(place: Installation, options: argparse.Namespace) -> No
     new = {key: value for key, value in values.items() if value and key not in known}
     text = "".join(f"{key} = {json.dumps(value)}\n" for key, value in new.items())
     # In front: what follows the heading of a table belongs to the table.
-    _write(path, text + (path.read_text() if path.exists() else ""), place)
+    write(path, text + (path.read_text() if path.exists() else ""), place)
     say(f"wrote {path}")
+
+
+def is_configured(place: Installation) -> bool:
+    """Return whether the configuration names a server. Raises ConfigurationError."""
+    return place.config_file.exists() and "server" in read_file(place.config_file)
 
 
 def _readable(ca_file: Path, place: Installation) -> Path:
@@ -234,7 +240,7 @@ def _readable(ca_file: Path, place: Installation) -> Path:
         return ca_file.absolute()
     copy = place.config_file.with_name("ca.pem")
     if copy != ca_file.absolute():
-        _write(copy, ca_file.read_text(), place)
+        write(copy, ca_file.read_text(), place)
     return copy
 
 
@@ -242,8 +248,11 @@ def _socket(server: str) -> str:
     return check_server_url(server)
 
 
-def _write(path: Path, text: str, place: Installation) -> None:
-    """Write a file that its installation's user can read and only its owner can change."""
+def write(path: Path, text: str, place: Installation) -> None:
+    """Write a file that its installation's user can read and only its owner can change.
+
+    Raises ConfigurationError.
+    """
     draft = path.with_name(f".{path.name}.new")
     try:
         draft.unlink(missing_ok=True)

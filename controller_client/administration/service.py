@@ -14,7 +14,14 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
-from controller_client.administration.installation import Installation, find, make, say
+from controller_client.administration import programs_user
+from controller_client.administration.installation import (
+    Installation,
+    find,
+    make,
+    say,
+    write_configuration,
+)
 from controller_client.administration.local_sessions import Found, become_owner, sessions_of
 from controller_client.administration.managers import manager_of, until
 from controller_client.config.errors import ConfigurationError
@@ -27,9 +34,14 @@ NOT_RUNNING: Final = 3
 
 
 def install(options: argparse.Namespace) -> int:
-    """Make user, directories, configuration and service; enrol; start."""
+    """Make users, directories, configuration and service; enrol; start."""
     place = find(options)
-    make(place, options)
+    gets_two_users = programs_user.is_wanted(place, options)
+    make(place)
+    if gets_two_users:
+        # Before the configuration, by which a host that was set up half-way counts as new.
+        programs_user.make(place)
+    write_configuration(place, options)
     _enrol(place, options)
     manager = manager_of(place)
     manager.install(allow_sudo=options.allow_sudo)
@@ -179,6 +191,7 @@ def _purge(place: Installation, *, is_in_use: bool) -> None:
     shutil.rmtree(place.state_dir, ignore_errors=True)
     for file in (place.config_file, place.config_file.with_name("ca.pem")):
         file.unlink(missing_ok=True)
+    programs_user.forget(place.config_file.parent)
     # A policy, a stop file or a configuration of another daemon keeps it.
     with suppress(OSError):
         place.config_file.parent.rmdir()

@@ -14,7 +14,7 @@ server='@SERVER@'
 # One line for each bundle of this server: the platform, and the SHA-256 of the file.
 bundles='@BUNDLES@'
 
-code='' is_user='' is_dry='' action=install python='' ca_file='' run_as='' name='' sudo='' more=''
+code='' is_user='' is_dry='' action=install python='' ca_file='' run_as='' name='' sudo='' one_user='' more=''
 # A proxy's password is not for the list of processes.
 proxy=${HOLDLINE_PROXY-}
 unset HOLDLINE_PROXY
@@ -25,7 +25,9 @@ Options:
   --code CODE      enrol this host with a code of the server's operator
   --code-file FILE read the code from a file: no other user of this host sees it
   --user           install for this user alone, without root
-  --run-as USER    whom the daemon and programs run as, with root (default: holdline)
+  --run-as USER    whom the daemon and programs run as, with root (default: the daemon as
+                   holdline, programs of a new host as holdline-run)
+  --one-user       let programs of a new host run as holdline too
   --name NAME      the host's name, with a key for a number of hosts (default: its hostname)
   --label WORD     a label of the host; can be repeated
   --allow-sudo     let sudo work in sessions
@@ -61,6 +63,7 @@ while [ $# -gt 0 ]; do
       more="$more --label $2"; shift ;;
     --user) is_user=--user ;;
     --allow-sudo) sudo=--allow-sudo ;;
+    --one-user) one_user=--one-user ;;
     --replace | --purge | --end-sessions) more="$more $1" ;;
     --dry-run) is_dry=yes ;;
     --upgrade) action=upgrade ;;
@@ -228,7 +231,8 @@ if [ "$action" = install ]; then
   if [ -n "$is_user" ]; then
     say "Make a service of $(id -un)"
   else
-    say "Make the user ${run_as:-holdline}, /etc/holdline, /var/lib/holdline-controller and the service"
+    say "Make, as far as they are missing: the user ${run_as:-holdline}, /etc/holdline, /var/lib/holdline-controller and the service"
+    [ -n "$run_as$one_user" ] || say 'On a new host programs run as a user of their own, holdline-run'
   fi
   [ -z "$code" ] || say 'Enrol this host with the code, and start the service'
 else
@@ -238,7 +242,7 @@ fi
 
 install_version
 if [ "$action" = install ]; then
-  set -- --server "$server" $is_user $sudo
+  set -- --server "$server" $is_user $sudo $one_user
   [ -z "$ca_file" ] || set -- "$@" --ca-file "$ca_file"
   [ -z "$proxy" ] || set -- "$@" --proxy "$proxy"
   [ -z "$run_as" ] || set -- "$@" --run-as "$run_as"

@@ -177,7 +177,7 @@ def _end_load(root: BootedRoot) -> None:
     told = json.loads(_there(root, "/srv/load.json").read_text())
     assert told["failed"] == []
     assert told["repeated"].keys() <= _REPEATED
-    assert sorted(root.run("cat ~holdline/calls").split()) == sorted(told["marks"])
+    assert sorted(root.run("cat ~holdline-run/calls").split()) == sorted(told["marks"])
 
 
 def _back_up_and_restore(root: BootedRoot) -> None:

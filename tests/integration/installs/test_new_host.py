@@ -1,0 +1,125 @@
+"""A new host of root's runs programs as another user than the daemon, without being asked to."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.support.installs.bundles import build_bundle
+from tests.support.installs.private_root import PrivateRoot, private_root
+from tests.support.management import manage_well
+from tests.support.stack import Stack, running_stack
+
+CREDENTIAL = "/var/lib/holdline-controller/credential"
+POLICY = "/etc/holdline/policy.toml"
+WHO = f'id -un; pwd; cat {CREDENTIAL} {POLICY}; read -p "Name: " name; echo "$name"'
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Stack]:
+    with running_stack() as stack:
+        build_bundle(stack.data_dir / "bundles")
+        yield stack
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Iterator[PrivateRoot]:
+    (scratch := tmp_path / "scratch").mkdir()
+    with private_root(scratch) as root:
+        yield root
+        root.run("holdline-controller service uninstall --end-sessions --purge || true")
+
+
+def _line(server: Stack, *options: str) -> str:
+    address = f"http://127.0.0.1:{server.port}/install.sh"
+    return f"curl -fsSL {address} | sh -s -- {' '.join(options)}"
+
+
+def _code(server: Stack, name: str) -> str:
+    return manage_well(server, "create_enrolment_code", "first", name).strip()
+
+
+async def _told(server: Stack, controller: str) -> str:
+    """What a program says about its user, and what it may read; it is asked a question first."""
+    async with server.caller() as caller:
+        terminal = await caller.start(f"bash -c '{WHO}'", controller=controller)
+        await terminal.until_output("Name: ")
+        assert terminal.result["prompt"]["evidence"] == "kernel"
+        await terminal.send("ada\n")
+        await terminal.until("exited")
+        return terminal.seen
+
+
+async def test_programs_of_a_new_host_read_nothing_of_the_daemons(
+    root: PrivateRoot, server: Stack
+) -> None:
+    said = root.run(_line(server, "--dry-run"))
+    assert "programs run as a user of their own, holdline-run" in said
+    said = root.run(_line(server, "--code", _code(server, "new-host")))
+    assert "programs run as holdline-run, the daemon as holdline" in said
+    assert "connected (" in said
+    told = await _told(server, "new-host")
+    assert told.startswith("holdline-run\n/home/holdline-run\n")
+    assert told.count("Permission denied") == 2
+    assert "ctl_" not in told
+    assert "programs run as holdline-run" in root.run("holdline-controller doctor || true")
+    # A second time nothing changes, and a changed policy stays.
+    root.run(f"sed -i 's/may_change = true/may_change = false/' {POLICY}")
+    root.run(_line(server, "--code", "enr_unused"))
+    assert "may_change = false" in root.run(f"cat {POLICY}")
+    assert (await _told(server, "new-host")).startswith("holdline-run\n")
+    root.run("holdline-controller service uninstall --end-sessions --purge")
+    root.run(f"test ! -e {POLICY} && test ! -e /etc/holdline")
+
+
+async def test_one_user_stays_where_the_administrator_wants_one(
+    root: PrivateRoot, server: Stack
+) -> None:
+    said = root.run(_line(server, "--one-user", "--code", _code(server, "one-user")))
+    assert "holdline-run" not in said
+    assert (await _told(server, "one-user")).startswith("holdline\n")
+    # A host that is there already is as it was.
+    root.run(_line(server))
+    root.run(f"test ! -e {POLICY}")
+    assert "so a program can read" in root.run("holdline-controller doctor || true")
+
+
+def test_a_policy_that_is_there_decides_alone(root: PrivateRoot, server: Stack) -> None:
+    root.run(f"mkdir -m 755 /etc/holdline && echo '[limits]' >{POLICY}")
+    root.run(_line(server, "--code", _code(server, "own-policy")))
+    assert root.run(f"cat {POLICY}") == "[limits]\n"
+    root.run("! id holdline-run")
+
+
+def test_an_installation_that_was_cut_short_goes_on_with_two_users(
+    root: PrivateRoot, server: Stack
+) -> None:
+    # Without the address of a server the configuration cannot be written.
+    root.run(_line(server))
+    root.run("holdline-controller service uninstall --purge")
+    said = root.run("holdline-controller service install", is_right=False)
+    assert "name the server" in said
+    said = root.run(_line(server, "--code", _code(server, "cut-short")))
+    assert "connected (" in said
+    assert "programs run as holdline-run" in root.run("holdline-controller doctor || true")
+
+
+async def test_a_package_makes_such_a_host_and_its_purge_leaves_nothing(
+    root: PrivateRoot, server: Stack
+) -> None:
+    (package,) = (server.data_dir / "bundles").glob("*.deb")
+    assert "not enrolled yet" in root.run(f"dpkg -i {package} 2>&1")
+    address = f"http://127.0.0.1:{server.port}"
+    code = _code(server, "packaged")
+    said = root.run(f"holdline-controller service install --server {address} --code {code}")
+    assert "connected (" in said
+    assert (await _told(server, "packaged")).startswith("holdline-run\n")
+    # Removed during a session, it keeps what the session needs; purged after it, nothing is left.
+    async with server.caller() as caller:
+        terminal = await caller.start("cat", controller="packaged")
+        assert terminal.session_id in root.run("dpkg -r holdline-controller 2>&1")
+        assert "kill --all" in root.run("dpkg -P holdline-controller 2>&1")
+        root.run("/usr/lib/holdline-controller/versions/*/bin/holdline-controller kill --all")
+    root.run(f"dpkg -i {package} 2>&1; dpkg -P holdline-controller 2>&1")
+    places = "/etc/holdline /var/lib/holdline-controller /usr/lib/holdline-controller"
+    assert root.run(f"ls {places} 2>/dev/null || true") == ""
