@@ -45,13 +45,13 @@ from typing import Final, NoReturn
 import msgspec
 
 from controller_client.holder.link import HolderLink
-from controller_client.holder.process import become_independent, hold, prepare_forks
+from controller_client.holder.process import hold
 from controller_client.holder.rehearsal import rehearse, rehearse_one_shot
 from controller_client.program.child_environment import account_of
-from controller_client.program.child_setup import inherited_ignores
+from controller_client.program.child_setup import ignore_as_holder, inherited_ignores
 from controller_client.session_files.directory import HolderRecord, directory_of
 from controller_client.session_files.one_shot import as_start
-from controller_client.system import prctl
+from controller_client.system import prctl, resource_limits
 from controller_client.system.adoption import Foster
 from controller_client.system.boot import boot_id
 from controller_client.system.process_tree import named_process, session_members
@@ -69,6 +69,7 @@ they follow once a short program is over, while the server stores its end.
 MAX_NAMED: Final = 512
 """Most processes in one answer about a dead holder."""
 _RECEIVE_BYTES: Final = 64 * 1024
+_TIMER_SLACK_NANOSECONDS: Final = 20_000
 
 
 class ForkServer:
@@ -177,7 +178,7 @@ class ForkServer:
             return
         try:
             signal.set_wakeup_fd(-1)
-            become_independent()
+            _become_independent()
             if self._user is not None:
                 act_as(self._user)
             found = " ".join(_swept(question[1:], named, is_killing=question[0] == "!"))
@@ -251,12 +252,31 @@ class ForkServer:
                 os.close(self._child_signals)
                 os.close(self._wakeup)
                 _use_no_standard_streams()
-                become_independent()
+                _become_independent()
                 if not is_awaited:
                     rehearse_one_shot()
                 _be_holder(self._state_dir, theirs, self._groups, self._user)
             finally:
                 os._exit(1)
+
+
+def _prepare_forks() -> None:
+    """Prepare a process whose forks are to be holders: they inherit all of this.
+
+    They survive when the daemon's own terminal hangs up.
+    """
+    ignore_as_holder()
+    # Typed secrets are in the memory of a holder. Its program inherits that there is no core file.
+    resource_limits.forbid_core_files()
+    prctl.hide_memory()
+    prctl.be_punctual(_TIMER_SLACK_NANOSECONDS)
+
+
+def _become_independent() -> None:
+    """Turn a fork into a holder, which adopts what its program leaves behind."""
+    os.setsid()
+    prctl.adopt_orphans()
+    prctl.call_process(b"holdline-holder")
 
 
 def _use_no_standard_streams() -> None:
@@ -307,7 +327,7 @@ def main() -> None:
         keep_rights_to_itself()
         account_of(user.uid)
     inherited_ignores()
-    prepare_forks()
+    _prepare_forks()
     signal.signal(signal.SIGCHLD, _on_child_signal)
     prctl.adopt_orphans()
     boot_id()

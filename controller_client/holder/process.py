@@ -21,7 +21,6 @@ from controller_client.holder.census import Census
 from controller_client.holder.deadlines import earliest
 from controller_client.holder.link import HolderLink, accept, listen
 from controller_client.holder.session import InteractiveSession
-from controller_client.program.child_setup import ignore_as_holder
 from controller_client.protocol.errors import LocalProtocolError, RemoteProtocolError
 from controller_client.protocol.messages import (
     Ack,
@@ -38,9 +37,13 @@ from controller_client.protocol.messages import (
     ToHolder,
 )
 from controller_client.protocol.values import PROVES_READERS
-from controller_client.session_files.directory import LOG_NAME, SOCKET_NAME, SessionDirectory
+from controller_client.session_files.directory import (
+    LOG_NAME,
+    SOCKET_NAME,
+    SessionDirectory,
+    is_current_removed,
+)
 from controller_client.session_files.one_shot import StartCommand
-from controller_client.system import prctl, resource_limits
 from controller_client.system.users.two_users import ProgramUser, act_as, as_owner
 
 LOCK_SECONDS: Final = 1.0
@@ -57,7 +60,6 @@ STARTED_WAIT_SECONDS: Final = 0.02
 """The news that a one-shot runs may wait so long for its output or its end."""
 # The loop wakes at least this often, to look at timers that run on while the host is suspended.
 _LONGEST_SLEEP_SECONDS: Final = 15.0
-_TIMER_SLACK_NANOSECONDS: Final = 20_000
 
 
 class Holder:
@@ -260,7 +262,9 @@ class Holder:
         self._send_output(now)
         self._record_end(now)
         self._census.advance(now)
-        if self._ended_at is not None and now > self._ended_at + LINGER_SECONDS:
+        if self._ended_at is not None and (
+            now > self._ended_at + LINGER_SECONDS or is_current_removed()
+        ):
             # Not through ``run``, which would remove the directory with ``done.json``.
             os._exit(0)
 
@@ -368,25 +372,6 @@ def _lock_patiently(directory: SessionDirectory) -> int | None:
     ):
         select.select((), (), (), 0.02)
     return lock
-
-
-def prepare_forks() -> None:
-    """Prepare a process whose forks are to be holders: they inherit all of this.
-
-    They survive when the daemon's own terminal hangs up.
-    """
-    ignore_as_holder()
-    # Typed secrets are in the memory of a holder. Its program inherits that there is no core file.
-    resource_limits.forbid_core_files()
-    prctl.hide_memory()
-    prctl.be_punctual(_TIMER_SLACK_NANOSECONDS)
-
-
-def become_independent() -> None:
-    """Turn a fork into a holder, which adopts what its program leaves behind."""
-    os.setsid()
-    prctl.adopt_orphans()
-    prctl.call_process(b"holdline-holder")
 
 
 def _on_child_signal(_number: int, _frame: object) -> None:

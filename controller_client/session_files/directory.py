@@ -295,6 +295,17 @@ def all_sessions(state_dir: Path) -> list[SessionDirectory]:
     ]
 
 
+def is_current_removed() -> bool:
+    """Return whether the current directory, a holder's own, was removed from under it."""
+    try:
+        Path.cwd()
+    except FileNotFoundError:
+        return True
+    except OSError:
+        return False
+    return False
+
+
 def _create(path: Path) -> int:
     """Open a file of our own for writing, empty."""
     return os.open(

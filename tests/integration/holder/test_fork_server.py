@@ -1,7 +1,8 @@
-"""The spare holder of a fork server, and how a fork server ends when its daemon does."""
+"""A fork server has one spare, and ends with its daemon; a holder ends without its files."""
 
 import os
 import select
+import shutil
 import signal
 import socket
 import subprocess
@@ -10,8 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.hosts.holders import holder_host
 from tests.support.processes import is_running
-from tests.support.waiting import wait_until
+from tests.support.waiting import await_until, wait_until
 
 
 def _fork_server(state_dir: Path) -> tuple[socket.socket, subprocess.Popen[bytes]]:
@@ -72,3 +74,19 @@ def test_a_fork_server_whose_daemon_is_gone_ends_in_silence_with_its_spare(
     assert server.communicate() == (None, b"")
     assert server.returncode == 0
     wait_until(lambda: not is_running(spare), 30, "the spare holder to end")
+
+
+async def test_a_holder_whose_directory_was_removed_ends_after_its_program(
+    tmp_path: Path,
+) -> None:
+    async with holder_host(tmp_path) as host:
+        talk = await host.run("bash -c 'read x'")
+        await talk.prompt()
+        holder = host.holder_pid(talk.session_id)
+        shutil.rmtree(host.directory(talk.session_id).path)
+        # Without its files the program still goes on, and is talked to.
+        await talk.type(b"\n")
+        await talk.done()
+        # The holder looks four times a minute, and whenever it is woken.
+        os.kill(holder, signal.SIGCHLD)
+        await await_until(lambda: not is_running(holder), 30, "the holder to end")
