@@ -162,6 +162,49 @@ def test_a_start_that_was_refused_and_done_is_found(run: Run) -> None:
     assert run.rules() == ["refused means not done"]
 
 
+def test_a_repeated_start_with_another_session_is_found(run: Run) -> None:
+    again = _call(1.3, 1.4, "start_interactive_command", _turn(0, 5, "awaiting_input"), "", "a")
+    run.events.insert(1, again)
+    assert run.rules() == []
+    again["body"]["session_id"] = "another"
+    assert run.rules() == ["one result"]
+
+
+def test_what_an_operator_typed_is_read_once_as_what_a_caller_typed(run: Run) -> None:
+    typed = _call(2.4, 2.5, "console_input", {"success": True}, "1 say 2", "k")
+    run.events.insert(2, typed)
+    assert run.rules() == ["acknowledged input"]
+    run.log.insert(4, ("read", 2.45, "1 say 2"))
+    assert run.rules() == []
+    run.log.insert(5, ("read", 2.46, "1 say 2"))
+    assert run.rules() == ["input at most once"]
+    run.log[4:6] = []
+    run.log.append(("read", 3.15, "1 say 2"))
+    assert run.rules() == ["input in order"]
+
+
+def test_a_line_that_nobody_typed_is_found(run: Run) -> None:
+    run.log.insert(4, ("read", 2.5, "rm -r /"))
+    assert run.rules() == ["input as typed"]
+
+
+def test_a_call_that_is_never_answered_is_found(run: Run) -> None:
+    gave_up = {"kind": "gave_up", "at": 9.0, "session": "n", "tool": "get_session", "body": {}}
+    run.events.append(gave_up)
+    assert run.rules() == ["calls are answered"]
+
+
+def test_a_conversation_that_stands_still_is_found(run: Run) -> None:
+    run.events.append({"kind": "stuck", "at": 9.0, "session": "n"})
+    assert run.rules() == ["conversations get on"]
+
+
+def test_a_refusal_that_blames_the_caller_is_found(run: Run) -> None:
+    wrong = _call(3.4, 3.45, "get_session", {"code": "INVALID_ARGUMENT"})
+    run.events.append({**wrong, "outcome": "refused"})
+    assert run.rules() == ["refusals fit"]
+
+
 def test_what_could_not_be_read_is_found(run: Run) -> None:
     tool = "read_session_output"
     run.events.append({"kind": "unread", "at": 4.0, "session": "n", "tool": tool, "body": {}})
@@ -270,6 +313,7 @@ def test_a_log_with_a_line_missing_is_found(run: Run) -> None:
     assert run.rules() == ["logs are whole"]
 
 
-def test_what_is_left_behind_is_found(run: Run) -> None:
-    run.events.append({"kind": "left_behind", "at": 5.0, "what": "programs", "found": [11]})
+@pytest.mark.parametrize("what", ["programs", "open questions", "audit"])
+def test_what_is_left_behind_is_found(run: Run, what: str) -> None:
+    run.events.append({"kind": "left_behind", "at": 5.0, "what": what, "found": [11]})
     assert run.rules() == ["nothing is left"]
