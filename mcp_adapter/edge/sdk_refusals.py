@@ -1,6 +1,10 @@
-"""The SDK's refusals of whole requests, with the code and the hint that every error of ours has."""
+"""The SDK's refusals of requests, with the code and the hint that every error of ours has.
+
+A request that is none is refused by a body; one whose method or parameters are wrong, in a stream.
+"""
 
 import json
+import re
 from collections.abc import Awaitable, Callable
 from http import HTTPStatus
 from typing import Any, Final
@@ -11,11 +15,21 @@ Message = dict[str, Any]
 Send = Callable[[Message], Awaitable[Any]]
 
 _OF_THE_VALIDATOR: Final = "Validation error"
+_EVENT: Final = b"event: message\r\ndata: "
+_END: Final = b"\r\n\r\n"
+_ERROR_EVENT: Final = re.compile(
+    re.escape(_EVENT)
+    + rb'(\{"jsonrpc":"2\.0","id":(?:-?\d+|null|"(?:[^"\\]|\\.)*"),"error":.*\})'
+    + _END
+)
 _NO_REQUEST: Final = "the body is no request of JSON-RPC 2.0"
 
 
 def explained(send: Send) -> Send:
-    """``send`` that adds what is missing to a refusal, which the SDK sends in one piece."""
+    """``send`` that adds what is missing to a refusal.
+
+    The SDK sends a body in one piece, and each event of a stream in one.
+    """
     held: list[Message] = []
 
     async def explaining(message: Message) -> None:
@@ -23,6 +37,8 @@ def explained(send: Send) -> Send:
             held.append(message)
         elif held:
             await _send_explained(send, held.pop(), message)
+        elif found := _ERROR_EVENT.fullmatch(message.get("body", b"")):
+            await send({**message, "body": _EVENT + _with_data(found[1]) + _END})
         else:
             await send(message)
 
@@ -41,11 +57,13 @@ def _with_data(body: bytes) -> bytes:
     try:
         refusal = json.loads(body)
         error = refusal["error"]
-        text = str(error["message"])
-    except (ValueError, LookupError, TypeError):
+        text, about = str(error["message"]), error.get("data")
+    except (ValueError, LookupError, TypeError, AttributeError):
         return body
-    if error.get("data"):
+    if isinstance(about, dict):
         return body
+    if about:
+        text = f"{text}: {about}"
     if text.startswith(_OF_THE_VALIDATOR):
         # It lists how each type of message differs, at length.
         text = _NO_REQUEST

@@ -55,7 +55,8 @@ class RequestNotUnderstood(InvalidInput):
     code = "REQUEST_NOT_UNDERSTOOD"
     hint = (
         "Nothing was done. Send one request of JSON-RPC 2.0, as JSON in UTF-8 without half a "
-        "surrogate pair, and with the headers that MCP asks for."
+        "surrogate pair, with the headers that MCP asks for, a method that this server has, and "
+        "its params: arguments of tools/call is an object, not a text."
     )
 
 

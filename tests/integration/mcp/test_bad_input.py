@@ -2,6 +2,7 @@
 reaches the caller.
 """
 
+import json
 import uuid
 from collections.abc import Iterator
 from typing import Any
@@ -251,6 +252,41 @@ async def test_an_unknown_tool_is_a_protocol_error(stack: Stack) -> None:
 async def test_a_body_that_is_no_request_is_refused_with_a_code(
     stack: Stack, body: bytes, version: str
 ) -> None:
+    answer = await _posted(stack, body, version)
+    assert answer.status_code == 400
+    error = answer.json()["error"]
+    _assert_coded(error["data"], "REQUEST_NOT_UNDERSTOOD")
+    assert error["data"]["hint"] in error["message"]
+    assert "pydantic" not in error["message"]
+
+
+@pytest.mark.parametrize(
+    ("request_", "said"),
+    [
+        ({"method": "no/such"}, "Method not found: no/such"),
+        ({"method": "tools/call"}, "Invalid request parameters"),
+        ({"method": "tools/call", "params": {"name": 5}}, "Invalid request parameters"),
+        (
+            {"method": "tools/call", "params": {"name": "get_session", "arguments": "{}"}},
+            "Invalid request parameters",
+        ),
+        ({"method": "prompts/get"}, "Invalid request parameters"),
+        ({"method": "tools/list", "params": {"cursor": 7}}, "Invalid request parameters"),
+    ],
+)
+async def test_a_request_with_a_wrong_method_or_params_is_refused_with_a_code(
+    stack: Stack, request_: dict[str, Any], said: str
+) -> None:
+    body = json.dumps({"jsonrpc": "2.0", "id": 'a "{}" é', **request_})
+    answer = await _posted(stack, body.encode(), "2025-06-18")
+    (event,) = [line for line in answer.text.splitlines() if line.startswith("data: ")]
+    told = json.loads(event.removeprefix("data: "))
+    _assert_coded(told["error"]["data"], "REQUEST_NOT_UNDERSTOOD")
+    assert told["error"]["message"].startswith(f"{said}. Nothing was done.")
+    assert told["id"] == 'a "{}" é'
+
+
+async def _posted(stack: Stack, body: bytes, version: str) -> httpx2.Response:
     headers = {
         "Authorization": f"Bearer {stack.provisioned.token}",
         "Content-Type": "application/json",
@@ -258,14 +294,9 @@ async def test_a_body_that_is_no_request_is_refused_with_a_code(
         "MCP-Protocol-Version": version,
     }
     async with httpx2.AsyncClient(timeout=60) as client:
-        answer = await client.post(
+        return await client.post(
             f"http://127.0.0.1:{stack.port}/mcp", content=body, headers=headers
         )
-    assert answer.status_code == 400
-    error = answer.json()["error"]
-    _assert_coded(error["data"], "REQUEST_NOT_UNDERSTOOD")
-    assert error["data"]["hint"] in error["message"]
-    assert "pydantic" not in error["message"]
 
 
 async def test_the_logs_hold_no_traceback_after_all_that(stack: Stack) -> None:
