@@ -7,6 +7,7 @@ ADR 0029 has the reasons for two users.
 
 import argparse
 import shutil
+import subprocess
 import sys
 from pathlib import Path
 from typing import Final
@@ -20,6 +21,7 @@ from controller_client.administration.installation import (
 )
 from controller_client.administration.managers import Unmanaged, manager_of
 from controller_client.config import file as configuration
+from controller_client.config.errors import ConfigurationError
 from controller_client.policy import file as policy
 from controller_client.system.users.two_users import why_impossible
 
@@ -58,8 +60,17 @@ def _is_impossible(place: Installation) -> bool:
 def make(place: Installation) -> None:
     """Make the user, and the policy that names it."""
     make_user(NAME)
+    _join_group(place.user)
     write(policy.SYSTEM_FILE, _text(), place)
     say(f"wrote {policy.SYSTEM_FILE}: programs run as {NAME}, the daemon as {place.user}")
+
+
+def _join_group(daemon: str) -> None:
+    """Add the daemon's user to the group of programs: session logs are in a directory of both."""
+    command = ["usermod", "--append", "--groups", NAME, daemon]
+    made = subprocess.run(command, capture_output=True, text=True, check=False)
+    if made.returncode:
+        raise ConfigurationError(f"cannot add {daemon} to the group {NAME}: {made.stderr.strip()}")
 
 
 def _text() -> str:

@@ -1,10 +1,10 @@
 """Deletes a session's log, and nothing else, whatever anybody does to the directory meanwhile.
 
 A file is deleted only in the managed directory of the daemon's own user, and links are not
-followed. It must be a regular file of that user with a single hard link, and the very file that was
-monitored. First it gets a secret name, so that the file that is then checked is the file that is
-then removed. The secret name says which file it was meant for: if the daemon is killed in between,
-the next daemon finishes the deletion.
+followed. It must be a regular file of that user, or of the programs', with a single hard link, and
+the very file that was monitored. First it gets a secret name, so that the file that is then checked
+is the file that is then removed. The secret name says which file it was meant for: if the daemon is
+killed in between, the next daemon finishes the deletion.
 """
 
 import errno
@@ -42,13 +42,14 @@ def _delete(paths: LogPaths, path: str, identity: str) -> None:
     parts = paths.managed_parts(path)
     if not parts:
         raise FileRefused("NOT_MANAGED", "the file is not in the directory of session logs")
-    directory = _open_directory(paths.managed, parts[:-1])
+    owners = paths.owners()
+    directory = _open_directory(paths.managed, parts[:-1], owners)
     try:
-        _check(directory, parts[-1], identity)
+        _check(directory, parts[-1], identity, owners)
         private = f".deleting-{secrets.token_hex(16)}-{identity.replace(':', '-')}"
         os.rename(parts[-1], private, src_dir_fd=directory, dst_dir_fd=directory)
         try:
-            _check(directory, private, identity)
+            _check(directory, private, identity, owners)
         except FileRefused:
             _put_back(directory, private, parts[-1])
             raise
@@ -57,31 +58,32 @@ def _delete(paths: LogPaths, path: str, identity: str) -> None:
         os.close(directory)
 
 
-def finish_deletions(managed: str) -> None:
+def finish_deletions(paths: LogPaths) -> None:
     """Remove the files that a daemon was about to remove when it was killed.
 
     Raises nothing: what cannot be looked at stays.
     """
+    owners = paths.owners()
     with suppress(OSError):
-        for _, _, names, directory in os.fwalk(managed, follow_symlinks=False):
+        for _, _, names, directory in os.fwalk(paths.managed, follow_symlinks=False):
             with suppress(OSError, FileRefused):
-                _check_owner(directory)
+                _check_owner(directory, owners)
                 for meant_for in filter(None, map(_PRIVATE.fullmatch, names)):
                     with suppress(OSError, FileRefused):
-                        _check(directory, meant_for.string, ":".join(meant_for.groups()))
+                        _check(directory, meant_for.string, ":".join(meant_for.groups()), owners)
                         os.unlink(meant_for.string, dir_fd=directory)
 
 
-def _open_directory(managed: str, below: list[str]) -> int:
+def _open_directory(managed: str, below: list[str], owners: frozenset[int]) -> int:
     try:
         directory = os.open(managed, _DIRECTORY)
         try:
-            _check_owner(directory)
+            _check_owner(directory, owners)
             for part in below:
                 inner = os.open(part, _DIRECTORY, dir_fd=directory)
                 os.close(directory)
                 directory = inner
-                _check_owner(directory)
+                _check_owner(directory, owners)
         except BaseException:
             os.close(directory)
             raise
@@ -94,20 +96,20 @@ def _open_directory(managed: str, below: list[str]) -> int:
     return directory
 
 
-def _check_owner(directory: int) -> None:
+def _check_owner(directory: int, owners: frozenset[int]) -> None:
     status = os.fstat(directory)
-    if status.st_uid != os.geteuid() or status.st_mode & stat.S_IWOTH:
+    if status.st_uid not in owners or status.st_mode & stat.S_IWOTH:
         raise FileRefused(
             "NOT_MANAGED",
             "the directory of session logs is another user's, or anybody can write to it",
         )
 
 
-def _check(directory: int, name: str, identity: str) -> None:
+def _check(directory: int, name: str, identity: str, owners: frozenset[int]) -> None:
     status = os.stat(name, dir_fd=directory, follow_symlinks=False)
     if not is_plain(status) or identity_of(status) != identity:
         raise FileRefused("OTHER_FILE", "this is not the file that was monitored")
-    if status.st_uid != os.geteuid():
+    if status.st_uid not in owners:
         raise FileRefused("NOT_OWNED", "the file belongs to another user than the daemon's")
 
 

@@ -7,15 +7,15 @@ opened is what was checked. A file must have a single hard link: another name co
 of elsewhere. Everything that is not such a file has the one answer PATH_NOT_ALLOWED.
 
 The directory of session logs is in a place where every local user can make it first. So it, and
-every directory below it, must belong to the daemon's user or to root; unless the operator names the
-same directory as a log root, and so trusts whoever owns it.
+every directory below it, must belong to the daemon's user, to the user of its programs or to root;
+unless the operator names the same directory as a log root, and so trusts whoever owns it.
 """
 
 import errno
 import os
 import stat
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Final
 
@@ -24,6 +24,9 @@ from controller_client.protocol.messages import Failure
 
 MANAGED_DIRECTORY: Final = "/tmp/ssk-sessions"  # noqa: S108 - where session recorders put their logs; opened without following links
 MAX_PATH_BYTES: Final = 4096
+_OURS: Final = 0o700
+_SHARED: Final = 0o2770
+"""The mode of the directory of session logs, without and with another user's programs."""
 MAX_LINKS: Final = 16
 # The home of users who have none. Nothing is ever there, which may be said without a look.
 _NEVER_THERE: Final = "/nonexistent"
@@ -119,6 +122,32 @@ class LogPaths:
         opened = tuple(map(_checked_root, roots))
         self._roots = (self.managed, *opened)
         self._is_owner_checked = self.managed not in opened
+        # The user and the group of programs, if they are others than the daemon's.
+        self._programs: tuple[int, int] | None = None
+
+    def share_with(self, user: int, group: int) -> None:
+        """Let programs of another user than the daemon's have their logs among session logs."""
+        self._programs = (user, group)
+
+    def owners(self) -> frozenset[int]:
+        """Return whose files may be session logs: the daemon's user, and that of its programs."""
+        user = () if self._programs is None else self._programs[:1]
+        return frozenset((os.geteuid(), *user))
+
+    def make_managed(self) -> bool:
+        """Make the directory of session logs, unless the name is taken.
+
+        The daemon's user alone can enter it, and its programs. Returns False if it could not be
+        made.
+        """
+        try:
+            os.mkdir(self.managed, _OURS)  # noqa: PTH102 - with the mode, and never its parents
+        except OSError as error:
+            if not isinstance(error, FileExistsError):
+                return False
+        if self._programs is not None:
+            _open_to_group(self.managed, self._programs[1])
+        return True
 
     @property
     def roots(self) -> list[str]:
@@ -216,7 +245,7 @@ class LogPaths:
             directory = os.open(root, _DIRECTORY)
         except FileNotFoundError:
             # A directory that was taken away is made again, before another user makes it.
-            if root == self.managed and not make_managed_directory(root):
+            if root == self.managed and not self.make_managed():
                 raise FileRefused("LOG_DIRECTORY_UNUSABLE") from None
             raise FileRefused("FILE_NOT_FOUND") from None
         except OSError as error:
@@ -238,7 +267,7 @@ class LogPaths:
         if (
             root == self.managed
             and self._is_owner_checked
-            and os.fstat(directory).st_uid not in {0, os.geteuid()}
+            and os.fstat(directory).st_uid not in {0, *self.owners()}
         ):
             raise FileRefused("LOG_DIRECTORY_FOREIGN")
 
@@ -315,13 +344,17 @@ def _root_refusal(error: OSError) -> FileRefused:
     return FileRefused("LOG_DIRECTORY_UNUSABLE") if is_closed else _refusal(error)
 
 
-def make_managed_directory(path: str) -> bool:
-    """Make the directory of session logs, for the daemon's user alone, unless the name is taken.
+def _open_to_group(path: str, group: int) -> None:
+    """Let a group of the daemon's user write to a directory that the daemon has made.
 
-    Returns False if it could not be made.
+    One that is not as the daemon makes it is as its administrator wants it.
     """
-    try:
-        os.mkdir(path, 0o700)  # noqa: PTH102 - with the mode, and never its parents
-    except OSError as error:
-        return isinstance(error, FileExistsError)
-    return True
+    with suppress(OSError):
+        directory = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC | os.O_NOFOLLOW)
+        try:
+            status = os.fstat(directory)
+            if status.st_uid == os.geteuid() and stat.S_IMODE(status.st_mode) == _OURS:
+                os.fchown(directory, -1, group)
+                os.fchmod(directory, _SHARED)
+        finally:
+            os.close(directory)

@@ -17,7 +17,6 @@ from controller_client.config.daemon import DaemonConfig
 from controller_client.config.errors import ConfigurationError
 from controller_client.config.places import earlier_credential_file, read_credential
 from controller_client.logs.deletion import finish_deletions
-from controller_client.logs.paths import make_managed_directory
 from controller_client.policy.file import policy_paths, read_policy_file, stop_files
 from controller_client.policy.host_policy import HostPolicy
 from controller_client.policy.kill_switch import KillSwitch, kept_stop, warn_of_places
@@ -39,7 +38,7 @@ from controller_client.system import prctl
 from controller_client.system.boot import boot_id
 from controller_client.system.control_group import enable_limits
 from controller_client.system.resource_limits import forbid_core_files
-from controller_client.system.users.two_users import give_up_rights
+from controller_client.system.users.two_users import ProgramUser, give_up_rights
 
 logger = logging.getLogger(__name__)
 
@@ -83,14 +82,17 @@ async def run_daemon(config: DaemonConfig) -> None:
         loop.add_signal_handler(signal_number, stop.set)
     if config.control_group is not None:
         enable_limits(config.control_group)
-    make_managed_directory(config.log_paths.managed)
+    if policy.run_as is not None:
+        programs = ProgramUser.named(policy.run_as)
+        config.log_paths.share_with(programs.uid, programs.gid)
+    config.log_paths.make_managed()
     for directory, reason in config.log_paths.problems():
         logger.warning(
             "no log in %s can be monitored: %s. --session-logs and --log-root open others.",
             directory,
             reason,
         )
-    finish_deletions(config.log_paths.managed)
+    finish_deletions(config.log_paths)
     unwatch = switch.watch()
     spawner = Spawner(
         config.state_dir,

@@ -8,9 +8,11 @@ import pytest
 from tests.support.installs.bundles import build_bundle
 from tests.support.installs.private_root import PrivateRoot, private_root
 from tests.support.management import manage_well
+from tests.support.mcp.client import Caller
 from tests.support.stack import Stack, running_stack
 
 CREDENTIAL = "/var/lib/holdline-controller/credential"
+MONITOR = "5f0c1c8e-3f43-4c53-9d56-0c1f0c1d2e3f"
 POLICY = "/etc/holdline/policy.toml"
 WHO = f'id -un; pwd; cat {CREDENTIAL} {POLICY}; read -p "Name: " name; echo "$name"'
 
@@ -70,6 +72,32 @@ async def test_programs_of_a_new_host_read_nothing_of_the_daemons(
     assert (await _told(server, "new-host")).startswith("holdline-run\n")
     root.run("holdline-controller service uninstall --end-sessions --purge")
     root.run(f"test ! -e {POLICY} && test ! -e /etc/holdline")
+
+
+async def test_logs_that_programs_write_are_followed_and_deleted(
+    root: PrivateRoot, server: Stack
+) -> None:
+    root.run(_line(server, "--code", _code(server, "logging")))
+    # Not in /tmp, which other daemons of this machine have, too.
+    root.run("install -d -o holdline -g holdline -m 700 /opt/logs")
+    root.run("echo 'session_logs = \"/opt/logs\"' >>/etc/holdline/controller.toml")
+    assert "connected (" in root.run("holdline-controller service start")
+    write = "umask 027; echo one >/opt/logs/a.log; id -un"
+    async with server.caller() as caller:
+        assert "holdline-run" in await _ran(caller, write)
+        log = {"session_id": MONITOR, "log_file": "/opt/logs/a.log", "controller": "logging"}
+        await caller.call("start_session_monitor", session_type="script", **log)
+        told = await caller.call("get_session_updates", session_id=MONITOR, wait_seconds=20)
+        assert "one" in str(told)
+        await caller.call("stop_session_monitor", session_id=MONITOR)
+        assert (await _ran(caller, "ls -A /opt/logs")).strip() == ""
+
+
+async def _ran(caller: Caller, command: str) -> str:
+    """What a one-shot says."""
+    done = await caller.call("execute_command", command=command, controller="logging")
+    assert done["return_code"] == 0, done
+    return str(done["stdout"])
 
 
 async def test_one_user_stays_where_the_administrator_wants_one(

@@ -158,7 +158,7 @@ def test_what_a_killed_daemon_had_begun_is_finished_and_nothing_else(managed: Pa
     identity = identity_of(victim.stat()).replace(":", "-")
     (managed / f".deleting-{8:032x}-{identity}").symlink_to(victim)
     os.link(victim, managed / f".deleting-{7:032x}-{identity}")
-    finish_deletions(str(managed))
+    finish_deletions(LogPaths(managed=str(managed)))
     assert not any(path.with_name(name).exists() for path, name in zip(begun, names, strict=True))
     assert all(path.exists() for path in [*others, victim])
     managed.chmod(0o777)
@@ -166,9 +166,28 @@ def test_what_a_killed_daemon_had_begun_is_finished_and_nothing_else(managed: Pa
         managed / f".deleting-{1:032x}-{identity_of((managed / 'c.log').stat()).replace(':', '-')}"
     )
     (managed / "c.log").rename(begun_again)
-    finish_deletions(str(managed))
+    finish_deletions(LogPaths(managed=str(managed)))
     assert begun_again.exists()
     managed.chmod(0o700)
-    finish_deletions(str(managed))
+    finish_deletions(LogPaths(managed=str(managed)))
     assert not begun_again.exists()
-    finish_deletions(str(managed / "no such directory"))
+    finish_deletions(LogPaths(managed=str(managed / "no such directory")))
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
+def test_logs_of_the_programs_user_are_deleted_and_those_of_others_are_not(managed: Path) -> None:
+    paths = LogPaths(managed=str(managed))
+    paths.share_with(_PROGRAMS, _PROGRAMS)
+    (managed / "below").mkdir()
+    os.chown(managed / "below", _PROGRAMS, _PROGRAMS)
+    for name, owner in (("below/b.log", _PROGRAMS), ("other.log", _PROGRAMS + 1)):
+        (managed / name).write_text(name)
+        os.chown(managed / name, owner, owner)
+        found = identity_of((managed / name).stat())
+        answer = delete(paths, DeleteFile(path=str(managed / name), identity=found))
+        assert (answer.failure is None) == (owner == _PROGRAMS)
+    assert (managed / "other.log").exists()
+    assert list((managed / "below").iterdir()) == []
+
+
+_PROGRAMS = 12345

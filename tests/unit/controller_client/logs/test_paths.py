@@ -208,6 +208,33 @@ def test_a_directory_of_session_logs_that_went_is_made_again(tmp_path: Path) -> 
     assert paths.problems() == []
 
 
+@as_root
+def test_the_programs_user_writes_session_logs_in_a_directory_of_both(tmp_path: Path) -> None:
+    managed = tmp_path / "managed"
+    paths = LogPaths(managed=str(managed))
+    # An earlier daemon made the directory for one user.
+    assert paths.make_managed()
+    paths.share_with(OTHER_USER, OTHER_USER)
+    assert paths.make_managed()
+    status = managed.stat()
+    assert (status.st_uid, status.st_gid) == (0, OTHER_USER)
+    assert status.st_mode & 0o7777 == 0o2770
+    (managed / "sub").mkdir()
+    (managed / "sub" / "a.log").write_text("a")
+    os.chown(managed / "sub", OTHER_USER, OTHER_USER)
+    assert content(paths, managed / "sub" / "a.log") == "a"
+
+
+@as_root
+def test_a_directory_of_session_logs_that_was_changed_stays_as_it_is(tmp_path: Path) -> None:
+    (managed := tmp_path / "managed").mkdir()
+    managed.chmod(0o750)
+    paths = LogPaths(managed=str(managed))
+    paths.share_with(OTHER_USER, OTHER_USER)
+    assert paths.make_managed()
+    assert (managed.stat().st_gid, managed.stat().st_mode & 0o7777) == (0, 0o750)
+
+
 def test_a_directory_that_cannot_be_made_is_called_unusable(tmp_path: Path) -> None:
     managed = tmp_path / "no" / "managed"
     paths = LogPaths([str(tmp_path / "gone")], str(managed))
