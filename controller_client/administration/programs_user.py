@@ -48,7 +48,7 @@ def is_wanted(place: Installation, options: argparse.Namespace) -> bool:
 
 
 def _is_impossible(place: Installation) -> bool:
-    reason = None if sys.platform.startswith("linux") else "only Linux can do better"
+    reason = None if sys.platform.startswith("linux") else "only Linux can run them as another user"
     reason = reason or why_impossible()
     if reason is None and isinstance(manager_of(place), Unmanaged) and not shutil.which("setpriv"):
         reason = "a user of their own needs setpriv here, of util-linux"
