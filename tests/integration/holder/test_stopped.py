@@ -112,7 +112,7 @@ async def test_terminate_ends_a_session_whose_holder_is_stopped(
 async def test_a_stopped_holder_does_not_outlast_its_lifetime(
     server: ScriptedServer, daemon: DaemonProcess
 ) -> None:
-    session_id = await _start(server, STOP, lifetime_seconds=1)
+    session_id = await _start(server, STOP, lifetime_seconds=5)
     _, _, program = await _stopped(daemon)
     done = await server.done(session_id)
     assert (done.end_reason, done.survivors) == ("timed_out", [])
@@ -154,7 +154,7 @@ async def test_a_program_that_stops_its_holder_in_a_loop_is_ended(
 async def test_a_lifetime_ends_a_program_that_stops_its_holder_in_a_loop(
     server: ScriptedServer, daemon: DaemonProcess, io_mode: str
 ) -> None:
-    session_id = await _start(server, STOP_AGAIN_AND_AGAIN, io_mode=io_mode, lifetime_seconds=1)
+    session_id = await _start(server, STOP_AGAIN_AND_AGAIN, io_mode=io_mode, lifetime_seconds=5)
     _, _, program = await _stopped(daemon)
     done = await server.done(session_id)
     assert (done.end_reason in {"timed_out", "lost"}, done.survivors) == (True, [])
@@ -256,7 +256,7 @@ async def test_a_stopped_holder_stays_stopped_while_nothing_has_to_end(
         await server.done(await _start(server, "pass"))
     pause(holder)
     await server.send(TerminateCmd(seq=8, session_id=session_id, signal="SIGUSR1", escalate=False))
-    other = await _start(server, STOP, lifetime_seconds=1)
+    other = await _start(server, STOP, lifetime_seconds=5)
     assert (await server.done(other)).end_reason == "timed_out"
     assert _stands(holder), "the daemon continued only the holder whose session had to end"
     os.kill(holder, signal.SIGCONT)
