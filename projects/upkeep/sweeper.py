@@ -34,6 +34,7 @@ from projects.sessions.approvals.answering import (
     approval_expire,
     approvals_forget,
     approvals_overdue,
+    approvals_shorten,
 )
 from projects.sessions.selectors import IS_ACTIVE
 from projects.sessions.state import end_lost, end_session
@@ -112,6 +113,7 @@ async def sweep() -> None:
 
 
 async def _expire_approvals() -> None:
+    await in_database(approvals_shorten)
     for approval_id in await at_length(approvals_overdue):
         if await in_database(approval_expire, approval_id):
             await doorbells.ring_approval(approval_id)
