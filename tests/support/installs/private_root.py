@@ -47,7 +47,7 @@ class PrivateRoot:
         """Run a command line as root there; returns all that it prints."""
         ran = subprocess.run(
             ["nsenter", "-t", str(self._keeper), "--mount", "sh", "-c", command],
-            env={"PATH": f"{os.environ['PATH']}:/usr/sbin:/sbin", "HOME": "/root"},
+            env={"PATH": f"{os.environ['PATH']}:/usr/sbin:/sbin", "HOME": "/"},
             cwd="/",
             capture_output=True,
             text=True,
