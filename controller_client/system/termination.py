@@ -162,6 +162,26 @@ class Termination:
         self._looks += 1
 
 
+class Vanished:
+    """The processes that had ended when they were looked at, although they had just been named.
+
+    Each may have forked before it ended, and its child is named in the next look at the earliest.
+    """
+
+    def __init__(self) -> None:
+        self._seen: set[str] = set()
+
+    def see(self, named: Iterable[ProcessInfo]) -> bool:
+        """Return whether one of them has ended that was not seen to have ended before.
+
+        Raises OSError.
+        """
+        ended = {process.mark for process in named if not is_same(process)}
+        is_new = not ended <= self._seen
+        self._seen |= ended
+        return is_new
+
+
 def kill_leftovers(
     session_id: str,
     known: Callable[[], Iterable[ProcessInfo]] = tuple,
@@ -175,10 +195,14 @@ def kill_leftovers(
     when the processes cannot be looked at now.
     """
     deadline = time.monotonic() + timeout_seconds
+    vanished = Vanished()
     for looks in count():
-        also = [process.pid for process in known() if is_same(process)]
+        named = list(known())
+        has_vanished = vanished.see(named)
+        also = [process.pid for process in named if is_same(process)]
         members = session_members(session_id, roots=(), terminal_session=None, also=also)
-        if not members or (looks >= _LEAST_KILLS and time.monotonic() >= deadline):
+        is_late = looks >= _LEAST_KILLS and time.monotonic() >= deadline
+        if is_late or not (members or has_vanished):
             break
         send_signal(members, signal.SIGKILL)
         _wait_for_any(members, 0.05)

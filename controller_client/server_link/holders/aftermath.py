@@ -9,7 +9,6 @@ import asyncio
 import logging
 from collections.abc import Callable, Coroutine
 from concurrent.futures import TimeoutError as AnswerTimeout
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -29,8 +28,9 @@ from controller_client.system.termination import MAX_SURVIVORS
 
 logger = logging.getLogger(__name__)
 
-# How long kill_leftovers, in its thread, waits for the names of adopted processes.
-ANSWER_SECONDS = 1.0
+# How long kill_leftovers, in its thread, waits for the names of adopted processes: longer than the
+# fork server has for its answer.
+ANSWER_SECONDS = 15.0
 RETRY_SECONDS = 1.0
 # All sessions share it: a trouble of the host is logged once, not once for each session.
 _OUTAGE = Outage(logger)
@@ -143,10 +143,11 @@ class Aftermath:
             # Runs in the thread, before each round of signals. The adopted are asked for each time:
             # a child that was forked while its parent was killed has been adopted since.
             answer = asyncio.run_coroutine_threadsafe(self.adopted_of(session_id), loop)
-            processes = adopted.processes
-            with suppress(AnswerTimeout):
-                processes = answer.result(ANSWER_SECONDS).processes
-            return [*recorded, *processes, *_grouped(group)]
+            try:
+                now = answer.result(ANSWER_SECONDS)
+            except AnswerTimeout:
+                raise OSError("the adopted processes are not known in time") from None
+            return [*recorded, *now.processes, *_grouped(group)]
 
         survivors = await self.leftovers.end(find_processes)
         if group is not None:

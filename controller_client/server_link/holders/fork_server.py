@@ -36,8 +36,9 @@ from controller_client.system.start_failure import StartFailed, from_os_error
 
 # The delay before children are looked at again that could not be looked at.
 LOOK_AGAIN_SECONDS: Final = 0.2
-# The fork server has this long to name the processes that a dead holder left.
-LEFT_SECONDS: Final = 1.0
+# The fork server has this long to name the processes that a dead holder left. On a busy host it may
+# take seconds, and what it does not name would not be ended.
+LEFT_SECONDS: Final = 10.0
 # Killing takes 2 s where something cannot be killed.
 SWEEP_SECONDS: Final = 10.0
 _STOP_SECONDS: Final = 5.0

@@ -12,7 +12,7 @@ from typing import Final
 from controller_client.session_files.directory import SessionDirectory
 from controller_client.session_files.one_shot import as_start
 from controller_client.system.process_tree import ProcessInfo, is_same, session_members
-from controller_client.system.termination import MAX_SURVIVORS, kill_leftovers
+from controller_client.system.termination import MAX_SURVIVORS, Vanished, kill_leftovers
 
 # What is forked while its parent is killed is found in the next round.
 _ROUNDS: Final = 20
@@ -59,9 +59,12 @@ class Leftovers:
         deputy = self._deputy()
         if deputy is None:
             return await asyncio.to_thread(kill_leftovers, session_id, find)
+        vanished = Vanished()
         for _ in range(_ROUNDS):
             left = await deputy("!", session_id, await asyncio.to_thread(find))
-            if left or not await self.members(await asyncio.to_thread(find)):
+            named = await asyncio.to_thread(find)
+            has_vanished = vanished.see(named)
+            if left or not (await self.members(named) or has_vanished):
                 break
         return [process.label for process in left[:MAX_SURVIVORS]]
 

@@ -54,6 +54,16 @@ def test_a_session_that_left_nothing_needs_no_killing() -> None:
     assert kill_leftovers("no-such-session") == []
 
 
+def test_what_forked_and_ended_before_the_look_is_looked_for_again() -> None:
+    """NOBODY was named and has ended: its child is named at the next look only."""
+    with subprocess.Popen(["sleep", "100"]) as child:
+        found = read_process(child.pid)
+        assert found is not None
+        looks = iter([[NOBODY], [NOBODY, found]])
+        assert kill_leftovers("no-such-session", lambda: next(looks, [NOBODY])) == []
+        assert child.wait(10) == -signal.SIGKILL
+
+
 def test_who_cannot_be_looked_at_is_neither_signalled_nor_gone() -> None:
     with spare_descriptors(0):
         assert send_signal([NOBODY], signal.SIGKILL) == ([], [NOBODY])
