@@ -110,7 +110,7 @@ def _attempt(request: HttpRequest, code: str) -> SecondFactor:
     user: Any = request.user
     with transaction.atomic():
         factor = SecondFactor.objects.select_for_update().filter(user_id=user.pk).first()
-        is_paused = factor is not None and (factor.paused_until or clock.now()) > clock.now()
+        is_paused = factor is not None and _is_paused(factor)
         if factor is not None and not is_paused and _is_right(factor, spelled):
             factor.failures, factor.paused_until = 0, None
             factor.save()
@@ -121,6 +121,13 @@ def _attempt(request: HttpRequest, code: str) -> SecondFactor:
     if is_paused:
         raise WrongCode("Too many wrong codes. Wait a few minutes.")
     raise WrongCode("This code is wrong, or was used before. Wait for the next one.")
+
+
+def _is_paused(factor: SecondFactor) -> bool:
+    now, until = clock.now(), factor.paused_until
+    # A pause that ends later than the longest one began before the clock was put back.
+    longest = _LONGEST_PAUSE + timedelta(seconds=clock.JUMP_SECONDS)
+    return until is not None and now < until <= now + longest
 
 
 def _is_right(factor: SecondFactor, code: str) -> bool:

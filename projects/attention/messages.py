@@ -21,6 +21,8 @@ TRIED_FOR: Final = timedelta(days=1)
 """A message that its target has not received after this is a dead letter."""
 _FIRST_PAUSE_SECONDS: Final = 5.0
 _LONGEST_PAUSE_SECONDS: Final = 3600.0
+_SPREAD: Final = 0.2
+LONGEST_PAUSE_SECONDS: Final = (1 + _SPREAD) * _LONGEST_PAUSE_SECONDS
 MOST_FORGOTTEN: Final = 200
 
 
@@ -94,7 +96,7 @@ def record(letter: Letter, outcome: SendResult) -> None:
 def pause_after(attempts: int) -> float:
     """Seconds until the next attempt: longer each time, and never the same for two messages."""
     pause: float = min(_LONGEST_PAUSE_SECONDS, _FIRST_PAUSE_SECONDS * 2 ** min(attempts - 1, 20))
-    return pause * SystemRandom().uniform(0.8, 1.2)
+    return pause * SystemRandom().uniform(1 - _SPREAD, 1 + _SPREAD)
 
 
 @transaction.atomic

@@ -85,7 +85,10 @@ class Waiting(NamedTuple):
 
     def is_over(self, seconds: float, now: datetime) -> bool:
         """True if the program has waited for so long."""
-        times = [at for at in (self.started_at, self.printed_at, self.asked_at) if at is not None]
+        # A time to come was written before the clock was put back, and says nothing.
+        latest = now + timedelta(seconds=clock.JUMP_SECONDS)
+        known = (self.started_at, self.printed_at, self.asked_at)
+        times = [at for at in known if at is not None and at <= latest]
         return not times or max(times) + timedelta(seconds=seconds) <= now
 
 

@@ -34,8 +34,6 @@ MAX_CODE_MINUTES: Final = 60 * MAX_KEY_HOURS
 # A server of an earlier version, which still runs beside this one, does not count.
 NOT_USED_UP: Final = Q(used_at__isnull=True) | Q(hosts__gt=1, enrolled__lt=F("hosts"))
 """The codes that still serve a host, unless they expired or were withdrawn."""
-OVERLAP: Final = timedelta(hours=24)
-"""How long a replaced credential stays valid at most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +107,8 @@ def _made(row: EnrolmentCode, lifetime: timedelta, detail: dict[str, Any], actor
     """Stores the code with a secret of its own, and returns its text."""
     row.key_id, secret, code = make_token(ENROLMENT_PREFIX)
     row.digest, row.created_by = digest_of(secret), actor
-    row.expires_at = clock.now() + lifetime
+    row.created_at = clock.now()
+    row.expires_at = row.created_at + lifetime
     row.full_clean()
     row.save(force_insert=True)
     audit(
@@ -250,8 +249,8 @@ def _controller_of(project: Project, name: str) -> Controller | None:
 def controller_credential_rotate(*, credential: ControllerCredential) -> Enrolled:
     """Makes a second credential for the same host.
 
-    The first stays valid for OVERLAP, or until it is revoked. A credential older than the first is
-    revoked at once, unless the host is connected with it.
+    The first stays valid for ``ControllerCredential.OVERLAP``, or until it is revoked. A credential
+    older than the first is revoked at once, unless the host is connected with it.
 
     Raises:
         CredentialLimitReached: if both places are taken.
@@ -265,7 +264,7 @@ def controller_credential_rotate(*, credential: ControllerCredential) -> Enrolle
     _, text = controller_credential_create(
         controller=controller, instance_id=credential.instance_id, actor=actor
     )
-    until = clock.now() + OVERLAP
+    until = clock.now() + ControllerCredential.OVERLAP
     for row in active_credentials(controller.id):
         if row.id == credential.id and (row.expires_at is None or row.expires_at > until):
             ControllerCredential.objects.filter(id=row.id).update(expires_at=until)

@@ -1,7 +1,8 @@
 """Projects, their controllers, and the tokens and credentials that callers and hosts show."""
 
 import uuid
-from typing import Final
+from datetime import timedelta
+from typing import ClassVar, Final
 
 from django.conf import settings
 from django.core.exceptions import ValidationError
@@ -330,6 +331,9 @@ class Controller(models.Model):
 
 class ControllerCredential(Credential):
     """The credential of a daemon. Two may overlap while one replaces the other."""
+
+    # How long a replaced one stays valid at most.
+    OVERLAP: ClassVar = timedelta(hours=24)
 
     controller = models.ForeignKey(Controller, on_delete=models.CASCADE, related_name="credentials")
     # The daemon that showed it first. Another daemon that shows it has a copy.

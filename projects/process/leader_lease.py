@@ -14,6 +14,7 @@ from django.db.models.functions import Now
 
 from projects.models import Duty
 
+_JUMP_SECONDS: Final = 60.0
 HOLDER: Final = uuid4().hex
 """The random id of this process, in the rows that it holds."""
 
@@ -25,7 +26,10 @@ def take(name: str, seconds: float, holder: str = HOLDER) -> bool:
     until = ExpressionWrapper(
         Now() + Value(timedelta(seconds=seconds)), output_field=DateTimeField()
     )
-    free_or_ours = Q(holder=holder) | Q(until__lt=Now())
+    # Longer than any lease: the database's clock was put back since that one was taken.
+    too_far = Now() + Value(timedelta(seconds=seconds + _JUMP_SECONDS))
+    is_too_far = Q(until__gt=ExpressionWrapper(too_far, output_field=DateTimeField()))
+    free_or_ours = Q(holder=holder) | Q(until__lt=Now()) | is_too_far
     if Duty.objects.filter(free_or_ours, name=name).update(holder=holder, until=until):
         return True
     if Duty.objects.filter(name=name).exists():

@@ -34,7 +34,6 @@ from projects.sessions.approvals.answering import (
     approval_expire,
     approvals_forget,
     approvals_overdue,
-    approvals_shorten,
 )
 from projects.sessions.selectors import IS_ACTIVE
 from projects.sessions.state import end_lost, end_session
@@ -43,6 +42,7 @@ from projects.sessions.transactions.keyboard import abandoned_keyboards, keyboar
 from projects.storage import clock, room
 from projects.storage.access import at_length, in_database
 from projects.upkeep import retention
+from projects.upkeep.put_back import PutBack
 from projects.upkeep.retention import ACTOR
 from projects.wakeups import doorbells
 
@@ -57,6 +57,7 @@ DUTY_SWEEPS: Final = 3
 SHORTEST_DUTY_SECONDS: Final = 2.0
 RECENTLY: Final = timedelta(hours=1)
 _DISK: Final = room.Watch()
+_PUT_BACK: Final = PutBack()
 _STREAMS: Final[tuple[Stream, ...]] = ("stdout", "stderr")
 
 
@@ -83,6 +84,7 @@ async def _sweep_on_duty() -> None:
 async def sweep() -> None:
     """Runs one round of all upkeep. Raises StorageUnavailable."""
     await in_database(_DISK.look)
+    await in_database(_PUT_BACK.moments)
     for session_id in await at_length(overdue_sessions):
         if await in_database(end_overdue, session_id):
             await doorbells.ring_session(session_id)
@@ -113,7 +115,6 @@ async def sweep() -> None:
 
 
 async def _expire_approvals() -> None:
-    await in_database(approvals_shorten)
     for approval_id in await at_length(approvals_overdue):
         if await in_database(approval_expire, approval_id):
             await doorbells.ring_approval(approval_id)

@@ -52,20 +52,6 @@ def approvals_overdue() -> list[int]:
     return list(rows.order_by("id").values_list("id", flat=True)[:500])
 
 
-def approvals_shorten() -> int:
-    """Let no question be open, and no approval be good, for longer than one that begins now.
-
-    The clock was put back since they began: by the time of before they would last for that much
-    longer. Returns their number.
-    """
-    now, longest = clock.now(), timedelta(seconds=conf.approval_seconds)
-    too_far = now + longest + timedelta(seconds=clock.JUMP_SECONDS)
-    answers = (_ANSWER.PENDING, _ANSWER.APPROVED)
-    rows = Approval.objects.filter(answer__in=answers, expires_at__gt=too_far)
-    # Nothing is written in most rounds.
-    return rows.update(expires_at=now + longest) if rows.exists() else 0
-
-
 def approvals_forget() -> int:
     """Remove some questions that ended as long ago as sessions are kept. Returns their number."""
     seconds = conf.session_retention_seconds

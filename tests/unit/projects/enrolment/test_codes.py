@@ -20,7 +20,6 @@ from projects.accounts.credentials import (
 )
 from projects.accounts.errors import CredentialLimitReached, EnrolmentRefused
 from projects.enrolment.codes import (
-    OVERLAP,
     controller_credential_rotate,
     enrolment_code_create,
     host_enrol,
@@ -189,7 +188,7 @@ def test_rotation_keeps_the_daemon_and_expires_the_old_credential(project: Proje
         None,
     )
     assert first.expires_at is not None
-    assert first.expires_at <= timezone.now() + OVERLAP
+    assert first.expires_at <= timezone.now() + ControllerCredential.OVERLAP
     Controller.objects.update(connected_credential_id=old.id)
     with pytest.raises(CredentialLimitReached):
         controller_credential_rotate(credential=second)

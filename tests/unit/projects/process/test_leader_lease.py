@@ -18,3 +18,9 @@ def test_a_lease_is_held_by_one_process_until_it_expires() -> None:
     Duty.objects.filter(name="work").update(until="2001-01-01T00:00:00Z")
     assert duty.take("work", 60, "second")
     assert duty.take("work", 60, "first") == others_may
+
+
+def test_a_lease_from_before_the_clock_was_put_back_keeps_nobody_away() -> None:
+    assert duty.take("work", 60, "first")
+    Duty.objects.filter(name="work").update(until="2101-01-01T00:00:00Z")
+    assert duty.take("work", 60, "second")

@@ -40,7 +40,6 @@ from projects.sessions.approvals.answering import (
     approval_expire,
     approvals_forget,
     approvals_overdue,
-    approvals_shorten,
     approvals_withdraw,
     of_token,
 )
@@ -201,24 +200,6 @@ def test_an_unanswered_question_counts_as_denied_when_its_time_is_over(caller: C
     assert approvals_overdue() == [asked.id]
     assert approval_expire(asked.id)
     assert Approval.objects.get().answer == "expired"
-
-
-@pytest.mark.parametrize("is_answered", [False, True])
-def test_a_question_has_no_more_than_its_time_when_the_clock_is_put_back(
-    caller: Caller, *, is_answered: bool
-) -> None:
-    asked = _asked(_question(caller))
-    if is_answered:
-        assert approval_answer(approval_id=asked.id, is_approved=True, actor="admin:ada")
-    assert approvals_shorten() == 0
-    # The clock was an hour ahead when that was done.
-    ahead = timezone.now() + timedelta(hours=1, seconds=conf.approval_seconds)
-    Approval.objects.update(expires_at=ahead)
-    assert approvals_shorten() == 1
-    expires_at = Approval.objects.get().expires_at
-    assert expires_at is not None
-    assert expires_at <= timezone.now() + timedelta(seconds=conf.approval_seconds)
-    assert approvals_shorten() == 0
 
 
 def test_a_question_has_its_whole_time_when_the_clock_is_put_forward(
