@@ -35,6 +35,17 @@ _STOP_SECONDS: Final = 60.0
 _START_SECONDS: Final = 60.0
 _TOLD_SECONDS: Final = 10.0
 _LOOK_AGAIN_SECONDS: Final = 0.05
+_KEEP: Final = "keep-running"
+# Runs the daemon again and again while the file is there. The codes are those of a daemon that was
+# stopped, and of one that a restart would not help.
+_AGAIN: Final = """
+while [ -e "$0" ]; do
+    "$@"
+    code=$?
+    case $code in 0|64|78) exit $code;; esac
+    sleep 2
+done
+"""
 
 
 class Manager(Protocol):
@@ -210,7 +221,7 @@ class Launchd:
 class Unmanaged:
     """A daemon in the background of a host without a service manager, such as a container.
 
-    Nothing starts it again when it ends, or at boot.
+    A shell starts it again when it ends by itself. Nothing starts it at boot.
     """
 
     place: Installation
@@ -226,31 +237,42 @@ class Unmanaged:
         """Do nothing: nothing was written."""
 
     def start(self) -> None:
-        """Start the daemon as its user, in a session of its own."""
+        """Start the daemon as its user, in a session of its own, and again when it ends."""
         self.stop()
-        # The log is in a directory of the user's, so the user opens it, not root.
-        log = self.place.state_dir / LOG_NAME
+        keep, log = self.place.state_dir / _KEEP, self.place.state_dir / LOG_NAME
+        self._do_as_user(': > "$0"', str(keep))
         rights, switch = self._become_user()
-        arguments = [str(log), *self.place.arguments("run")]
-        daemon = subprocess.Popen(
-            [*rights, "/bin/sh", "-c", 'exec "$@" >>"$0" 2>&1', *arguments],
+        # The log is in a directory of the user's, so the user opens it, not root. With rights to
+        # become other users the shell that waits is root's, so that the daemon cannot take them.
+        run = [*rights, "/bin/sh", "-c", 'exec "$@" >>"$0" 2>&1', str(log)]
+        shell = subprocess.Popen(
+            ["/bin/sh", "-c", _AGAIN, str(keep), *run, *self.place.arguments("run")],
             stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
             cwd="/",
             env=self.place.environment,
             start_new_session=True,
             umask=0o077,
             **switch,  # type: ignore[call-overload]
         )
-        if (
-            not until(
-                lambda: daemon.poll() is not None or read_status(self.place.state_dir) is not None,
-                _START_SECONDS,
-            )
-            or daemon.poll()
-        ):
-            raise ConfigurationError(
-                f"the daemon does not start; see {self.place.state_dir / LOG_NAME}"
-            )
+        until(
+            lambda: shell.poll() is not None or read_status(self.place.state_dir) is not None,
+            _START_SECONDS,
+        )
+        if read_status(self.place.state_dir) is None:
+            self._do_as_user('rm -f "$0"', str(keep))
+            raise ConfigurationError(f"the daemon does not start; see {log}")
+
+    def _do_as_user(self, script: str, argument: str) -> None:
+        # Programs of sessions may be the user's: root writes no file, and sends no signal, on
+        # their word.
+        subprocess.run(
+            ["/bin/sh", "-c", script, argument],
+            check=False,
+            capture_output=True,
+            **self.place.switch,  # type: ignore[call-overload]
+        )
 
     def _become_user(self) -> tuple[list[str], dict[str, int | list[int]]]:
         """Return what makes root's child the user: a command, or arguments of ``subprocess``."""
@@ -265,6 +287,7 @@ class Unmanaged:
     def stop(self) -> None:
         """End the daemon that has the state directory, if there is one."""
         state_dir = self.place.state_dir
+        self._do_as_user('rm -f "$0"', str(state_dir / _KEEP))
         # A daemon that has just begun has the directory before its file tells which process it is.
         if not until(
             lambda: read_status(state_dir) or not is_daemon_running(state_dir), _TOLD_SECONDS
@@ -272,13 +295,7 @@ class Unmanaged:
             raise ConfigurationError(f"the daemon that has {state_dir} does not tell its process")
         if (status := read_status(state_dir)) is None:
             return
-        # Programs of sessions can write to the status file: root sends no signal on their word.
-        subprocess.run(
-            ["/bin/sh", "-c", 'kill -TERM "$0"', str(status.pid)],
-            check=False,
-            capture_output=True,
-            **self.place.switch,  # type: ignore[call-overload]
-        )
+        self._do_as_user('kill -TERM "$0"', str(status.pid))
         if not until(lambda: not is_daemon_running(state_dir), _STOP_SECONDS):
             raise ConfigurationError(f"the daemon (process {status.pid}) does not end")
 

@@ -2,8 +2,10 @@
 
 import os
 import shlex
+import signal
+import subprocess
 from collections.abc import Iterator
-from contextlib import suppress
+from pathlib import Path
 
 import pytest
 
@@ -20,8 +22,11 @@ from tests.support.accounts import (
     ordinary_user,
     requires_root,
 )
-from tests.support.processes import children_of
+from tests.support.processes import children_of, pids_mentioning
 from tests.support.waiting import wait_until
+
+# The command that starts the daemon does not wait for the shell that keeps it.
+pytestmark = pytest.mark.filterwarnings("ignore:subprocess:ResourceWarning")
 
 
 @pytest.fixture
@@ -52,26 +57,61 @@ def place(
         yield Installation(is_system=True, user=keeper.name, state_dir=state, config_file=config)
 
 
-# The command that starts the daemon ends before the daemon does.
-@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
-def test_the_daemon_gets_the_rights_and_its_fork_server_alone_keeps_them(
-    place: Installation,
-) -> None:
+@pytest.fixture
+def manager(place: Installation) -> Iterator[Unmanaged]:
+    """Keeps the daemon running, which has started."""
     manager = Unmanaged(place)
     manager.start()
-    status = _status(place)
-    try:
-        wait_until(lambda: bool(_fork_server(place)), 30, "the fork server")
-        (fork_server,) = _fork_server(place)
-        wait_until(lambda: not can_become_others(status.pid), 30, "the daemon to drop the rights")
-        assert can_become_others(fork_server)
-        policy = place.config_file.with_name("policy.toml")
-        found, _ = examine_users(place.state_dir, policy, status)
-        assert (found.level, found.text.startswith("programs run as")) == ("ok", True)
-    finally:
-        manager.stop()
-        with suppress(ChildProcessError):
-            os.waitpid(status.pid, 0)
+    wait_until(lambda: bool(_fork_server(place)), 30, "the fork server")
+    yield manager
+    manager.stop()
+    wait_until(lambda: not _kept_by(place), 30, "the end of the shell that keeps the daemon")
+    # subprocess reaps children that nobody waits for when it starts the next one.
+    subprocess.run(["true"], check=True)
+
+
+def test_the_daemon_gets_the_rights_and_its_fork_server_alone_keeps_them(
+    manager: Unmanaged,
+) -> None:
+    place, status = manager.place, _status(manager.place)
+    (fork_server,) = _fork_server(place)
+    wait_until(lambda: not can_become_others(status.pid), 30, "the daemon to drop the rights")
+    assert can_become_others(fork_server)
+    (shell,) = _kept_by(place)
+    assert Path(f"/proc/{shell}").stat().st_uid == 0, "the daemon can become its shell"
+    policy = place.config_file.with_name("policy.toml")
+    found, _ = examine_users(place.state_dir, policy, status)
+    assert (found.level, found.text.startswith("programs run as")) == ("ok", True)
+
+
+@pytest.mark.parametrize("whom", ["daemon", "fork server"])
+def test_a_daemon_that_ends_by_itself_is_started_again(manager: Unmanaged, whom: str) -> None:
+    place, first = manager.place, _status(manager.place).pid
+    os.kill(first if whom == "daemon" else _fork_server(place)[0], signal.SIGKILL)
+    wait_until(lambda: _pid(place) not in {None, first}, 60, "another daemon")
+    wait_until(lambda: bool(_fork_server(place)), 30, "its fork server")
+    assert can_become_others(_fork_server(place)[0])
+    manager.start()
+    assert len(_kept_by(place)) == 1
+
+
+def test_a_daemon_that_was_stopped_is_not_started_again(manager: Unmanaged) -> None:
+    place = manager.place
+    os.kill(_status(place).pid, signal.SIGKILL)
+    wait_until(lambda: _pid(place) is None, 30, "the end of the daemon")
+    manager.stop()
+    wait_until(lambda: not _kept_by(place), 30, "the end of the shell")
+    assert _pid(place) is None
+
+
+def _pid(place: Installation) -> int | None:
+    status = read_status(place.state_dir)
+    return None if status is None else status.pid
+
+
+def _kept_by(place: Installation) -> list[int]:
+    """The shells that start the daemon of ``place`` again."""
+    return pids_mentioning(str(place.state_dir / "keep-running"))
 
 
 def _status(place: Installation) -> DaemonStatus:
@@ -82,4 +122,4 @@ def _status(place: Installation) -> DaemonStatus:
 
 def _fork_server(place: Installation) -> list[int]:
     status = read_status(place.state_dir)
-    return [] if status is None else children_of(status.pid)
+    return [] if status is None else list(children_of(status.pid))
