@@ -190,8 +190,8 @@ def _download(lock: Path, directory: Path, architecture: str, pythons: Iterable[
         _run([*command, "-r", str(lock), "--dest", str(directory)])
 
 
-def _run(command: list[str], **options: object) -> None:
-    subprocess.run(command, check=True, capture_output=True, text=True, **options)  # type: ignore[call-overload]
+def _run(command: list[str], cwd: Path | None = None, env: dict[str, str] | None = None) -> None:
+    subprocess.run(command, check=True, capture_output=True, text=True, cwd=cwd, env=env)
 
 
 def _pack(wheels: Iterable[Path], bundle: Path) -> None:

@@ -7,9 +7,10 @@ import shutil
 import signal
 import tempfile
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -180,6 +181,10 @@ async def _forgotten_ended(product: Product) -> None:
             return
 
 
+def _finds_nothing(look: Callable[[], object]) -> bool:
+    return not look()
+
+
 async def _left_behind(product: Product, history: History) -> None:
     """Look for processes, directories and sessions that nobody should find after the load."""
     sessions = product.state / "sessions"
@@ -190,7 +195,7 @@ async def _left_behind(product: Product, history: History) -> None:
     }
     for what, look in looks.items():
         try:
-            await until(lambda look=look: not look(), _SETTLE_SECONDS, what)  # type: ignore[misc]
+            await until(partial(_finds_nothing, look), _SETTLE_SECONDS, what)
         except NotReadyError:
             found = await asyncio.to_thread(look)
             history.note("left_behind", what=what, found=found)

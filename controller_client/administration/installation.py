@@ -9,7 +9,7 @@ import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Final, TypedDict
 
 from controller_client.config.errors import ConfigurationError
 from controller_client.config.file import OFF, SYSTEM_FILE, read_file, user_file
@@ -18,6 +18,14 @@ from controller_client.config.server_address import check_server_url, check_way
 
 USER: Final = "holdline"
 COMMAND: Final = "holdline-controller"
+
+
+class Switch(TypedDict, total=False):
+    """The arguments of ``subprocess`` that make a child of root's another user."""
+
+    user: int
+    group: int
+    extra_groups: list[int]
 
 
 @dataclass(frozen=True)
@@ -71,14 +79,14 @@ class Installation:
             check=False,
             cwd="/",
             env=self.environment,
-            **self.switch,  # type: ignore[call-overload]
+            **self.switch,
         )
         if ran.returncode:
             raise ConfigurationError(ran.stderr.strip().removeprefix(f"{COMMAND}: "))
         return str(ran.stdout)
 
     @property
-    def switch(self) -> dict[str, int | list[int]]:
+    def switch(self) -> Switch:
         """The arguments of ``subprocess`` that make root's child the user."""
         if os.geteuid() != 0:
             return {}

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Protocol
 
-from controller_client.administration.installation import Installation, say
+from controller_client.administration.installation import Installation, Switch, say
 from controller_client.administration.unit import (
     UNIT,
     allows_sudo,
@@ -254,7 +254,7 @@ class Unmanaged:
             env=self.place.environment,
             start_new_session=True,
             umask=0o077,
-            **switch,  # type: ignore[call-overload]
+            **switch,
         )
         until(
             lambda: shell.poll() is not None or read_status(self.place.state_dir) is not None,
@@ -271,10 +271,10 @@ class Unmanaged:
             ["/bin/sh", "-c", script, argument],
             check=False,
             capture_output=True,
-            **self.place.switch,  # type: ignore[call-overload]
+            **self.place.switch,
         )
 
-    def _become_user(self) -> tuple[list[str], dict[str, int | list[int]]]:
+    def _become_user(self) -> tuple[list[str], Switch]:
         """Return what makes root's child the user: a command, or arguments of ``subprocess``."""
         if os.geteuid() != 0 or not changes_user(self.place):
             return [], self.place.switch

@@ -17,6 +17,7 @@ import stat
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Final
 
 from controller_client.protocol.limits import MAX_LOG_ROOT_CHARS, MAX_LOG_ROOTS
@@ -141,7 +142,7 @@ class LogPaths:
         made.
         """
         try:
-            os.mkdir(self.managed, _OURS)  # noqa: PTH102 - with the mode, and never its parents
+            Path(self.managed).mkdir(_OURS)
         except OSError as error:
             if not isinstance(error, FileExistsError):
                 return False

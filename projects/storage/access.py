@@ -283,7 +283,8 @@ def _ensure_usable(*, is_short: bool) -> None:
     ):
         # A server that ends a connection sends something on it. Silence saves the statement that
         # Django would send to check the connection.
-        connection.health_check_done = True  # type: ignore[attr-defined] # not in the stubs
+        of_postgresql: Any = connection
+        of_postgresql.health_check_done = True
     is_new = connection.connection is None
     connection.ensure_connection()
     if is_new:

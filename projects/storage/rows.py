@@ -44,7 +44,7 @@ def execute(statement: str, parameters: Sequence[Any]) -> Executed:
 
     Raises the errors of ``django.db``.
     """
-    here = connections[DEFAULT_DB_ALIAS]
+    here: Any = connections[DEFAULT_DB_ALIAS]
     if here.queries_logged or here.execute_wrappers:
         # Somebody wants to see what is executed.
         return _executed(here.cursor(), statement, parameters)
@@ -56,7 +56,7 @@ def execute(statement: str, parameters: Sequence[Any]) -> Executed:
         if here.vendor == "sqlite":
             executed: Executed = here.connection.execute(_with_marks(statement), parameters)
             return executed
-        soon: Executed = here.execute_soon(statement, parameters)  # type: ignore[attr-defined]
+        soon: Executed = here.execute_soon(statement, parameters)
         return soon
 
 

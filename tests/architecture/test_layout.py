@@ -107,7 +107,7 @@ def test_few_warnings_of_the_checkers_are_suppressed() -> None:
     """Every suppression has a reason beside it; most reasons can be removed instead."""
     suppressed = [
         f"{path}:{token.start[0]}"
-        for path in modules()
+        for path in python_files()
         for token in tokenize.generate_tokens(StringIO((ROOT / path).read_text()).readline)
         if token.type == tokenize.COMMENT
         for _ in SUPPRESSION.finditer(token.string)

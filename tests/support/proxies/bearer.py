@@ -25,7 +25,7 @@ def bearer_proxy(port: int, token: str) -> Iterator[str]:
             except OSError:
                 self.close_connection = True
 
-        def log_message(self, format: str, *arguments: object) -> None:  # noqa: A002 - the library's name
+        def log_message(self, *_: object) -> None:
             pass
 
         def _pass_on(self) -> None:

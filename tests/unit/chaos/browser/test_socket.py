@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from typing import Any
 
 import pytest
 
@@ -28,9 +29,10 @@ def _frame(kind: int, data: bytes, *, is_last: bool = True) -> bytes:
 
 def _socket(*frames: bytes) -> tuple[Socket, _Sent]:
     reader, sent = asyncio.StreamReader(), _Sent()
+    writer: Any = sent
     reader.feed_data(b"".join(frames))
     reader.feed_eof()
-    return Socket(reader, sent), sent  # type: ignore[arg-type]
+    return Socket(reader, writer), sent
 
 
 async def test_a_text_is_a_message_and_bytes_are_output() -> None:

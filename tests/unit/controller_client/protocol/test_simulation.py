@@ -14,11 +14,10 @@ def _run(seed: int) -> World:
     world = World(seed)
     try:
         world.run()
-    except Exception as error:  # noqa: BLE001 - whatever it is, it is told with its seed
-        pytest.fail(
-            f"seed {seed} at {world.scheduler.now:.3f}s: {error!r}\nplan: {world.plan}\n"
-            f"faults: {world.faults}"
-        )
+    except Exception as error:
+        error.add_note(f"seed {seed} at {world.scheduler.now:.3f}s")
+        error.add_note(f"plan: {world.plan}\nfaults: {world.faults}")
+        raise
     return world
 
 

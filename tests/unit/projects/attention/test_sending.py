@@ -1,6 +1,7 @@
 """A message is sent to a real listener, which may be slow, lie or be away."""
 
 import json
+from collections.abc import Iterator
 from uuid import uuid4
 
 import pytest
@@ -30,10 +31,10 @@ def _letter(address: str, way: str = Way.WEBHOOK, *, key: str = KEY, body: str =
 
 
 @pytest.fixture
-def listener(settings: object) -> Listener:  # type: ignore[misc]
+def listener() -> Iterator[Listener]:
     """A listener on the loopback, which messages may reach."""
     with override_settings(ATTENTION_NETWORKS=("127.0.0.0/8",)), listening() as found:
-        yield found  # type: ignore[misc]
+        yield found
 
 
 async def test_a_webhook_arrives_once_and_its_signature_verifies(listener: Listener) -> None:

@@ -2,6 +2,7 @@
 
 import asyncio
 from datetime import timedelta
+from functools import partial
 
 import pytest
 
@@ -39,7 +40,7 @@ async def test_an_echo_is_stored_and_an_older_daemon_is_not_known(
     timer = EchoTimer(controller.pk, send)
     task = asyncio.create_task(timer.measure())
     for count in (1, 2):
-        await await_until(lambda: _rung(controller, sent, count), 20, "a ping")  # noqa: B023
+        await await_until(partial(_rung, controller, sent, count), 20, "a ping")
     await await_until(lambda: _is(controller, echoed=echoed), 20, "the time")
     task.cancel()
     if echoed:

@@ -10,6 +10,7 @@ from projects import services
 from projects.accounts.authentication import AGENT_SCOPES, Caller
 from projects.errors.access import ApprovalRequired
 from projects.models import ActionRequest, Approval, CommandSession, Controller, ControllerCommand
+from projects.sessions import background
 from projects.sessions.approvals.answering import approval_answer
 from projects.storage.access import in_database
 from projects.tools import holding
@@ -179,7 +180,9 @@ async def test_what_a_policy_lets_pass_asks_nobody(
     assert await in_database(Approval.objects.count) == 0
 
 
-async def test_an_approved_call_acts_once(caller: Caller, session: CommandSession) -> None:
+async def test_an_approved_call_acts_once(
+    caller: Caller, session: CommandSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
     held = replace(caller, approvals="ask-all")
     call = {"sessionId": str(session.id), "requestId": str(uuid4()), "signal": "SIGHUP"}
     assert await _code(held, session, "stop_command", call) == "APPROVAL_PENDING"
@@ -187,13 +190,8 @@ async def test_an_approved_call_acts_once(caller: Caller, session: CommandSessio
     await in_database(
         lambda: approval_answer(approval_id=asked.id, is_approved=True, actor="admin:ada")
     )
-    from projects.sessions import background
-
-    before, background.STOP_WAIT_SECONDS = background.STOP_WAIT_SECONDS, 0.0  # type: ignore[misc]
-    try:
-        assert [await _code(held, session, "stop_command", call) for _ in range(2)] == ["done"] * 2
-    finally:
-        background.STOP_WAIT_SECONDS = before  # type: ignore[misc]
+    monkeypatch.setattr(background, "STOP_WAIT_SECONDS", 0.0)
+    assert [await _code(held, session, "stop_command", call) for _ in range(2)] == ["done"] * 2
     sent = await in_database(lambda: ControllerCommand.objects.filter(type="TERMINATE_CMD").count())
     assert sent == 1
 

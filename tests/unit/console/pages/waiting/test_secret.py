@@ -2,6 +2,8 @@
 
 from uuid import uuid4
 
+from django.test import Client
+
 from projects.models import CommandSession
 from tests.unit.console.conftest import PersonWith, Tenant
 
@@ -37,9 +39,9 @@ def test_without_the_right_and_in_other_projects_nothing_is_typed(
     assert person_post(person, there) == 403
 
 
-def person_post(person: object, at: str) -> int:
+def person_post(person: Client, at: str) -> int:
     """The status of a POST with a secret."""
-    answer = person.post(at, {"typed": "x", "input_seq": "0"})  # type: ignore[attr-defined]
+    answer = person.post(at, {"typed": "x", "input_seq": "0"})
     return int(answer.status_code)
 
 
