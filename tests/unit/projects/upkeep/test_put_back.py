@@ -7,7 +7,7 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
-from django.db import transaction
+from django.db import connection, transaction
 from django.utils import timezone
 
 from controller_client.protocol.messages import StartInteractiveCmd
@@ -206,6 +206,14 @@ def test_what_was_written_by_a_right_clock_stays(controller: Controller) -> None
     )
     Controller.objects.update(lease_expires_at=clock.now() + timedelta(seconds=conf.lease_seconds))
     assert moments_put_back() == 0
+
+
+def test_a_clock_of_this_process_alone_takes_no_lease(
+    controller: Controller, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(clock._offset, "seconds", -HOUR.total_seconds())
+    # SQLite has no clock of its own: what this process believes is the time.
+    assert moments_put_back() == (connection.vendor == "sqlite")
 
 
 def test_a_round_comes_after_a_jump_or_a_while(
