@@ -58,6 +58,7 @@ _ELSEWHERE: Final = {
     "tests/integration/installs/test_quickstart.py": "brings its own embedded server",
     "tests/integration/installs/test_quickstart_again.py": "brings its own embedded server",
     "tests/integration/installs/test_images.py": "brings its own embedded servers",
+    "tests/integration/installs/test_releases.py": "brings its own servers of both kinds",
     "tests/integration/benchmarks": "brings its own embedded server",
     "tests/integration/server/test_start.py": "brings its own servers of both kinds",
     "tests/integration/installs/test_ports.py": "the tests' own support",

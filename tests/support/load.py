@@ -1,7 +1,7 @@
-"""A steady load of turns on a cluster, whose every answer and every byte is known beforehand.
+"""A steady load of turns on a stack, whose every answer and every byte is known beforehand.
 
 Each conversation is one real program that confirms numbered lines and writes them to a file. Its
-caller types line after line through the proxy, at a steady pace, over plain HTTP. A call that is
+caller types line after line, at a steady pace, over plain HTTP. A call that is
 not answered is repeated with the same ``request_id`` until it is.
 """
 
@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import Any, Final
 from uuid import uuid4
 
-from tests.support.databases.cluster import Cluster
 from tests.support.mcp.light_client import LightCaller, NotAnsweredError
+from tests.support.stack import Stack
 from tests.support.waiting import await_until
 
 CALL_SECONDS: Final = 45.0
@@ -37,7 +37,7 @@ class Conversation:
     counts the calls that were not answered and were made again.
     """
 
-    cluster: Cluster
+    stack: Stack
     caller: LightCaller
     log: Path
     turns: int = 0
@@ -101,7 +101,7 @@ class Conversation:
         await self._settled(answer, "exited")
         receipt = await self._insist("get_session", session_id=self.session_id)
         assert (receipt["exit_code"], receipt["end_reason"]) == (EXIT_CODE, "exited")
-        database = self.cluster.database
+        database = self.stack.database
         assert await asyncio.to_thread(database.transcript, self.session_id) == _transcript(
             self.turns
         )
@@ -225,7 +225,7 @@ async def _converse(
 
 @asynccontextmanager
 async def steady_load(
-    cluster: Cluster,
+    stack: Stack,
     directory: Path,
     *,
     what: str,
@@ -237,7 +237,7 @@ async def steady_load(
     After the block everything is checked and a line printed.
     """
     load = Load(
-        [_conversation(cluster, directory / f"lines{number}") for number in range(conversations)]
+        [_conversation(stack, directory / f"lines{number}") for number in range(conversations)]
     )
     interval = conversations / turns_per_second
     for conversation, number in zip(load.conversations, itertools.count(), strict=False):
@@ -258,9 +258,9 @@ async def steady_load(
         await asyncio.gather(*load.tasks, return_exceptions=True)
 
 
-def _conversation(cluster: Cluster, log: Path) -> Conversation:
+def _conversation(stack: Stack, log: Path) -> Conversation:
     return Conversation(
-        cluster,
-        LightCaller("127.0.0.1", cluster.port, cluster.provisioned.token, is_kept=False),
+        stack,
+        LightCaller("127.0.0.1", stack.port, stack.provisioned.token, is_kept=False),
         log,
     )

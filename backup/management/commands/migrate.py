@@ -1,8 +1,8 @@
 """``manage.py migrate``: Django's own, which tries again while running servers are in its way.
 
-A migration that changes two tables may meet a transaction of a server that took them in the other
-order (a deadlock), or one that holds a row for longer than ``lock_timeout``. PostgreSQL then rolls
-the migration back as a whole.
+A migration needs the locks of all tables (``projects.storage.postgresql.schema``), and a
+transaction of a server may hold one for longer than ``lock_timeout``. PostgreSQL then rolls the
+migration back as a whole.
 """
 
 from typing import Any, Final
@@ -27,14 +27,19 @@ class Command(DjangoCommand):
             return super().execute(*arguments, **options)
 
     def handle(self, *arguments: Any, **options: Any) -> None:
+        is_within = connection.in_atomic_block
         for attempt in range(1, ATTEMPTS + 1):
             try:
                 super().handle(*arguments, **options)
             except OperationalError as error:
                 # A transaction around the command is lost with it.
-                if connection.in_atomic_block or not faults.is_lock_lost(error):
+                if is_within or not faults.is_lock_lost(error):
                     raise
                 self._tell(error, attempt)
+                # Django does not leave the transaction of a migration whose first statements, its
+                # locks, or whose last ones failed. A new connection has none.
+                connection.close()
+                connection.connect()
             else:
                 return
 

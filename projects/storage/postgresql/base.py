@@ -10,6 +10,7 @@ from django.db.backends.postgresql import base
 from psycopg.pq import TransactionStatus
 
 from projects.storage.postgresql.pipeline import Answer, Pipeline
+from projects.storage.postgresql.schema import SchemaEditor
 
 
 class DatabaseWrapper(base.DatabaseWrapper):
@@ -19,6 +20,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
     until the commit, which goes with them. BEGIN waits like any other statement.
     """
 
+    SchemaEditorClass = SchemaEditor
     _pipeline: Pipeline | None = None
 
     def execute_soon(self, statement: str, parameters: Sequence[Any]) -> Answer:

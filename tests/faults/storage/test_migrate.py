@@ -2,7 +2,6 @@
 
 import subprocess
 import sys
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -17,6 +16,12 @@ pytestmark = pytest.mark.fault
 
 # It changes two tables: the commands, and then, on the way back, the hosts.
 _BACK_TO = "0033_restores"
+_LIMIT = """
+from django.db import connection
+with connection.schema_editor() as editor, connection.cursor() as cursor:
+    cursor.execute("SHOW statement_timeout")
+    print(*cursor.fetchone())
+"""
 _COMMANDS, _HOSTS = "projects_controllercommand", "projects_controller"
 
 
@@ -30,9 +35,15 @@ def postgres() -> Iterator[Postgres]:
 
 
 def _migrate(postgres: Postgres, data_dir: Path, settings: str) -> subprocess.Popen[str]:
+    return _manage(postgres, data_dir, settings, "migrate", "projects", _BACK_TO)
+
+
+def _manage(
+    postgres: Postgres, data_dir: Path, settings: str, *words: str
+) -> subprocess.Popen[str]:
     url = f"{postgres.url()}?options=" + "%20".join(f"-c%20{one}" for one in settings.split())
     return subprocess.Popen(
-        [sys.executable, "manage.py", "migrate", "projects", _BACK_TO],
+        [sys.executable, "manage.py", *words],
         cwd=PROJECT_ROOT,
         env={"PATH": "/usr/bin:/bin", "DATABASE_URL": url, "HOLDLINE_DATA_DIR": str(data_dir)},
         stdout=subprocess.PIPE,
@@ -51,20 +62,37 @@ def _waits_for_a_lock(postgres: Postgres) -> bool:
     return postgres.execute(asked) != [(0,)]
 
 
-def test_a_deadlock_with_a_server_is_tried_again(postgres: Postgres, tmp_path: Path) -> None:
+def test_a_migration_and_a_server_never_wait_for_each_other(
+    postgres: Postgres, tmp_path: Path
+) -> None:
     with psycopg.connect(postgres.url()) as server:
-        # PostgreSQL ends whoever looks first: this one does not look.
-        server.execute(b"SET deadlock_timeout = '300s'")
+        # The server has the second table of the migration, and then wants the first one.
         _uses(server, _HOSTS)
         migrate = _migrate(postgres, tmp_path, "lock_timeout=100s deadlock_timeout=2s")
         wait_until(lambda: _waits_for_a_lock(postgres), 60, "the migration to wait")
-        takes = threading.Thread(target=_uses, args=(server, _COMMANDS))
-        takes.start()
-        takes.join(60)
+        _uses(server, _COMMANDS)
+        server.commit()
+    _, said = migrate.communicate(timeout=60)
+    assert (migrate.returncode, said) == (0, "")
+
+
+def test_locks_that_come_too_late_are_asked_for_again(postgres: Postgres, tmp_path: Path) -> None:
+    with psycopg.connect(postgres.url()) as server:
+        _uses(server, _HOSTS)
+        migrate = _migrate(postgres, tmp_path, "lock_timeout=50ms")
+        assert migrate.stderr is not None
+        assert "trying again, 2 of 10" in migrate.stderr.readline()
         server.commit()
     _, said = migrate.communicate(timeout=60)
     assert migrate.returncode == 0, said
-    assert "a running server is in the way (deadlock detected); trying again, 2 of 10" in said
+
+
+def test_a_migration_takes_as_long_as_its_tables_are_large(
+    postgres: Postgres, tmp_path: Path
+) -> None:
+    shell = _manage(postgres, tmp_path, "statement_timeout=30s", "shell", "--command", _LIMIT)
+    shown, said = shell.communicate(timeout=60)
+    assert (shell.returncode, shown.split()[-1]) == (0, "0"), said
 
 
 def test_a_lock_that_is_never_given_back_ends_it_with_one_line(

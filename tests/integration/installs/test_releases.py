@@ -1,11 +1,15 @@
 """The oldest supported release and this one work together, and sessions live through upgrades."""
 
+import asyncio
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 
+from tests.support.databases.cluster import running_backends
 from tests.support.installs.releases import TwoReleases
+from tests.support.load import steady_load
 from tests.support.management import manage_well
 from tests.support.mcp.client import Terminal
 from tests.support.stack import PROJECT_ROOT
@@ -28,6 +32,17 @@ def stack() -> Iterator[TwoReleases]:
         yield started
     finally:
         started.stop()
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def loaded(request: pytest.FixtureRequest) -> Iterator[TwoReleases]:
+    """Server and daemon of the oldest supported release, started, on either storage."""
+    with ExitStack() as on_exit:
+        is_embedded = request.param == "sqlite"
+        backends = None if is_embedded else on_exit.enter_context(running_backends())
+        started = TwoReleases(backends=backends)
+        on_exit.callback(started.stop)
+        yield started.start()
 
 
 def _echo(log: Path) -> str:
@@ -75,3 +90,17 @@ async def test_sessions_live_through_the_upgrade_of_daemon_and_server(
         assert (tmp_path / str(number)).read_text().split() == said[number:]
     assert stack.server_release == stack.daemon_release == PROJECT_ROOT
     assert "whole" in manage_well(stack, "verify_audit")
+
+
+@pytest.mark.timeout(900)
+async def test_an_upgrade_under_load_loses_no_turn_and_doubles_none(
+    loaded: TwoReleases, tmp_path: Path, is_long: bool
+) -> None:
+    """The longest stall is printed. It is not checked, because it depends on the machine."""
+    turns = 300 if is_long else 10
+    async with steady_load(loaded, tmp_path, what="upgrade", turns_per_second=30) as load:
+        await load.progress(turns)
+        for upgrade in (loaded.upgrade_daemon, loaded.upgrade_server):
+            await asyncio.to_thread(upgrade)
+            await load.progress(turns)
+    assert "whole" in manage_well(loaded, "verify_audit")

@@ -10,7 +10,8 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from tests.support.databases.database import Database
+from tests.support.databases.cluster import Backends
+from tests.support.databases.database import Database, PostgresDatabase
 from tests.support.provisioning import Provisioned
 from tests.support.stack import PROJECT_ROOT, Stack, server_command
 from tests.support.waiting import wait_until
@@ -18,6 +19,7 @@ from tests.support.waiting import wait_until
 OLDEST = "cd289ce"
 """The oldest commit whose daemons and databases are supported: docs/reference/releases.md."""
 _HOST = "host"
+_DATABASE = "two_releases"
 
 
 @functools.cache
@@ -39,16 +41,25 @@ def oldest_release() -> Path:
 
 
 class TwoReleases(Stack):
-    """A stack that begins with the oldest release, in an embedded database that this one made.
+    """A stack that begins with the oldest release, in a database that this one made.
 
     ``server_release`` and ``daemon_release`` are the directories of the code that is started next.
+    The database is embedded, or a new one of the ``backends``.
     """
 
-    def __init__(self, **options: Any) -> None:
+    def __init__(self, *, backends: Backends | None = None, **options: Any) -> None:
         self.server_release = self.daemon_release = oldest_release()
+        self._backends = backends
         super().__init__(**options)
 
     def _provision(self, max_interactive_sessions: int) -> None:
+        self.database = Database(self.data_dir / "db.sqlite3")
+        if self._backends is not None:
+            self._backends.postgres.execute(f"CREATE DATABASE {_DATABASE}")
+            url = self._backends.postgres.url(_DATABASE)
+            self.database = PostgresDatabase(url)
+            of_backends = {"DATABASE_URL": url, "REDIS_URL": self._backends.redis.url}
+            self._server_environment = {**self._server_environment, **of_backends}
         self.manage("migrate", "--no-input")
         made = json.loads(
             self.manage(
@@ -58,7 +69,6 @@ class TwoReleases(Stack):
         token, credential = (
             Path(made[name]).read_text().strip() for name in ("token_file", "credential_file")
         )
-        self.database = Database(self.data_dir / "db.sqlite3")
         self.database.execute(
             "UPDATE projects_project SET max_interactive_sessions = ?", max_interactive_sessions
         )
