@@ -83,7 +83,11 @@ class InputGuard:
             if start is not None:
                 self.on_start(start)
         if self._takes_lines:
-            return self._policy.judge(command, self._rules, is_hidden=self._is_hidden)
+            try:
+                return self._policy.judge(command, self._rules, is_hidden=self._is_hidden)
+            except OSError:
+                # No descriptor is left, say, to look at a program of the line.
+                return msgspec.structs.replace(command, refused=_UNREADABLE)
         if command.refused is None and not command.is_line_checked:
             return command
         return msgspec.structs.replace(command, refused=None, is_line_checked=False)

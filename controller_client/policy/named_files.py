@@ -17,7 +17,8 @@ from controller_client.command_policy.shell_grammar import Words, surveyed
 from controller_client.program.child_environment import own_account, search_path
 from controller_client.program.command_line import resolve_program
 from controller_client.protocol.messages import Failure, NamedFile
-from controller_client.system.start_failure import StartFailed
+from controller_client.system.absence import raise_unknown
+from controller_client.system.start_failure import StartFailed, from_os_error
 
 MAX_FILES: Final = 16
 MAX_BYTES: Final = 64 * 1024 * 1024
@@ -25,7 +26,10 @@ MAX_BYTES: Final = 64 * 1024 * 1024
 
 
 def named_files(command: str, cwd: str | None) -> list[NamedFile]:
-    """Return the files that ``command`` names when it is started in ``cwd``, in their order."""
+    """Return the files that ``command`` names when it is started in ``cwd``, in their order.
+
+    Raises OSError if one is there and cannot be read now, for want of a descriptor, say.
+    """
     survey = surveyed(command)
     places = directories_of(survey, str(Path(own_account().home, cwd or ""))).paths
     found: dict[str, NamedFile] = {}
@@ -38,7 +42,10 @@ def named_files(command: str, cwd: str | None) -> list[NamedFile]:
 
 def why_changed(command: str, cwd: str | None, approved: Sequence[NamedFile]) -> Failure | None:
     """Return the refusal of a start whose files are not those that were approved, else None."""
-    now = named_files(command, cwd)
+    try:
+        now = named_files(command, cwd)
+    except OSError as error:
+        return from_os_error(error, "the files of the approved command cannot be read").failure
     if now == list(approved):
         return None
     seen = {file.path: file for file in approved}
@@ -68,7 +75,10 @@ def _paths_of(words: Words, directory: str) -> Iterator[str]:
 def _is_plain(path: Path) -> bool:
     try:
         return path.is_file()
-    except (OSError, ValueError):
+    except ValueError:
+        return False
+    except OSError as error:
+        raise_unknown(error)
         return False
 
 
@@ -78,5 +88,6 @@ def _digest(path: str) -> str:
             if Path(path).stat().st_size > MAX_BYTES:
                 return ""
             return file_digest(opened, "sha256").hexdigest()
-    except OSError:
+    except OSError as error:
+        raise_unknown(error)
         return ""

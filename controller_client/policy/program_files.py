@@ -14,6 +14,7 @@ from pathlib import Path
 from controller_client.command_policy.programs import is_interpreter
 from controller_client.command_policy.shell_grammar import CommandNotAllowed
 from controller_client.program.command_line import resolve_program
+from controller_client.system.absence import raise_unknown
 from controller_client.system.loaded_code import place_others_can_change
 
 # The first bytes of executable files: ELF everywhere, and those of macOS and of Windows.
@@ -69,11 +70,13 @@ def is_same_program(name: str, real: str) -> bool:
 def is_machine_code(file: str) -> bool:
     """Tell whether the kernel runs the file itself.
 
-    Any other file, and one that cannot be read, counts as a script that another program runs.
+    Any other file, and one that is closed to us, counts as a script that another program runs.
+    Raises OSError if the file cannot be read now, for want of a descriptor, say.
     """
     try:
         with Path(file).open("rb") as opened:
             beginning = opened.read(4)
-    except OSError:
+    except OSError as error:
+        raise_unknown(error)
         return False
     return beginning.startswith((b"\x7fELF", *_MACHINE_CODE.get(sys.platform, ())))

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from controller_client.protocol.messages import IoMode
 from controller_client.system.process_tree import SESSION_COOKIE
-from controller_client.system.start_failure import StartFailed
+from controller_client.system.start_failure import StartFailed, from_os_error
 
 _LINUX_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 _DARWIN_PATH = "/opt/homebrew/bin:/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin"
@@ -55,10 +55,15 @@ def own_account() -> Account:
 
 @lru_cache(maxsize=2)
 def account_of(uid: int) -> Account:
-    """Return the user of a number; asked once, because the answer may come over a network."""
+    """Return the user of a number; asked once, because the answer may come over a network.
+
+    Raises OSError if no descriptor is left to ask.
+    """
     try:
         entry = pwd.getpwuid(uid)
     except KeyError:
+        # The library says so, too, where no descriptor is left to read the answer. This says that.
+        Path("/dev/null").open("rb").close()
         return Account(str(uid), "/", "/bin/sh")
     return Account(entry.pw_name, entry.pw_dir or "/", entry.pw_shell or "/bin/sh")
 
@@ -73,11 +78,14 @@ def build_environment(
 ) -> dict[str, str]:
     """Return the whole environment of a session's program.
 
-    Raises StartFailed (ENV_NOT_ALLOWED), which names the variable, never its value.
+    Raises StartFailed: ENV_NOT_ALLOWED names the variable, never its value.
     """
     for name, value in additions.items():
         _check_addition(name, value)
-    account = own_account()
+    try:
+        account = own_account()
+    except OSError as error:
+        raise from_os_error(error, "the user cannot be looked up") from None
     return {
         "PATH": search_path(),
         "HOME": account.home,

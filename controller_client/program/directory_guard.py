@@ -9,7 +9,8 @@ from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from controller_client.system.start_failure import StartFailed, cwd_not_found
+from controller_client.system.absence import is_shortage
+from controller_client.system.start_failure import StartFailed, cwd_not_found, from_os_error
 
 _FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC | os.O_NOFOLLOW
 # On Linux a directory can be entered without being readable.
@@ -34,6 +35,8 @@ def open_directory(path: str, roots: Sequence[Sequence[str]]) -> int:
             raise cwd_not_found(path, errno.ENOTDIR) from None
         if error.errno in {errno.ELOOP, errno.ENOTDIR}:
             raise cwd_not_allowed(path) from None
+        if is_shortage(error):
+            raise from_os_error(error, "the working directory cannot be opened") from None
         raise cwd_not_found(path, error.errno or errno.ENOENT) from None
 
 

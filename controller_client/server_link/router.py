@@ -218,8 +218,13 @@ class SessionRouter:
         """Answer from a thread: files are read, and a disk may be slow."""
 
         async def answer() -> None:
-            files = await asyncio.to_thread(named_files, question.command, question.cwd)
-            connection.send(FilesNamed(reply_to=question.id, files=files))
+            try:
+                files = await asyncio.to_thread(named_files, question.command, question.cwd)
+            except OSError as error:
+                failure = from_os_error(error, "the files of the command cannot be read").failure
+                connection.send(FilesNamed(reply_to=question.id, failure=failure))
+            else:
+                connection.send(FilesNamed(reply_to=question.id, files=files))
 
         task = asyncio.create_task(answer(), name=f"files of {question.id}")
         self._namings.add(task)
@@ -334,7 +339,7 @@ class SessionRouter:
         except StartFailed as error:
             return error.failure
         except OSError as error:
-            return from_os_error(error, "the session's directory could not be made").failure
+            return from_os_error(error, "the start could not be prepared").failure
         # 2. A holder for it, which is told to start.
         try:
             await route.begin(start, self._spawner, self._connection, self._window_bytes)

@@ -11,6 +11,9 @@ from pathlib import Path
 from typing import Final
 
 _ABSENT: Final = frozenset({errno.ENOENT, errno.ENOTDIR})
+_ANSWERS: Final = frozenset(
+    {errno.EACCES, errno.EPERM, errno.EISDIR, errno.ELOOP, errno.ENAMETOOLONG, errno.EINVAL}
+)
 _SHORTAGES: Final = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM})
 
 
@@ -35,6 +38,15 @@ def raise_shortage(error: OSError) -> None:
     For handlers that otherwise go on as if the file were not there.
     """
     if is_shortage(error):
+        raise error
+
+
+def raise_unknown(error: OSError) -> None:
+    """Raise ``error`` again unless it says what the file is: absent, closed to us, or no file.
+
+    For handlers that take those for the same.
+    """
+    if not (is_absent(error) or error.errno in _ANSWERS):
         raise error
 
 

@@ -30,7 +30,7 @@ EVERYDAY = (
         ends(),
         files=_TEXT,
     ),
-    runs("view", "view -u NONE text", shows("line 2", ":q\r", "screen"), ends(), files=_TEXT),
+    runs("view", "vim -R -u NONE text", shows("line 2", ":q\r", "screen"), ends(), files=_TEXT),
     runs(
         "ex of vim",
         "vim -u NONE -e text",

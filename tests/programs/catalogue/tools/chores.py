@@ -24,7 +24,7 @@ ALL = (
     runs(
         "arithmetic",
         G + "arithmetic",
-        shows("\\d [+-] \\d =", "x\n", "line"),
+        shows("\\d+ [+-] \\d+ =", "x\n", "line"),
         shows("Please type a number", "\x04", "line"),
         ends(None),
         needs=G + "arithmetic",

@@ -315,7 +315,14 @@ ALL = (
     ),
     runs("dmesg -w", "timeout --foreground 2 dmesg -W", works("", 1.5), ends(None), whom="root"),
     runs("atop", "atop 60", shows("CPU", "q"), ends(None)),
-    runs("iotop", "timeout --foreground 9 iotop", shows("Total", "q"), ends(None), whom="root"),
+    runs(
+        "iotop",
+        "timeout --foreground 9 iotop",
+        shows("Total", "q"),
+        ends(None),
+        whom="root",
+        needs="iotop",
+    ),
     runs(
         "emacs in batch",
         "emacs -Q --batch --eval '(progn (message \"Sure? \") (sleep-for 3))'",

@@ -1,11 +1,14 @@
 """The files that a command line would run, and whether they are those that were approved."""
 
+import errno
+import os
 import shutil
 from hashlib import sha256
 from pathlib import Path
 
 import pytest
 
+import controller_client.policy.named_files as named_files_module
 from controller_client.policy.named_files import named_files, why_changed
 
 
@@ -107,3 +110,30 @@ def test_a_link_that_leads_elsewhere_now_is_a_change(script: Path, tmp_path: Pat
     link.unlink()
     link.symlink_to(other)
     assert why_changed("sh current", str(tmp_path), approved) is not None
+
+
+@pytest.mark.parametrize(
+    ("number", "code"), [(errno.EMFILE, "RESOURCE_EXHAUSTED"), (errno.EIO, "START_FAILED")]
+)
+def test_a_file_that_cannot_be_read_now_has_not_changed(
+    script: Path, monkeypatch: pytest.MonkeyPatch, number: int, code: str
+) -> None:
+    approved = named_files("./deploy.sh", str(script.parent))
+
+    def failing(*_: object) -> str:
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(named_files_module, "file_digest", failing)
+    refused = why_changed("./deploy.sh", str(script.parent), approved)
+    assert refused is not None
+    assert refused.code == code
+
+
+def test_a_file_that_is_closed_to_us_is_named_without_a_digest(
+    script: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def closed(*_: object) -> str:
+        raise PermissionError(errno.EACCES, "Permission denied")
+
+    monkeypatch.setattr(named_files_module, "file_digest", closed)
+    assert [file.sha256 for file in named_files("./deploy.sh", str(script.parent))] == [""]
