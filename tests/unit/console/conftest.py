@@ -68,3 +68,13 @@ def person_with(ours: Tenant) -> PersonWith:
         return client
 
     return log_in
+
+
+@pytest.fixture
+def session(db: None) -> CommandSession:
+    """A session of a project that nobody is a member of."""
+    project = Project.objects.create(name="theirs")
+    host = Controller.objects.create(project=project, name="web-17")
+    return CommandSession.objects.create(
+        project=project, controller=host, command="hidden-command", state="RUNNING"
+    )

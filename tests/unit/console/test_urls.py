@@ -10,7 +10,7 @@ from django.urls import reverse
 
 from agent.models import AgentRun
 from console.urls import urlpatterns
-from projects.models import AttentionEvent, CommandSession, Controller, Project
+from projects.models import AttentionEvent, CommandSession
 from tests.support.rows import make_approval
 from tests.unit.console.conftest import read
 
@@ -19,16 +19,7 @@ _LIMITS = ("max_steps", "max_tokens", "max_cost_cents", "output_bytes", "max_run
 OPEN = {"login", "logout", "ask_code", "second_factor"}
 
 
-@pytest.fixture
-def session() -> CommandSession:
-    project = Project.objects.create(name="theirs")
-    host = Controller.objects.create(project=project, name="web-17")
-    return CommandSession.objects.create(
-        project=project, controller=host, command="hidden-command", state="RUNNING"
-    )
-
-
-def _addresses(session: CommandSession) -> list[str]:
+def addresses_of(session: CommandSession) -> list[str]:
     run, _ = AgentRun.objects.get_or_create(
         project=session.project,
         task="hidden-command",
@@ -64,7 +55,7 @@ def _person(**fields: Any) -> Client:
 
 
 def test_nobody_sees_a_page_without_a_login(session: CommandSession) -> None:
-    for address in _addresses(session):
+    for address in addresses_of(session):
         answer = Client().get(address)
         assert answer.status_code == 302, address
         assert answer["Location"].startswith("/login/?next="), address
@@ -73,14 +64,14 @@ def test_nobody_sees_a_page_without_a_login(session: CommandSession) -> None:
 def test_a_person_without_rights_is_refused_everywhere(session: CommandSession) -> None:
     client = _person()
     session.project.members.add(User.objects.get())
-    assert {client.get(address).status_code for address in _addresses(session)} == {403}
+    assert {client.get(address).status_code for address in addresses_of(session)} == {403}
 
 
 def test_a_person_sees_nothing_of_another_project(session: CommandSession) -> None:
     client = _person()
     rights = Permission.objects.exclude(codename="view_all_projects")
     User.objects.get().user_permissions.set(rights)
-    addresses = _addresses(session)
+    addresses = addresses_of(session)
     named = (session.pk, session.controller_id, AgentRun.objects.get().pk)
     ids = {str(each) for each in (*named, AttentionEvent.objects.get().pk)}
     ids |= {"approvals/77"}
