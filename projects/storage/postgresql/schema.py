@@ -27,10 +27,9 @@ SELECT tablename FROM pg_tables WHERE schemaname = current_schema() AND tableown
 ORDER BY array_position(%s, tablename::text), tablename
 """
 _LOCK_MS: Final = "SELECT setting::int FROM pg_settings WHERE name = 'lock_timeout'"
-# Building an index takes as long as the table is large.
-_UNHURRIED: Final = (
-    "SET LOCAL statement_timeout = 0; SET LOCAL idle_in_transaction_session_timeout = 0"
-)
+# Building an index takes as long as the table is large. A migration whose client is gone is still
+# ended by ``idle_in_transaction_session_timeout``.
+_UNHURRIED: Final = "SET LOCAL statement_timeout = 0"
 
 
 class SchemaEditor(DatabaseSchemaEditor):
