@@ -33,7 +33,7 @@ _EMPTY_DATABASE_BYTES: Final = 40 * 1024 * 1024
 
 @dataclass(frozen=True)
 class Level:
-    """What a process had in use, early and late in a run."""
+    """The use that a process made of something, early and late in a run."""
 
     process: str
     what: str
