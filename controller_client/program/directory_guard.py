@@ -22,8 +22,8 @@ def open_directory(path: str, roots: Sequence[Sequence[str]]) -> int:
 
     A list allows its directories and what is below them. The path is opened component by component
     without following links, so a link that is put in its way after the check makes this fail.
-    Raises StartFailed: CWD_NOT_ALLOWED or CWD_NOT_FOUND. The two are told apart only for what is
-    inside.
+    Raises StartFailed: CWD_NOT_ALLOWED or CWD_NOT_FOUND, told apart only for what is inside; or
+    RESOURCE_EXHAUSTED, if nobody could look.
     """
     real = _real_path(path)
     if real is None or not all(is_within(real, within) for within in roots):
