@@ -1,4 +1,4 @@
-"""The page of a request that failed: the storage's failure is told apart from our own."""
+"""The page of a request that failed: a mistake of ours, or something that is gone or away."""
 
 import sys
 from typing import Final
@@ -6,8 +6,9 @@ from typing import Final
 from django.db import DatabaseError, InterfaceError
 from django.http import HttpRequest, HttpResponse
 from django.template import loader
-from django.views.defaults import server_error
+from django.views.defaults import page_not_found, server_error
 
+from projects.errors.base import NotFound
 from projects.errors.server import StorageUnavailable
 from projects.storage.faults import is_fault
 
@@ -15,11 +16,14 @@ _RETRY_SECONDS: Final = "5"
 
 
 def failed(request: HttpRequest) -> HttpResponse:
-    """Answers 503 if the storage could not be used, else 500.
+    """Answers 404 for a thing that is gone, 503 if the storage could not be used, else 500.
 
-    Like Django's own page of this kind, neither asks the database for anything.
+    Only the first asks the database for anything, like Django's own pages of these kinds.
     """
     error = sys.exc_info()[1]
+    if isinstance(error, NotFound):
+        # A page found the thing, and it was removed before the page had done its work.
+        return page_not_found(request, error)
     if isinstance(error, StorageUnavailable) or (
         isinstance(error, DatabaseError | InterfaceError) and is_fault(error)
     ):

@@ -13,6 +13,7 @@ from django.urls import path, reverse
 
 from config import urls
 from projects.errors.server import StorageUnavailable
+from projects.errors.sessions import SessionNotFound
 
 pytestmark = pytest.mark.django_db
 
@@ -31,8 +32,13 @@ def _ask_a_storage_that_is_away(_request: object) -> None:
     raise StorageUnavailable
 
 
+def _show_a_session_that_is_removed_meanwhile(_request: object) -> None:
+    raise SessionNotFound(uuid4())
+
+
 urlpatterns = [
     path("fails/", _fail),
+    path("removed/", _show_a_session_that_is_removed_meanwhile),
     path("read-only/", _write_on_a_read_only_disk),
     path("away/", _ask_a_storage_that_is_away),
     *urls.urlpatterns,
@@ -69,6 +75,13 @@ def test_each_refusal_is_a_page_of_the_console(is_superuser: bool) -> None:
         assert words in answer.text
         assert 'href="/"' in answer.text
         assert "a-detail-of-ours" not in answer.text
+
+
+@override_settings(ROOT_URLCONF=__name__)
+def test_a_thing_that_is_removed_while_its_page_is_made_is_not_a_mistake_of_ours() -> None:
+    answer = _person().get("/removed/")
+    assert answer.status_code == HTTPStatus.NOT_FOUND
+    assert "There is nothing here" in answer.text
 
 
 def test_who_has_no_right_can_log_out_and_is_told_why_all_is_empty() -> None:
