@@ -8,7 +8,6 @@ caller's token has to have ``shell:any``. What a session may use goes with its s
 way.
 """
 
-import json
 import posixpath
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -27,7 +26,7 @@ from projects.errors.commands import CommandNotAllowed, CwdNotAllowed
 from projects.policy.arguments import START_SCOPES
 from projects.policy.launch import Launch
 from projects.policy.typed_input import Typing
-from projects.storage.columns import as_parameter
+from projects.storage.columns import as_json, as_parameter
 from projects.storage.rows import row_soon
 
 ANY_COMMAND_SCOPE: Final = START_SCOPES[1]
@@ -139,7 +138,7 @@ def rules_soon(project_id: UUID) -> Callable[[], Rules]:
 
 
 def _rules_in(row: _RulesRow | None) -> Rules:
-    commands, directories, limits, strict = (None,) * 4 if row is None else map(_as_json, row)
+    commands, directories, limits, strict = (None,) * 4 if row is None else map(as_json, row)
     names = commands if commands is not None else list(conf.allowed_commands)
     in_force = Allowlist.parse(names)
     return Rules(
@@ -167,10 +166,6 @@ def takes_lines(command: str, terminal_kind: str) -> bool:
     except NotPlain:
         words = command.split()
         return bool(words) and is_shell(words[0])
-
-
-def _as_json(column: Any) -> Any:
-    return json.loads(column) if isinstance(column, str) else column
 
 
 def _is_below(path: str, root: str) -> bool:

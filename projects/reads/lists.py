@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Any, Final, NamedTuple
 from uuid import UUID
 
-from projects.models import CommandSession, Controller, Monitor
+from projects.models import CommandSession, Monitor
 from projects.reads.results import (
     ControllerList,
     ControllerStatus,
@@ -21,8 +21,21 @@ from projects.reads.results import (
 from projects.sessions import selectors
 from projects.sessions.answers.results import TerminalState
 from projects.storage.access import at_length, in_database
-from projects.storage.columns import as_parameter, is_one_of, sql, time_as_parameter
+from projects.storage.columns import as_json, as_parameter, is_one_of, sql, time_as_parameter
 from projects.storage.rows import fetch_rows
+
+
+class ListedHost(NamedTuple):
+    """The columns of a host that a list shows."""
+
+    id: UUID
+    name: str
+    lease_expires_at: datetime | None
+    os: str
+    platform: str
+    hostname: str
+    client_version: str
+    log_roots: Any
 
 
 class ListedSession(NamedTuple):
@@ -48,6 +61,13 @@ class ListedSession(NamedTuple):
     stdout_next_offset: int
 
 
+_HOSTS: Final = sql(
+    """
+SELECT {columns} FROM projects_controller
+WHERE project_id = %s AND revoked_at IS NULL ORDER BY name
+""",
+    columns=", ".join(ListedHost._fields),
+)
 _HOST_NAME: Final = "(SELECT name FROM projects_controller c WHERE c.id = s.controller_id)"
 _COLUMNS: Final = ", ".join(
     _HOST_NAME if name == "controller_name" else f"s.{name}" for name in ListedSession._fields
@@ -92,17 +112,17 @@ async def monitor_list(
 def _controller_list(project_id: UUID) -> ControllerList:
     listed = [
         ControllerStatus(
-            id=controller.id,
-            name=controller.name,
-            online=selectors.is_online(controller.lease_expires_at),
-            lease_expires_at=controller.lease_expires_at,
-            os=controller.os,
-            platform=controller.platform,
-            hostname=controller.hostname,
-            client_version=controller.client_version,
-            log_roots=controller.log_roots,
+            id=host.id,
+            name=host.name,
+            online=selectors.is_online(host.lease_expires_at),
+            lease_expires_at=host.lease_expires_at,
+            os=host.os,
+            platform=host.platform,
+            hostname=host.hostname,
+            client_version=host.client_version,
+            log_roots=as_json(host.log_roots),
         )
-        for controller in Controller.objects.filter(project_id=project_id, revoked_at__isnull=True)
+        for host in fetch_rows(ListedHost, _HOSTS, [as_parameter(project_id)])
     ]
     return ControllerList(controllers=listed)
 

@@ -7,7 +7,6 @@ row only while the row is still in the state that the step starts from, so a cal
 an old state changes nothing.
 """
 
-import json
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Protocol, TypedDict, Unpack
@@ -28,7 +27,7 @@ from projects.models import AttentionKind, CommandSession
 from projects.output.recording import events
 from projects.output.recording.events import NewEvent
 from projects.storage import clock
-from projects.storage.columns import as_parameter, as_time, time_as_parameter
+from projects.storage.columns import as_json, as_parameter, as_time, time_as_parameter
 from projects.storage.rows import execute, row_insert, row_swap
 
 SESSION_ENDED = "SESSION_ENDED"
@@ -187,7 +186,7 @@ def ending_session(session_id: UUID) -> EndingSession:
         state=state,
         started_at=as_time(started_at),
         ended_by=ended_by,
-        notes=json.loads(notes) if isinstance(notes, str) else notes,
+        notes=as_json(notes),
         controller_name=name,
     )
 

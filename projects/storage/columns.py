@@ -1,5 +1,6 @@
 """Values of columns as the database in use stores them, for hand-written statements."""
 
+import json
 import re
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -62,6 +63,11 @@ def host_columns(at: HostTime | None) -> tuple[datetime | str | None, float | No
 def _has_types_of_its_own() -> bool:
     """True unless this is SQLite, which stores ids and times as text."""
     return connection.vendor != "sqlite"
+
+
+def as_json(value: Any) -> Any:
+    """What a column of JSON holds, from a hand-written statement, which may return it as text."""
+    return json.loads(value) if isinstance(value, str) else value
 
 
 def as_time(value: Any) -> datetime | None:

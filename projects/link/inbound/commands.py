@@ -1,6 +1,5 @@
 """The outbox as the connection of one controller sees it: commands to send, answers to record."""
 
-import json
 import logging
 from collections.abc import Collection
 from datetime import datetime
@@ -28,7 +27,7 @@ from projects.output.recording.events import NewEvent, size_class
 from projects.sessions.outbox import START_TYPES
 from projects.sessions.state import end_lost, end_session, hand_over
 from projects.storage import clock
-from projects.storage.columns import as_parameter, time_as_parameter
+from projects.storage.columns import as_json, as_parameter, time_as_parameter
 from projects.storage.rows import execute, fetch_rows
 from projects.storage.sealing import open_or_none
 
@@ -252,8 +251,8 @@ def settle_input(controller_id: UUID, session_id: UUID, ack: InputAck) -> NewEve
 
 
 def _event_of(stored: str | dict[str, object] | None) -> tuple[str, dict[str, object]]:
-    """The actor and the detail that were stored with a command. A JSON column may come as text."""
-    detail = json.loads(stored) if isinstance(stored, str) else dict(stored or {})
+    """The actor and the detail that were stored with a command."""
+    detail = dict(as_json(stored) or {})
     return str(detail.pop("actor", "")), detail
 
 
