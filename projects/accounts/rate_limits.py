@@ -9,11 +9,13 @@ import threading
 from contextlib import suppress
 from typing import Final
 
-from django.db import connection, transaction
+from django.db import transaction
 
 from projects.accounts.errors import RateLimited
 from projects.models import RateMeter
 from projects.storage import clock
+from projects.storage.columns import is_sqlite
+from projects.storage.rows import execute
 
 WINDOW_SECONDS: Final = 60.0
 _MAX_KEY_CHARS: Final = 200
@@ -55,25 +57,21 @@ def rate_take(key: str, amount: float, per_minute: int, what: str) -> None:
         return
     now = clock.now_seconds()
     cost = min(amount * WINDOW_SECONDS / per_minute, WINDOW_SECONDS)
-    statement = _TAKE.format(greatest="MAX" if connection.vendor == "sqlite" else "GREATEST")
+    statement = _TAKE.format(greatest="MAX" if is_sqlite() else "GREATEST")
     free = (now + _LONGEST_SECONDS, now, now)
-    with connection.cursor() as cursor:
-        cursor.execute(
-            statement,
-            [key[:_MAX_KEY_CHARS], now + cost, *free, cost, *free, cost, now + WINDOW_SECONDS],
-        )
-        if cursor.fetchone() is None:
-            raise RateLimited(what, cost + _used_seconds(key, now) - WINDOW_SECONDS)
+    taken = execute(
+        statement,
+        [key[:_MAX_KEY_CHARS], now + cost, *free, cost, *free, cost, now + WINDOW_SECONDS],
+    )
+    if taken.fetchone() is None:
+        raise RateLimited(what, cost + _used_seconds(key, now) - WINDOW_SECONDS)
 
 
 def rate_give_back(key: str, amount: float, per_minute: int) -> None:
     """Frees what ``rate_take`` used with the same arguments."""
     if per_minute > 0:
-        with connection.cursor() as cursor:
-            cursor.execute(
-                _GIVE_BACK,
-                [min(amount * WINDOW_SECONDS / per_minute, WINDOW_SECONDS), key[:_MAX_KEY_CHARS]],
-            )
+        cost = min(amount * WINDOW_SECONDS / per_minute, WINDOW_SECONDS)
+        execute(_GIVE_BACK, [cost, key[:_MAX_KEY_CHARS]])
 
 
 # (key, rate per minute) -> the amount that this process took ahead and has left, and until when.
@@ -142,8 +140,6 @@ def forget_idle() -> int:
 
 
 def _used_seconds(key: str, now: float) -> float:
-    with connection.cursor() as cursor:
-        cursor.execute(_FREE_AT, [key[:_MAX_KEY_CHARS]])
-        row = cursor.fetchone()
+    row = execute(_FREE_AT, [key[:_MAX_KEY_CHARS]]).fetchone()
     used = max(0.0, float(row[0]) - now) if row is not None else 0.0
     return used if used <= _LONGEST_SECONDS else 0.0

@@ -12,10 +12,10 @@ from hashlib import sha256
 from typing import Any, Final, NamedTuple
 from uuid import UUID
 
-from django.db import connection, transaction
+from django.db import transaction
 from django.utils import timezone
 
-from projects.storage.columns import as_parameter, time_as_parameter
+from projects.storage.columns import as_parameter, is_sqlite, time_as_parameter
 from projects.storage.rows import execute
 
 SERVER: Final = UUID(int=0)
@@ -65,7 +65,7 @@ def audit(actor: str, action: str, about: About, detail: Mapping[str, Any] | Non
     project_id = about[0] or SERVER
     actor, detail, now = actor[:MAX_ACTOR_CHARS], dict(detail or {}), timezone.now()
     with transaction.atomic(savepoint=False):
-        if connection.vendor == "postgresql":
+        if not is_sqlite():
             # SQLite has one writer anyway. The lock is a statement of its own, because the next
             # statement must see the rows that the lock waited for.
             execute(_LOCK, [project_id.int & 0x7FFF_FFFF_FFFF_FFFF])

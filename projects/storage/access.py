@@ -24,12 +24,20 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Final, ParamSpec, TypeVar
 
-from django.db import DatabaseError, InterfaceError, OperationalError, connection
+from django.db import (
+    DEFAULT_DB_ALIAS,
+    DatabaseError,
+    InterfaceError,
+    OperationalError,
+    connection,
+    connections,
+)
 
 from projects.conf import conf
 from projects.errors.server import StorageUnavailable
 from projects.storage import clock, shared
 from projects.storage import faults as storage_faults
+from projects.storage.columns import is_sqlite
 from projects.storage.threads import DatabaseThread, DatabaseThreads, NotBegunError
 
 P = ParamSpec("P")
@@ -271,31 +279,32 @@ def _drop_if_broken(error: DatabaseError | InterfaceError) -> None:
 
 
 def _ensure_usable(*, is_short: bool) -> None:
-    connection.close_if_unusable_or_obsolete()
+    # Looked up once: Django looks for the connection of the thread each time.
+    here: Any = connections[DEFAULT_DB_ALIAS]
+    here.close_if_unusable_or_obsolete()
     file = storage_faults.database_file()
-    if connection.connection is not None and getattr(_opened, "file", file) != file:
+    if here.connection is not None and getattr(_opened, "file", file) != file:
         # Another file has the name now. Writes to the old file would be lost.
-        connection.close()
+        here.close()
     if (
-        connection.vendor == "postgresql"
-        and connection.connection is not None
-        and not _has_something_to_read(connection.connection)
+        not is_sqlite()
+        and here.connection is not None
+        and not _has_something_to_read(here.connection)
     ):
         # A server that ends a connection sends something on it. Silence saves the statement that
         # Django would send to check the connection.
-        of_postgresql: Any = connection
-        of_postgresql.health_check_done = True
-    is_new = connection.connection is None
-    connection.ensure_connection()
+        here.health_check_done = True
+    is_new = here.connection is None
+    here.ensure_connection()
     if is_new:
         _opened.file = file
-    if is_new and connection.vendor == "postgresql":
+    if is_new and not is_sqlite():
         clock.measure()
         if is_short:
-            with connection.cursor() as cursor:
+            with here.cursor() as cursor:
                 cursor.execute(_PREFER_INDEXES)
     # The thread keeps its connection. Django would close it by age, as it does for requests.
-    connection.close_at = None
+    here.close_at = None
 
 
 def _has_something_to_read(raw: Any) -> bool:

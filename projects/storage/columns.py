@@ -42,12 +42,12 @@ def is_one_of(column: str, values: Sequence[str]) -> Func:
 
 def as_parameter(value: UUID) -> UUID | str:
     """A UUID as this database stores it."""
-    return value if _has_types_of_its_own() else value.hex
+    return value.hex if is_sqlite() else value
 
 
 def time_as_parameter(value: datetime | None) -> datetime | str | None:
     """A time as this database stores it."""
-    if value is None or _has_types_of_its_own():
+    if value is None or not is_sqlite():
         return value
     return str(value.astimezone(UTC).replace(tzinfo=None))
 
@@ -60,13 +60,16 @@ def host_columns(at: HostTime | None) -> tuple[datetime | str | None, float | No
 
 
 @cache
-def _has_types_of_its_own() -> bool:
-    """True unless this is SQLite, which stores ids and times as text."""
-    return connection.vendor != "sqlite"
+def is_sqlite() -> bool:
+    """True if the database is SQLite, which stores ids and times as text.
+
+    The answer is kept. Django would look for the connection of the thread each time.
+    """
+    return connection.vendor == "sqlite"
 
 
 def as_json(value: Any) -> Any:
-    """What a column of JSON holds, from a hand-written statement, which may return it as text."""
+    """The value in a column of JSON. A hand-written statement may return it as text."""
     return json.loads(value) if isinstance(value, str) else value
 
 

@@ -12,7 +12,13 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final
 
-from django.db import DatabaseError, InterfaceError, OperationalError, connection
+from django.db import (
+    DEFAULT_DB_ALIAS,
+    DatabaseError,
+    InterfaceError,
+    OperationalError,
+    connections,
+)
 
 _PRIMARY: Final = 0xFF
 _NOT_DONE: Final = frozenset(
@@ -97,10 +103,10 @@ def _state(error: Error) -> str:
 def database_path() -> Path | None:
     """The path of the database file; None for a database without one."""
     # The stubs know no method of SQLite's alone.
-    here: Any = connection
+    here: Any = connections[DEFAULT_DB_ALIAS]
     if here.vendor != "sqlite" or here.is_in_memory_db():
         return None
-    return _path(str(connection.settings_dict["NAME"]))
+    return _path(str(here.settings_dict["NAME"]))
 
 
 # Each hop asks for the path, and to make one takes as long as a statement.

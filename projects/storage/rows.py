@@ -16,7 +16,7 @@ from uuid import UUID
 from django.db import DEFAULT_DB_ALIAS, connection, connections
 from django.db.models import Model
 
-from projects.storage.columns import as_time, sql
+from projects.storage.columns import as_time, is_sqlite, sql
 
 Row = TypeVar("Row", bound=NamedTuple)
 
@@ -53,7 +53,7 @@ def execute(statement: str, parameters: Sequence[Any]) -> Executed:
     here.ensure_connection()
     here.validate_no_broken_transaction()
     with here.wrap_database_errors:
-        if here.vendor == "sqlite":
+        if is_sqlite():
             executed: Executed = here.connection.execute(_with_marks(statement), parameters)
             return executed
         soon: Executed = here.execute_soon(statement, parameters)
@@ -94,7 +94,7 @@ def row_soon(
     On PostgreSQL statements whose rows are fetched after all of them were executed make one trip.
     """
     executed = execute(statement, parameters)
-    if connection.vendor == "sqlite":
+    if is_sqlite():
         # The row is here. Until it is fetched, a statement that writes is in the way of savepoints.
         row = executed.fetchone()
         return lambda: _typed_if_any(row_type, row)

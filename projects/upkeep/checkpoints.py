@@ -11,13 +11,14 @@ from django.db import connection
 
 from projects.process.task import Rounds
 from projects.storage.access import at_length
+from projects.storage.columns import is_sqlite
 
 INTERVAL_SECONDS: Final = 1.0
 
 
 def ensure_running() -> None:
     """Starts the task on the running loop, for SQLite only, unless it runs there already."""
-    if connection.vendor == "sqlite":
+    if is_sqlite():
         _ROUNDS.ensure_running()
 
 

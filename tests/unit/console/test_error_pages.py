@@ -78,7 +78,7 @@ def test_each_refusal_is_a_page_of_the_console(is_superuser: bool) -> None:
 
 
 @override_settings(ROOT_URLCONF=__name__)
-def test_a_thing_that_is_removed_while_its_page_is_made_is_not_a_mistake_of_ours() -> None:
+def test_a_thing_that_is_removed_while_its_page_is_made_is_not_found() -> None:
     answer = _person().get("/removed/")
     assert answer.status_code == HTTPStatus.NOT_FOUND
     assert "There is nothing here" in answer.text
