@@ -213,6 +213,9 @@ def pieces(session_id: UUID, stream: Stream, start: int, end: int) -> Iterator[b
             return
         data = memoryview(found.data)
         for gap in found.gaps:
+            if position >= end:
+                # The gap before this one reaches past the range.
+                return
             before, data = data[: gap.from_offset - position], data[gap.from_offset - position :]
             if before:
                 yield bytes(before[: end - position])

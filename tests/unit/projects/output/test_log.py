@@ -178,6 +178,18 @@ def test_pieces_are_bytes_and_gaps_in_their_order(
     assert list(output_log.pieces(session.id, "stdout", 0, 6)) == [b"abcd", b"ef"]
 
 
+def test_pieces_of_a_range_that_ends_inside_a_gap_hold_nothing_behind_it(
+    session: CommandSession,
+) -> None:
+    _store(session, (0, b"ab"), (20, b"cdefgh"), (30, b"ij"))
+    output_log.add_gap(session.id, "stdout", 2, 20, "ring_overflow")
+    output_log.add_gap(session.id, "stdout", 26, 30, "retention")
+    assert list(output_log.pieces(session.id, "stdout", 0, 15)) == [
+        b"ab",
+        GapRange(2, 15, "ring_overflow"),
+    ]
+
+
 def test_clearing_takes_everything_away_batch_by_batch(
     session: CommandSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
