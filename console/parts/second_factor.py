@@ -20,7 +20,7 @@ from django.http import HttpRequest
 
 from console.models import SecondFactor
 from projects.accounts.client_address import peer_of_request
-from projects.audit.log import audit
+from projects.audit.log import audit, person
 from projects.conf import conf
 from projects.storage import clock
 from projects.storage.sealing import open_or_none, seal
@@ -183,4 +183,4 @@ def _remember(request: HttpRequest, confirmed_at: Any) -> None:
 
 def _audit(request: HttpRequest, action: str) -> None:
     detail = {"from": peer_of_request(request)}
-    audit(f"admin:{request.user.get_username()}", action, (None, None, None), detail)
+    audit(person(request.user.get_username()), action, (None, None, None), detail)

@@ -20,7 +20,7 @@ from django.urls import reverse_lazy
 from projects.accounts.client_address import peer_of_request
 from projects.accounts.errors import RateLimited
 from projects.accounts.guesses import PasswordAttempt
-from projects.audit.log import audit
+from projects.audit.log import audit, person
 from projects.models import Restore
 
 _UNCONFIRMED = (
@@ -80,7 +80,7 @@ class LoginForm(AdminAuthenticationForm):
         except TooManyAttempts as error:
             self.retry_after_seconds = error.retry_after_seconds
             raise
-        audit(f"admin:{name}"[:128], "login", (None, None, None), {"from": peer})
+        audit(person(name), "login", (None, None, None), {"from": peer})
         return cleaned
 
 
@@ -99,7 +99,7 @@ class OwnPasswordForm(AdminPasswordChangeForm):
     def save(self, commit: bool = True) -> Any:
         name = self.user.get_username()
         with transaction.atomic():
-            audit(f"admin:{name}"[:128], "password.change", (None, None, None), {"user": name})
+            audit(person(name), "password.change", (None, None, None), {"user": name})
             return super().save(commit)
 
 

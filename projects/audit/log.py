@@ -23,6 +23,7 @@ SERVER: Final = UUID(int=0)
 GENESIS: Final = "0" * 64
 """The hash that the first row of a chain has for the row before it."""
 MAX_ACTOR_CHARS: Final = 128
+_DIGEST_CHARS: Final = 16
 
 About = tuple[UUID | None, UUID | None, UUID | None]
 """The project, the controller and the session that a row is about."""
@@ -48,6 +49,18 @@ INSERT INTO projects_auditevent
     (created_at, project_id, controller_id, session_id, actor, action, detail, seq, hash)
 VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s)
 """
+
+
+def person(username: str) -> str:
+    """The name of a person in audit rows, and wherever persons are told apart by their names.
+
+    A name that is too long is cut, with a digest at its end, so that no two people have one name.
+    """
+    name = f"admin:{username}"
+    if len(name) <= MAX_ACTOR_CHARS:
+        return name
+    digest = sha256(name.encode()).hexdigest()[:_DIGEST_CHARS]
+    return f"{name[: MAX_ACTOR_CHARS - _DIGEST_CHARS - 1]}~{digest}"
 
 
 def audit(actor: str, action: str, about: About, detail: Mapping[str, Any] | None = None) -> None:

@@ -14,6 +14,7 @@ from django.http import HttpRequest
 
 from projects.admin.parts.careful_filters import CarefulFilters, OfOneField
 from projects.admin.parts.history import AuditHistory
+from projects.audit.log import person
 from projects.models import Project
 
 M = TypeVar("M", bound=Model)
@@ -151,4 +152,4 @@ def projects_of(request: HttpRequest) -> QuerySet[Project]:
 
 def actor_of(request: HttpRequest) -> str:
     """The name of the user in audit rows."""
-    return f"admin:{request.user.get_username()}"[:128]
+    return person(request.user.get_username())

@@ -18,7 +18,7 @@ from controller_client.command_policy.directories import directories
 from projects.accounts import ages
 from projects.accounts.authentication import Caller
 from projects.accounts.permits import Permit
-from projects.audit.log import audit
+from projects.audit.log import audit, person
 from projects.conf import conf
 from projects.errors.access import (
     ApprovalDenied,
@@ -279,7 +279,7 @@ def _owner_of(caller: Caller) -> str:
     if caller.token_id is None:
         return ""
     token = ApiToken.objects.select_related("owner").filter(id=caller.token_id).first()
-    return f"admin:{token.owner.get_username()}" if token is not None and token.owner else ""
+    return person(token.owner.get_username()) if token is not None and token.owner else ""
 
 
 def _shown(question: HeldCall, found: Found) -> dict[str, Any]:

@@ -7,10 +7,12 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
+from django.contrib.auth.models import User
 from django.utils import timezone
 
 from projects.accounts.authentication import Caller
 from projects.accounts.permits import Permit
+from projects.audit.log import MAX_ACTOR_CHARS, person
 from projects.conf import conf
 from projects.errors.access import (
     ApprovalDenied,
@@ -24,6 +26,7 @@ from projects.errors.calls import RequestIdReused
 from projects.errors.hosts import ControllerAmbiguous, ControllerNotFound, NoControllerEnrolled
 from projects.models import (
     ActionRequest,
+    ApiToken,
     Approval,
     AttentionEvent,
     AuditEvent,
@@ -273,6 +276,21 @@ def test_nobody_approves_their_own_call_where_four_eyes_are_wanted(caller: Calle
     with pytest.raises(OwnCall):
         approval_answer(approval_id=asked.id, is_approved=True, actor="admin:ada")
     assert approval_answer(approval_id=asked.id, is_approved=True, actor="admin:bob")
+
+
+@pytest.mark.parametrize("name", ["ada", "a" * 150])
+def test_the_owner_of_a_token_is_known_by_any_name(caller: Caller, name: str) -> None:
+    owner = User.objects.create(username=name)
+    token = ApiToken.objects.create(
+        project_id=caller.project_id, name="agent", key_id="k", digest="d", owner=owner
+    )
+    asked = _asked(_question(replace(caller, token_id=token.id)))
+    Project.objects.update(wants_four_eyes=True)
+    with pytest.raises(OwnCall):
+        approval_answer(approval_id=asked.id, is_approved=True, actor=person(name))
+    other = person(f"{name[:-1]}b")
+    assert len(other) <= MAX_ACTOR_CHARS
+    assert approval_answer(approval_id=asked.id, is_approved=True, actor=other)
 
 
 def test_ask_risky_does_not_ask_about_the_end_of_an_own_session(caller: Caller) -> None:
