@@ -246,6 +246,7 @@ class ConsoleConsumer(AsyncWebsocketConsumer):  # type: ignore[misc] # channels 
         except TimeoutError:
             raise ConnectionEnded(4503, "RIGHTS_UNKNOWN", "your rights cannot be read") from None
         self._desk.person = person
+        await self._desk.give_back_unless_allowed()
         try:
             self._desk.check()
             if self._board is not None:

@@ -7,6 +7,7 @@ connection: it survives a server that dies, and goes back if no browser keeps it
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from typing import Final
 from uuid import UUID, uuid5
 
@@ -28,7 +29,7 @@ from controller_client.protocol.messages import Stream
 from projects import services
 from projects.accounts.authentication import Caller
 from projects.errors.base import Forbidden
-from projects.errors.sessions import KeyboardNotHeld
+from projects.errors.sessions import KeyboardNotHeld, SessionEnded, SessionNotFound
 from projects.output.view import STDOUT
 from projects.storage.access import NotLetThrough, checked_by, in_database
 
@@ -60,6 +61,21 @@ class Desk:
             self.person.may_read and self.person.sees(self._project_id)
         ):
             raise Forbidden("you may not see this session any more")
+
+    async def give_back_unless_allowed(self) -> None:
+        """Hand the keyboard back if the person may not type any more, for they could not do it."""
+        if self._project_id is None or self._session_id is None or not self._has_keyboard:
+            return
+        if self._may_type(self.person):
+            return
+        self._has_keyboard = False
+        with suppress(KeyboardNotHeld, SessionEnded, SessionNotFound):
+            await services.session_keyboard_release(
+                self._project_id,
+                self._session_id,
+                operator=self.person.actor,
+                note="handed back by itself: the operator may not type here any more",
+            )
 
     async def open(self, message: WatchSession) -> None:
         """Open a session, which is put on record. Raises Forbidden or SessionNotFound."""
@@ -159,5 +175,9 @@ class Desk:
             person = person_of(self._session_key)
         except LoginEnded as error:
             raise NotLetThrough from error
-        if self._project_id is None or not (person.may_type and person.sees(self._project_id)):
+        if not self._may_type(person):
             raise NotLetThrough
+
+    def _may_type(self, person: Person) -> bool:
+        may_here = self._project_id is not None and person.sees(self._project_id)
+        return may_here and person.may_read and person.may_type

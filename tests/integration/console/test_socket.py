@@ -1,5 +1,6 @@
 """The socket for people: rights, by hand-made messages, and output by its offset."""
 
+from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
@@ -151,17 +152,37 @@ async def test_what_ends_a_right_closes_the_view(consumer_port: int, end: str, c
         assert (await socket.closed())[1] == code
 
 
-def _remove_right() -> None:
-    User.objects.get(username="ann").user_permissions.remove(
-        Permission.objects.get(codename="view_transcript")
-    )
+@pytest.mark.parametrize("end", ["typing", "right", "project"])
+async def test_what_ends_the_right_to_type_gives_the_keyboard_back(
+    consumer_port: int, end: str
+) -> None:
+    ours = await in_database(_session, "ours")
+    async with console_socket(consumer_port, await _person(ours)) as socket:
+        await _open(socket, ours)
+        await socket.send("take")
+        await socket.receive("taken")
+        await in_database(_END[end])
+        if end == "typing":
+            while not (now := await socket.receive("session"))["who"].startswith("Handed back"):
+                pass
+            assert now["operator"] == ""
+        else:
+            await socket.closed()
+    row = await in_database(CommandSession.objects.get, id=ours.id)
+    assert row.taken_over_by == ""
+    assert "may not type here any more" in row.handback_note
+
+
+def _remove_right(name: str = "view_transcript") -> None:
+    User.objects.get(username="ann").user_permissions.remove(Permission.objects.get(codename=name))
 
 
 def _leave_project() -> None:
     Project.objects.get(name="project-of-ours").members.clear()
 
 
-_END = {
+_END: dict[str, Callable[[], Any]] = {
+    "typing": lambda: _remove_right("take_over_session"),
     "right": _remove_right,
     "project": _leave_project,
     "login": lambda: Session.objects.all().delete(),
