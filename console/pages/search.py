@@ -1,5 +1,6 @@
 """The search in what programs printed, in commands and in monitored logs."""
 
+import time
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Final
@@ -22,6 +23,8 @@ from projects.reads.search import Hit
 _MOST_HITS: Final = 50
 _MOST_COMMANDS: Final = 20
 _MOST_PROJECTS: Final = 20
+_MOST_SECONDS: Final = 10.0
+"""No further project is searched after this."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,9 +74,10 @@ def search(request: HttpRequest) -> HttpResponse:
 def _search(projects: list[Project], pattern: str, actor: str) -> Found:
     """Searches one project after the other. Raises InvalidPattern."""
     found = Found(is_cut=len(projects) > _MOST_PROJECTS)
+    deadline = time.monotonic() + _MOST_SECONDS
     for project in projects[:_MOST_PROJECTS]:
         room = _MOST_HITS - len(found.hits)
-        if room <= 0:
+        if room <= 0 or time.monotonic() >= deadline:
             found.is_cut = True
             break
         result = async_to_sync(services.output_search)(project.pk, pattern, max_results=room)

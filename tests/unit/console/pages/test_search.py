@@ -2,6 +2,7 @@
 
 import pytest
 
+from console.pages import search
 from projects.models import AuditEvent, CommandSession, OutputChunk
 from tests.unit.console.conftest import PersonWith, Tenant
 
@@ -44,6 +45,15 @@ def test_a_search_is_on_record_without_its_words(person_with: PersonWith, ours: 
     row = AuditEvent.objects.get(action="transcript.search")
     assert (row.actor, row.project_id) == ("admin:ann", ours.project.pk)
     assert row.detail == {"sessions": [str(ours.session.pk)]}
+
+
+def test_a_search_that_takes_too_long_ends_and_says_so(
+    person_with: PersonWith, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(search, "_MOST_SECONDS", 0.0)
+    text = person_with(*RIGHTS).get("/search/?q=needle").text
+    assert "not everything was searched" in text
+    assert "needle of ours" not in text
 
 
 def test_a_wrong_expression_is_explained(person_with: PersonWith) -> None:
