@@ -10,8 +10,10 @@ import shlex
 import stat
 from pathlib import Path
 
+from controller_client.system.absence import is_shortage
 from controller_client.system.start_failure import (
     StartFailed,
+    from_os_error,
     program_not_executable,
     program_not_found,
 )
@@ -54,7 +56,8 @@ def resolve_program(program: str, path: str, cwd: str) -> str:
     """Return the absolute path of ``program``.
 
     It is looked up on ``path`` (PATH's syntax), or relative to ``cwd`` if it has a slash. Raises
-    StartFailed: PROGRAM_NOT_EXECUTABLE only if nothing better was found.
+    StartFailed: PROGRAM_NOT_EXECUTABLE only if nothing better was found, and RESOURCE_EXHAUSTED if
+    nobody could look.
     """
     directories = ["."] if "/" in program else list(filter(None, path.split(os.pathsep)))
     refusals: list[int] = []
@@ -93,10 +96,15 @@ def _shell() -> str:
 
 
 def _why_not_runnable(candidate: str) -> int | None:
-    """Return None if the file can be executed, else the errno of the reason."""
+    """Return None if the file can be executed, else the errno of the reason.
+
+    Raises StartFailed if nobody could look.
+    """
     try:
         status = Path(candidate).stat()
     except OSError as error:
+        if is_shortage(error):
+            raise from_os_error(error, "the program cannot be looked for") from error
         return error.errno or errno.ENOENT
     if not stat.S_ISREG(status.st_mode):
         return errno.EISDIR if stat.S_ISDIR(status.st_mode) else errno.EACCES

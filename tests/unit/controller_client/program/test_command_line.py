@@ -1,5 +1,7 @@
 """Which command lines run by themselves, which in a shell, and where their programs are found."""
 
+import errno
+import os
 import shlex
 from pathlib import Path
 
@@ -110,3 +112,15 @@ def test_what_cannot_be_run_says_why(
     with pytest.raises(StartFailed) as refused:
         resolve_program(program, f"{directory}/one", str(directory))
     assert (refused.value.failure.code, refused.value.failure.errno_name) == (code, errno_name)
+
+
+def test_a_program_that_nobody_can_look_for_is_not_called_unusable(
+    directory: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def without_memory(_path: Path) -> None:
+        raise OSError(errno.ENOMEM, os.strerror(errno.ENOMEM))
+
+    monkeypatch.setattr(Path, "stat", without_memory)
+    with pytest.raises(StartFailed) as refused:
+        resolve_program("tool", f"{directory}/two", "/")
+    assert refused.value.failure.code == "RESOURCE_EXHAUSTED"
