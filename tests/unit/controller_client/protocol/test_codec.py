@@ -47,6 +47,13 @@ def _refusal(frame: bytes | str) -> str:
     return str(raised.value).removeprefix("bad frame: ")
 
 
+def _outcome(frame: bytes) -> str:
+    try:
+        return type(decode_any.decode(frame)).__name__
+    except BadFrame as refusal:
+        return str(refusal)
+
+
 @given(st.binary(max_size=300), st.integers(0, 2**62), st.text(max_size=20))
 @settings(STEADY, max_examples=100)
 def test_a_message_survives_the_wire_whatever_its_bytes(
@@ -121,13 +128,18 @@ def test_a_message_of_the_other_direction_is_a_bad_frame() -> None:
         (b"[1]", "Expected `object`, got `array`"),
         (b"", "Input data was truncated"),
         ("\ud800", "not UTF-8"),
-        (b'{"type":"PING","x":' + b"[" * 50_000 + b"]" * 50_000 + b"}", "nested too deeply"),
     ],
 )
 def test_a_bad_frame_is_named_by_its_field_never_by_its_value(
     frame: bytes | str, reason: str
 ) -> None:
     assert _refusal(frame) == reason
+
+
+def test_a_frame_that_is_nested_too_deeply_does_no_harm() -> None:
+    frame = b'{"type":"PING","x":' + b"[" * 50_000 + b"]" * 50_000 + b"}"
+    # How deep is too deep depends on Python: before 3.14 on a count, then on the size of the stack.
+    assert _outcome(frame) in {"Ping", "bad frame: nested too deeply"}
 
 
 @pytest.mark.parametrize(
