@@ -20,6 +20,7 @@ from projects.accounts.authentication import ADMIN_SCOPE, Caller
 from projects.errors.access import APPROVAL_ERRORS
 from projects.errors.base import ControllerActionError
 from projects.errors.calls import InvalidArgument, UnknownArgument
+from projects.errors.server import StorageUnavailable
 from projects.errors.shown_tools import TOOL_NAMES, fitting
 from projects.output.result import Result
 from projects.output.visible_text import shown_in
@@ -130,6 +131,10 @@ class Tool(Generic[InputT]):
             )
         except ControllerActionError as error:
             return ToolOutcome(shown_in(dict(error.body())), is_error=True)
+        except MemoryError:
+            # As when a database thread has none: the same call can succeed in a moment.
+            logger.exception("tool %s had no memory", self.name)
+            return ToolOutcome(dict(StorageUnavailable().body()), is_error=True)
         except Exception:
             # What happened is for the operator; a caller could do nothing with it, and it may hold
             # what was typed.

@@ -170,6 +170,14 @@ async def test_what_others_chose_acts_on_no_terminal_unless_raw_is_asked_for() -
     assert "\x9b" not in refused.body["error"]
 
 
+async def test_a_call_without_memory_can_be_repeated() -> None:
+    async def exhaust(*_: Any) -> None:
+        raise MemoryError
+
+    outcome = await _tool(exhaust).call({"session_id": str(uuid4())}, READER)
+    assert (outcome.body["code"], outcome.body["retryable"]) == ("STORAGE_UNAVAILABLE", True)
+
+
 async def test_a_result_that_does_not_fit_its_model_is_our_error() -> None:
     async def wrong(*_: Any) -> _Output:
         return _Output.model_validate({"count": "many"})
