@@ -180,9 +180,14 @@ def _word_if_literal(node: "Node") -> str:
 @lru_cache(maxsize=1)
 def _parser() -> "Parser":
     # Loaded with the first line that is checked: a daemon without a policy never needs the parser.
-    import tree_sitter_bash
-    from tree_sitter import Language, Parser
-
+    try:
+        import tree_sitter_bash
+        from tree_sitter import Language, Parser
+    except ModuleNotFoundError:
+        raise
+    except ImportError as error:
+        # The library is there, and there was no memory to load it into.
+        raise MemoryError from error
     return Parser(Language(tree_sitter_bash.language()))
 
 

@@ -13,6 +13,7 @@ import logging
 import shlex
 import time
 from collections import OrderedDict, defaultdict
+from errno import ENOMEM
 
 import msgspec
 
@@ -220,8 +221,9 @@ class SessionRouter:
         async def answer() -> None:
             try:
                 files = await asyncio.to_thread(named_files, question.command, question.cwd)
-            except OSError as error:
-                failure = from_os_error(error, "the files of the command cannot be read").failure
+            except (OSError, MemoryError) as error:
+                known = error if isinstance(error, OSError) else OSError(ENOMEM, "no memory")
+                failure = from_os_error(known, "the files of the command cannot be read").failure
                 connection.send(FilesNamed(reply_to=question.id, failure=failure))
             else:
                 connection.send(FilesNamed(reply_to=question.id, files=files))

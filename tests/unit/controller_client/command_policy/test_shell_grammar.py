@@ -2,6 +2,7 @@
 
 import shutil
 import subprocess
+import sys
 import tempfile
 from collections import Counter
 from collections.abc import Iterator
@@ -11,6 +12,7 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
+from controller_client.command_policy import shell_grammar
 from controller_client.command_policy.shell_grammar import (
     MAX_COMMANDS,
     CommandPlan,
@@ -236,3 +238,17 @@ def test_a_line_of_any_length_is_judged() -> None:
 
 def test_a_name_that_a_shell_would_interpret_is_quoted() -> None:
     assert quoted(("time", "then", "a b")) == "'time' 'then' 'a b'"
+
+
+def test_a_grammar_for_which_there_is_no_memory_is_no_broken_installation(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reason = "failed to map segment from shared object"
+    (tmp_path / "tree_sitter_bash.py").write_text(f"raise ImportError({reason!r})\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "tree_sitter_bash", raising=False)
+    shell_grammar._parser.cache_clear()
+    with pytest.raises(MemoryError):
+        parse_plan("ls")
+    monkeypatch.undo()
+    assert parse_plan("ls")
