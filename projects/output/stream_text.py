@@ -10,7 +10,7 @@ Runs in a database thread; the cost depends on what is returned.
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final, Literal
 from uuid import UUID
 
@@ -21,11 +21,7 @@ from projects.output.characters import is_continuation, length_of_rest
 from projects.output.log import GapRange
 from projects.output.result import Result
 from projects.output.text_view import text_of
-from projects.output.window_start import (
-    LOOK_BACK_BYTES,
-    NEAR_BYTES,
-    rest_before_text,
-)
+from projects.output.window_start import LOOK_BACK_BYTES, bytes_before, rest_before_text
 from projects.secrets.masks import SecretMask, secret_mask
 
 StreamView = Literal["text", "raw"]
@@ -86,8 +82,7 @@ def read_text(
     begun, position = None, end
     parts: list[str] = []
     gaps: list[GapRange] = []
-    before_bytes = min(look_back_bytes, NEAR_BYTES) if view == "text" else characters.LONGEST - 1
-    for run in _runs(session_id, stream, start, end, before_bytes):
+    for run in _runs(session_id, stream, start, end):
         if isinstance(run, GapRange):
             gaps.append(run)
             position = run.to_offset
@@ -214,39 +209,27 @@ def read_in_order(
 
 @dataclass(frozen=True, slots=True)
 class _Run:
-    """Bytes without a gap between them, and bytes of the same run before them."""
+    """Bytes without a gap between them."""
 
     offset: int
     data: bytes
-    before: bytes
 
 
-def _runs(
-    session_id: UUID, stream: Stream, start: int, end: int, before_bytes: int
-) -> Iterator[_Run | GapRange]:
-    """Yields runs of ``[start, end)`` that are as long as they can be, and the gaps between them.
-
-    Up to ``before_bytes`` before ``start`` are read with them, because they would be read next.
-    """
+def _runs(session_id: UUID, stream: Stream, start: int, end: int) -> Iterator[_Run | GapRange]:
+    """Yields runs that are as long as they can be, and the gaps between them."""
     held: list[bytes] = []
-    offset = max(0, start - before_bytes)
-    for piece in output_log.pieces(session_id, stream, offset, end):
+    offset = start
+    for piece in output_log.pieces(session_id, stream, start, end):
         if isinstance(piece, bytes):
             held.append(piece)
             continue
-        yield from _run(held, offset, start)
-        held, offset = [], piece.to_offset
-        if offset > start:
-            yield replace(piece, from_offset=max(piece.from_offset, start))
-    yield from _run(held, offset, start)
-
-
-def _run(held: list[bytes], offset: int, start: int) -> Iterator[_Run]:
-    """Yields what is held from ``start`` on, if there is any. It begins at ``offset``."""
-    data = held[0] if len(held) == 1 else b"".join(held)
-    cut = max(0, start - offset)
-    if len(data) > cut:
-        yield _Run(offset + cut, data[cut:], data[:cut])
+        if held:
+            yield _Run(offset, b"".join(held))
+            held = []
+        yield piece
+        offset = piece.to_offset
+    if held:
+        yield _Run(offset, b"".join(held))
 
 
 def _rest(
@@ -254,10 +237,11 @@ def _rest(
 ) -> int:
     """The number of bytes of the run that end a character or a sequence begun just before it."""
     if view == "text":
-        return rest_before_text(
-            session_id, stream, run.offset, run.data, look_back_bytes, near=run.before
-        )
-    return length_of_rest(run.before or None, run.data) if is_continuation(run.data[0]) else 0
+        return rest_before_text(session_id, stream, run.offset, run.data, look_back_bytes)
+    if not is_continuation(run.data[0]):
+        return 0
+    before = bytes_before(session_id, stream, run.offset, characters.LONGEST - 1)
+    return length_of_rest(before or None, run.data)
 
 
 def _first_line_start(session_id: UUID, stream: Stream, start: int, end: int) -> int:

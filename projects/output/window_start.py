@@ -22,8 +22,7 @@ LOOK_BACK_BYTES: Final = MAX_SEQUENCE_CHARS
 """A sequence that began longer ago than this was never meant as one."""
 TURN_LOOK_BACK_BYTES: Final = 256
 """For a turn: it begins where the one before it ended, in an unfinished sequence at worst."""
-NEAR_BYTES: Final = 1024
-"""The end of a line is looked for in so many bytes first."""
+_NEAR_BYTES: Final = 1024
 
 
 def rest_before_text(
@@ -32,22 +31,18 @@ def rest_before_text(
     start: int,
     data: bytes,
     look_back_bytes: int = LOOK_BACK_BYTES,
-    *,
-    near: bytes | None = None,
 ) -> int:
     """The number of bytes of ``data`` that end a character or an escape sequence begun before it.
 
-    ``data`` begins at ``start``. ``near``: what is there in the last NEAR_BYTES that may be looked
-    back, for a caller who has read it.
+    ``data`` begins at ``start``.
     """
     if not start or not data:
         return 0
-    if near is None:
-        near = bytes_before(session_id, stream, start, min(look_back_bytes, NEAR_BYTES))
+    before = bytes_before(session_id, stream, start, min(look_back_bytes, _NEAR_BYTES))
     # No sequence goes on behind the end of a line, so what is further back does not matter.
-    if look_back_bytes > NEAR_BYTES and b"\n" not in near:
-        near = bytes_before(session_id, stream, start, look_back_bytes)
-    return rest_of(near, data)
+    if look_back_bytes > _NEAR_BYTES and b"\n" not in before:
+        before = bytes_before(session_id, stream, start, look_back_bytes)
+    return rest_of(before, data)
 
 
 def rest_of(before: bytes, data: bytes) -> int:

@@ -5,8 +5,6 @@ is too long.
 import unicodedata
 
 import pytest
-from django.db import connection
-from django.test.utils import CaptureQueriesContext
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -16,7 +14,6 @@ from projects.output import log as output_log
 from projects.output.log import NewChunk
 from projects.output.stream_text import read_ends, read_in_order, read_text
 from projects.output.view import view_page, view_turn
-from projects.secrets.masks import mask_of
 from tests.support.rows import make_controller, make_session
 
 pytestmark = pytest.mark.django_db
@@ -132,14 +129,6 @@ def test_of_a_gap_only_what_lies_in_the_range_is_told(session: CommandSession, s
     assert found.lost_bytes == min(4, max(0, 6 - start))
     told = [(gap.from_offset, gap.to_offset) for gap in found.gaps]
     assert told == ([(max(2, start), 6)] if start < 6 else [])
-
-
-def test_a_turn_reads_what_is_before_it_together_with_its_output(session: CommandSession) -> None:
-    _store(session, (0, b"a" * 300 + b"\x1b[3"), (303, b"1mred"))
-    with CaptureQueriesContext(connection) as queries:
-        turn = view_turn(session.id, 303, 308, 4096, is_final=True, mask=mask_of(session.id, None))
-    assert turn.text == "red"
-    assert len(queries) == 1
 
 
 def test_a_range_of_which_nothing_is_left_ends_at_its_end(session: CommandSession) -> None:
