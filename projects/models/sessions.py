@@ -70,6 +70,8 @@ class CommandSession(models.Model):
     created_at = models.DateTimeField(default=timezone.now, db_index=True)
     started_at = models.DateTimeField(null=True, blank=True)
     ended_at = models.DateTimeField(null=True, blank=True)
+    # Since a HELLO named the session: how long connections have lasted whose HELLO did not.
+    unnamed_seconds = models.FloatField(default=0.0, db_default=0.0, editable=False)
     pid = models.PositiveIntegerField(null=True, blank=True)
     exit_code = models.IntegerField(null=True, blank=True)
     signal = models.CharField(max_length=16, blank=True)

@@ -32,7 +32,7 @@ from projects.storage.columns import as_parameter
 from projects.storage.rows import fetch_rows
 
 _LIVE: Final = """
-SELECT id, state FROM projects_commandsession
+SELECT id, state, unnamed_seconds FROM projects_commandsession
 WHERE controller_id = %s AND state IN (%s, %s, %s) ORDER BY id
 """
 _SINCE: Final = clock.now()
@@ -42,6 +42,7 @@ _SINCE: Final = clock.now()
 class _Live(NamedTuple):
     id: UUID
     state: str
+    unnamed_seconds: float
 
 
 class Missing(NamedTuple):
@@ -103,7 +104,7 @@ def _settle_live(host: Host, summary_of: dict[str, SessionSummary], restored: Re
     live = list(fetch_rows(_Live, _LIVE + lock, [as_parameter(host.id), *states]))
     is_start_open = any(row.state == SessionState.SENT for row in live)
     kept = _kept_for_others(host) if is_start_open else frozenset[UUID]()
-    for session_id, state in live:
+    for session_id, state, _ in live:
         summary = summary_of.get(str(session_id))
         if state != SessionState.RUNNING and summary is not None:
             _adopt_started(session_id, SessionState(state), summary)
@@ -124,6 +125,9 @@ def _settle_live(host: Host, summary_of: dict[str, SessionSummary], restored: Re
             unnamed.add(session_id)
             if host.is_ahead:
                 restored.forgotten(session_id)
+    named_again = [row.id for row in live if row.unnamed_seconds and row.id not in unnamed]
+    if named_again:
+        CommandSession.objects.filter(id__in=named_again).update(unnamed_seconds=0.0)
     return Missing(lost, frozenset(unnamed))
 
 

@@ -3,10 +3,11 @@
 A daemon has one connection at a time: it closes the old one before it says HELLO on the next. So a
 peer that still answers on a connection which was taken over is another daemon, with a copy of the
 first daemon's state directory. The server cannot tell which of the two is the copy. Their sessions
-are safe: a session that a HELLO does not name is not lost before that connection has lasted for the
-length of a lease (``lose_unnamed``), and until then a daemon that did not name it is neither sent
-anything for it nor heard about it (``ConnectionMemory.unnamed``). The same holds for a session
-whose START was sent to the daemon with another lock and not answered.
+are safe: a session that a HELLO does not name is not lost at once. It is lost when connections that
+did not name it have lasted for a lease in all, with none between them that named it
+(``lose_unnamed``). Until then a daemon that did not name it is neither sent anything for it nor
+heard about it (``ConnectionMemory.unnamed``). The same holds for a session whose START was sent to
+the daemon with another lock and not answered.
 """
 
 import asyncio
@@ -18,6 +19,7 @@ from typing import Final
 from uuid import UUID
 
 from django.db import transaction
+from django.db.models import F
 
 from controller_client.protocol.messages import Message, Ping, Pong
 from controller_client.protocol.session_state import SessionState
@@ -38,6 +40,8 @@ ANSWER_SECONDS: Final = 2.0
 """The wait for an answer on a connection that was taken over."""
 ALARM_AGAIN_AFTER: Final = timedelta(minutes=1)
 """One record in this time, although two daemons take over from each other again and again."""
+COUNT_SECONDS: Final = 2.0
+"""How often a connection counts the time for which its HELLO has left sessions unnamed."""
 NOTE_UNKNOWN: Final = "the host no longer knows the session"
 _TWO_AT_ONCE: Final = (
     "two daemons with one identity and credential are running, so one is a copy of the other's "
@@ -79,16 +83,21 @@ class TwinWatch:
             await in_database(alarm_raise, self._controller_id, "", _TWO_AT_ONCE)
 
     async def miss(self) -> None:
-        """End the sessions that HELLO did not name, once this connection has lasted for a lease."""
-        await asyncio.sleep(conf.lease_seconds)
-        while True:
+        """Count how long this connection lasts, and end the sessions that were unnamed for a lease.
+
+        The count is kept in the database, as a connection may break before it has lasted so long.
+        """
+        counted = 0.0
+        while self._unnamed and counted < conf.lease_seconds:
+            step = min(COUNT_SECONDS, conf.lease_seconds)
+            await asyncio.sleep(step)
             with suppress(StorageUnavailable):
-                for session_id in await in_database(
-                    lose_unnamed, self._controller_id, self._epoch, self._unnamed
-                ):
+                lost = await in_database(
+                    lose_unnamed, self._controller_id, self._epoch, self._unnamed, step
+                )
+                counted += step
+                for session_id in lost:
                     await doorbells.ring_session(session_id)
-                return
-            await asyncio.sleep(ANSWER_SECONDS)
 
 
 @transaction.atomic
@@ -129,11 +138,14 @@ def _alarm(controller: Controller, now: datetime) -> Cause:
 
 
 @transaction.atomic
-def lose_unnamed(controller_id: UUID, epoch: int, unnamed: Collection[UUID]) -> list[str]:
-    """End the sessions that the HELLO of a connection did not name and that are not over.
+def lose_unnamed(
+    controller_id: UUID, epoch: int, unnamed: Collection[UUID], seconds: float
+) -> list[str]:
+    """Count ``seconds`` more of a connection whose HELLO did not name these sessions.
 
-    Returns the ids of these sessions, which are lost. Does nothing if another connection has taken
-    over since: then its HELLO decides.
+    Returns the ids of the sessions that are lost now: those that are not over and were unnamed for
+    a lease in all. Does nothing if another connection has taken over since, as then the HELLO of
+    that one decides.
     """
     controllers = Controller.objects.select_for_update(no_key=True)
     controller = controllers.filter(id=controller_id, epoch=epoch).first()
@@ -144,9 +156,14 @@ def lose_unnamed(controller_id: UUID, epoch: int, unnamed: Collection[UUID]) -> 
         id__in=unnamed,
         state__in=(SessionState.SENT, SessionState.RUNNING),
     )
-    gone = list(running.order_by("id").values_list("id", flat=True))
+    unnamed_for = dict(running.order_by("id").values_list("id", "unnamed_seconds"))
+    left = conf.lease_seconds - seconds
+    gone = [session_id for session_id, before in unnamed_for.items() if before >= left]
     for session_id in gone:
         end_lost(
             ending_session(session_id), actor=f"controller:{controller.name}", note=NOTE_UNKNOWN
         )
+    CommandSession.objects.filter(id__in=unnamed_for.keys() - gone).update(
+        unnamed_seconds=F("unnamed_seconds") + seconds
+    )
     return [str(session_id) for session_id in gone]

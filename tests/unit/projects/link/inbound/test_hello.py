@@ -12,6 +12,7 @@ from django.utils import timezone
 
 from controller_client.protocol.messages import SessionSummary, StartInteractiveCmd, StreamPosition
 from controller_client.protocol.session_state import SessionState
+from projects.conf import conf
 from projects.link.inbound import hello as greeting
 from projects.link.inbound.commands import take_commands
 from projects.link.inbound.refusals import (
@@ -164,9 +165,10 @@ def test_a_running_session_the_host_no_longer_has_is_lost(controller: Controller
     welcome, missing = greeting.hello(controller.id, make_hello(make_summary(kept)))
     assert missing.lost == [], "it may be another daemon's, of which this one is a copy"
     assert missing.unnamed == {gone.id}
-    assert lose_unnamed(controller.id, welcome.epoch - 1, missing.unnamed) == []
-    assert lose_unnamed(controller.id, welcome.epoch, missing.unnamed) == [str(gone.id)]
-    assert lose_unnamed(controller.id, welcome.epoch, missing.unnamed) == []
+    lease, epoch = conf.lease_seconds, welcome.epoch
+    assert lose_unnamed(controller.id, epoch - 1, missing.unnamed, lease) == []
+    assert lose_unnamed(controller.id, epoch, missing.unnamed, lease) == [str(gone.id)]
+    assert lose_unnamed(controller.id, epoch, missing.unnamed, lease) == []
     assert _states() == {
         kept.id: "RUNNING",
         gone.id: "LOST",
@@ -180,6 +182,25 @@ def test_a_running_session_the_host_no_longer_has_is_lost(controller: Controller
         "host",
         ["the host no longer knows the session"],
     )
+
+
+def _unnamed(controller: Controller, seconds: float, *named: SessionSummary) -> list[str]:
+    """Connect with a HELLO that names these sessions, and break after so many seconds."""
+    welcome, missing = greeting.hello(controller.id, make_hello(*named))
+    return lose_unnamed(controller.id, welcome.epoch, missing.unnamed, seconds)
+
+
+def test_connections_that_break_count_together_until_one_names_the_session(
+    controller: Controller,
+) -> None:
+    session = make_session(controller)
+    most = conf.lease_seconds - 1.0
+    assert _unnamed(controller, most) == []
+    assert _unnamed(controller, most, make_summary(session)) == []
+    assert _unnamed(controller, most) == []
+    assert _states() == {session.id: "RUNNING"}, "one HELLO named it: the count began again"
+    assert _unnamed(controller, 1.0) == [str(session.id)]
+    assert _states() == {session.id: "LOST"}
 
 
 @pytest.mark.parametrize(
@@ -233,7 +254,7 @@ def test_a_start_without_an_answer_is_kept_for_the_lock_it_was_sent_to(
     assert missing.unnamed == ({session.id} if is_kept else frozenset())
     sent, _ = take_commands(controller.id, welcome.epoch, unnamed=missing.unnamed)
     assert len(sent) == (not is_kept)
-    lost = lose_unnamed(controller.id, welcome.epoch, missing.unnamed)
+    lost = lose_unnamed(controller.id, welcome.epoch, missing.unnamed, conf.lease_seconds)
     session.refresh_from_db()
     assert (len(lost), session.failure_code) == (is_kept, "START_LOST" if is_kept else "")
 
