@@ -9,7 +9,9 @@ from itertools import pairwise
 from posixpath import join
 from typing import Final, NamedTuple
 
-from controller_client.command_policy.shell_grammar import Survey, Words, surveyed
+from controller_client.command_policy.inner_lines import surveyed_within
+from controller_client.command_policy.shell_grammar import Words
+from controller_client.command_policy.survey import Survey
 
 MAX_DIRECTORIES: Final = 16
 _GOES: Final = frozenset({"cd", "chdir", "pushd"})
@@ -29,7 +31,7 @@ class Directories(NamedTuple):
 
 def directories(command: str, start: str) -> Directories:
     """Return the directories of a line that starts in ``start``."""
-    return directories_of(surveyed(command), start)
+    return directories_of(surveyed_within(command), start)
 
 
 def directories_of(survey: Survey, start: str) -> Directories:

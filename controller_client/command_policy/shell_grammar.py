@@ -28,9 +28,6 @@ _NEVER_BARE: Final = re.compile(r"[\s;&|<>()$`'\"\\]")
 _ESCAPE_IN_DOUBLE_QUOTES: Final = re.compile(r'\\([$`"\\])')
 _CONTINUATION: Final = "\\\n"
 _MAX_PART_CHARS: Final = 80
-_REPEATING: Final = frozenset(
-    {"c_style_for_statement", "for_statement", "function_definition", "while_statement"}
-)
 # Words a shell acts on before it looks for a program. Quoted they lose that power, so a line that
 # uses one means something else.
 _RESERVED_WORDS: Final = (
@@ -109,9 +106,11 @@ def parse_plan(command: str) -> CommandPlan:
     _refuse_unusual_characters(command)
     if _CONTINUATION in command:
         raise NotPlain(_CONTINUATION, "a line continuation")
-    root = _parser().parse(command.encode()).root_node
+    root = parser().parse(command.encode()).root_node
     if root.has_error:
-        raise NotPlain(_text(_first_error(root)).strip() or command, "not a complete command line")
+        raise NotPlain(
+            text_of(_first_error(root)).strip() or command, "not a complete command line"
+        )
     _refuse_escaped_blanks(command.encode(), root)
     pipelines = _pipelines(root)
     if not pipelines:
@@ -119,58 +118,8 @@ def parse_plan(command: str) -> CommandPlan:
     return CommandPlan(tuple(pipelines))
 
 
-@dataclass(frozen=True)
-class Survey:
-    """The parts that can be told of any command line.
-
-    A word that a shell would expand is empty. ``writes_to`` is a file that the line redirects to.
-    ``assigns`` names the variables that it sets. ``is_straight``: no part of it can run twice.
-    """
-
-    commands: tuple[Words, ...]
-    writes_to: str | None
-    is_whole: bool
-    assigns: frozenset[str] = frozenset()
-    is_straight: bool = True
-
-
-def surveyed(command: str) -> Survey:
-    """Find every simple command in the line: in loops, functions and substitutions too.
-
-    The result is for judging, never for running.
-    """
-    root = _parser().parse(command.encode(errors="replace")).root_node
-    commands: list[Words] = []
-    targets: list[str] = []
-    assigns: set[str] = set()
-    is_straight = True
-    pending = [root]
-    while pending:
-        node = pending.pop()
-        if node.type == "command":
-            words = [
-                child
-                for child in node.children
-                if child.type not in {"file_redirect", "variable_assignment"}
-            ]
-            commands.append(tuple(_word_if_literal(child) for child in words) or ("",))
-        elif node.type == "file_redirect" and any(">" in child.type for child in node.children):
-            targets.append(_word_if_literal(node.children[-1]))
-        elif node.type == "variable_assignment":
-            assigns.add(_text(node.children[0]))
-        elif node.type in _REPEATING:
-            is_straight = False
-        pending.extend(reversed(node.children))
-    harmless = {"/dev/null", "1", "2"}
-    target = next(
-        (target for target in targets if target not in harmless), targets[0] if targets else None
-    )
-    return Survey(
-        tuple(commands), target, not root.has_error, frozenset(assigns), is_straight=is_straight
-    )
-
-
-def _word_if_literal(node: "Node") -> str:
+def word_if_literal(node: "Node") -> str:
+    """Return the value of a word or of a command's name; empty if a shell would expand it."""
     try:
         return _word(node.children[0] if node.type == "command_name" else node)
     except NotPlain:
@@ -178,7 +127,8 @@ def _word_if_literal(node: "Node") -> str:
 
 
 @lru_cache(maxsize=1)
-def _parser() -> "Parser":
+def parser() -> "Parser":
+    """Return the parser of bash's grammar."""
     # Loaded with the first line that is checked: a daemon without a policy never needs the parser.
     try:
         import tree_sitter_bash
@@ -195,7 +145,7 @@ def _unseen_line_end(root: "Node", end: int, node: "Node") -> Operator:
     """Find the line end between two commands, for which the grammar does not always have a node."""
     between = (root.text or b"")[end - root.start_byte : node.start_byte - root.start_byte]
     if b"\n" not in between or between.strip(b" \t\n"):
-        raise NotPlain(_text(node), "not a complete command line")
+        raise NotPlain(text_of(node), "not a complete command line")
     return ";"
 
 
@@ -234,7 +184,8 @@ def _refuse_escaped_blanks(source: bytes, root: "Node") -> None:
         raise NotPlain("\\ ", "an escaped blank at the beginning of a word")
 
 
-def _text(node: "Node") -> str:
+def text_of(node: "Node") -> str:
+    """Return the text of a node."""
     return node.text.decode() if node.text is not None else ""
 
 
@@ -266,7 +217,7 @@ def _pipelines(root: "Node") -> list[Pipeline]:
     is_joined, end = True, 0
     for count, node in enumerate(_tokens(root)):
         if count > 2 * MAX_COMMANDS:
-            raise NotPlain(_text(node), f"more than {MAX_COMMANDS} commands in one line")
+            raise NotPlain(text_of(node), f"more than {MAX_COMMANDS} commands in one line")
         if node.type == "command":
             if not is_joined:
                 operator = _unseen_line_end(root, end, node)
@@ -290,15 +241,15 @@ def _command(node: "Node") -> Words:
         for child in node.children
     ]
     if not words or not words[0]:
-        raise NotPlain(_text(node), "a command without a name")
-    if words[0] in _RESERVED and _text(node).startswith(words[0]):
+        raise NotPlain(text_of(node), "a command without a name")
+    if words[0] in _RESERVED and text_of(node).startswith(words[0]):
         raise NotPlain(words[0], "a shell keyword")
     return tuple(words)
 
 
 def _word(node: "Node") -> str:
     """Return the literal value of a word. Raises NotPlain for text a shell would expand."""
-    text = _text(node)
+    text = text_of(node)
     if node.type in {"word", "number"} and node.named_child_count == 0:
         return _bare_word(text)
     if node.type == "raw_string":
@@ -327,7 +278,7 @@ def _unsupported(node: "Node") -> NotPlain:
     if node.type == "redirected_statement":
         node = next((child for child in node.children if child.type.endswith("_redirect")), node)
     return NotPlain(
-        _text(node), _NAMES.get(node.type, f"{node.type.replace('_', ' ')!r} in a command line")
+        text_of(node), _NAMES.get(node.type, f"{node.type.replace('_', ' ')!r} in a command line")
     )
 
 

@@ -77,3 +77,7 @@ class CloseCode:
     VERSION: Final = 4426
     INTERNAL_ERROR: Final = 4500
     GOING_AWAY: Final = 4503
+
+
+MAX_NAMED_FILES: Final = 32
+"""The most files of a command line that a host names."""

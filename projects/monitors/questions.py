@@ -15,7 +15,7 @@ import msgspec
 from django.db import connection
 
 from controller_client.protocol import codec
-from controller_client.protocol.limits import MAX_FILE_CHUNK_BYTES
+from controller_client.protocol.limits import MAX_FILE_CHUNK_BYTES, MAX_NAMED_FILES
 from controller_client.protocol.messages import (
     DeleteFile,
     FileChunk,
@@ -43,8 +43,6 @@ CAPABILITY: Final = "files"
 ANSWER_SECONDS: Final = 10.0
 """How long a host may take to answer, beside the time that the question asks it to wait."""
 PER_TAKE: Final = 64
-MAX_FILES: Final = 16
-"""No command line names more files than these."""
 
 Answer = TypeVar("Answer", FileChunk, FileDeleted, FilesNamed)
 Question = ReadFile | DeleteFile | NameFiles
@@ -96,7 +94,7 @@ async def files_named(controller_id: UUID, ask: NameFiles) -> list[NamedFile] | 
         answer = await _ask(controller_id, ask, FilesNamed, 0.0)
     except (ControllerRevoked, Unavailable, HostTooOld):
         return None
-    return None if answer.failure is not None else answer.files[:MAX_FILES]
+    return None if answer.failure is not None else answer.files[:MAX_NAMED_FILES]
 
 
 async def _ask(

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from typing import Any, Final, Literal
 
 from controller_client.command_policy.programs import base_name
-from controller_client.command_policy.shell_grammar import Words, surveyed
+from controller_client.command_policy.shell_grammar import Words
+from controller_client.command_policy.survey import surveyed
 from projects.models import ApprovalPolicy
 from projects.policy.harmless_commands import is_plain_directory, why_not_harmless
 

@@ -15,6 +15,7 @@ from django.db.models import QuerySet
 from django.utils.crypto import salted_hmac
 
 from controller_client.command_policy.directories import directories
+from controller_client.protocol.limits import MAX_NAMED_FILES
 from projects.accounts import ages
 from projects.accounts.authentication import Caller
 from projects.accounts.permits import Permit
@@ -264,9 +265,10 @@ def arguments_of(approval: Approval) -> dict[str, Any] | None:
 
 
 def goes_unseen(approval: Approval) -> bool:
-    """True if a start may run a file in a directory that its line does not tell."""
+    """True if a start may run a file that its line does not tell, or more than a host names."""
     line = (arguments_of(approval) or {}).get("command", "")
-    return approval.tool in STARTERS and not directories(str(line), "/").are_all
+    is_full = len(approval.files or ()) >= MAX_NAMED_FILES
+    return approval.tool in STARTERS and (is_full or not directories(str(line), "/").are_all)
 
 
 def cause_of(approval_id: int) -> str:

@@ -3,6 +3,7 @@
 import pytest
 
 from controller_client.command_policy.directories import MAX_DIRECTORIES, directories
+from controller_client.command_policy.inner_lines import MAX_LINES, MAX_WORDS
 
 
 @pytest.mark.parametrize(
@@ -41,6 +42,12 @@ def test_a_line_tells_where_it_goes(line: str, paths: list[str]) -> None:
         '"$program" x',
         "; ".join(f"cd {number}" for number in range(9)),
         "cd 'b",
+        "sh -c 'cd $place; sh x'",
+        "sh <<END\n. ./environment\nEND\n",
+        "env PATH=/b sh -c 'PATH=/b x y'",
+        "sh x" + " y" * MAX_WORDS,
+        "true; " * MAX_WORDS + "sh x",
+        "eval " + " ".join("'true " + "x'" for _ in range(MAX_LINES + 1)),
     ],
 )
 def test_a_line_that_cannot_be_followed_says_so(line: str) -> None:

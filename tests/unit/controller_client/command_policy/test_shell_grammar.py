@@ -247,7 +247,7 @@ def test_a_grammar_for_which_there_is_no_memory_is_no_broken_installation(
     (tmp_path / "tree_sitter_bash.py").write_text(f"raise ImportError({reason!r})\n")
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.delitem(sys.modules, "tree_sitter_bash", raising=False)
-    shell_grammar._parser.cache_clear()
+    shell_grammar.parser.cache_clear()
     with pytest.raises(MemoryError):
         parse_plan("ls")
     monkeypatch.undo()

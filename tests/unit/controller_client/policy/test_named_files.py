@@ -37,9 +37,41 @@ def test_a_program_and_its_script_are_named_with_their_digests(script: Path) -> 
 
 
 @pytest.mark.parametrize(
-    "command", ["./deploy.sh", "sh ./deploy.sh", ". ./deploy.sh", "env A=1 ./deploy.sh"]
+    "command",
+    [
+        "./deploy.sh",
+        "sh ./deploy.sh",
+        ". ./deploy.sh",
+        "env A=1 ./deploy.sh",
+        "sh < deploy.sh",
+        "<deploy.sh sh",
+        "sh -s 0<deploy.sh",
+        "exec 3<deploy.sh; sh <&3",
+        "sh >/dev/null deploy.sh",
+        "sh 2>&1 deploy.sh | cat",
+        "sh >&- deploy.sh",
+        "sh <<END deploy.sh\nEND\n",
+        "sh <<<x deploy.sh",
+        "cat deploy.sh | sh",
+        "cat < deploy.sh | sudo sh",
+        "tac deploy.sh | python3 -",
+        "sh -c 'sh deploy.sh'",
+        "bash -lc \"exec env sh -c './deploy.sh now'\"",
+        "su -c './deploy.sh now'",
+        "watch './deploy.sh now'",
+        "eval 'sh deploy.sh'",
+        "sh <<END\nsh deploy.sh\nEND\n",
+        "bash <<< 'sh deploy.sh'",
+        "echo 'sh deploy.sh' | sh",
+        "python3 -W ignore deploy.sh",
+        "bash --rcfile other deploy.sh",
+        "node --require=./deploy.sh other",
+        "sudo -u root ./deploy.sh",
+        "find . -exec sh deploy.sh ;",
+    ],
 )
 def test_a_script_is_named_however_it_is_run(script: Path, command: str) -> None:
+    (script.parent / "other").write_text("")
     assert str(script) in _paths(command, script.parent)
 
 
@@ -56,6 +88,8 @@ def test_a_script_is_named_however_it_is_run(script: Path, command: str) -> None
         "env --chdir=below ./deploy.sh",
         "git -C below status; cd below; bash -e deploy.sh",
         "cd / ; cd -; cd below; sh deploy.sh",
+        "sh -c 'cd below; sh deploy.sh'",
+        "sh <<END\ncd below && ./deploy.sh\nEND\n",
     ],
 )
 def test_the_script_of_the_directory_that_a_line_goes_to_is_named(script: Path, line: str) -> None:
@@ -74,11 +108,31 @@ def test_a_script_of_each_directory_is_named_since_either_may_run(script: Path) 
     assert {str(script), str(below / "deploy.sh")} <= set(paths)
 
 
+def test_the_program_that_another_one_runs_is_named(script: Path) -> None:
+    line = "sudo -u nobody nice -n 5 bash -c 'tail -n 1 notes'"
+    assert {_real("nice"), _real("bash"), _real("tail")} <= set(_paths(line, script.parent))
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "tail -n 5 deploy.sh",
+        "cat deploy.sh | grep x",
+        "sh other deploy.sh",
+        "wc -l < deploy.sh",
+        "git commit -m 'mend deploy.sh'",
+    ],
+)
+def test_what_is_only_read_is_not_named(script: Path, line: str) -> None:
+    (script.parent / "other").write_text("")
+    assert str(script) not in _paths(line, script.parent)
+
+
 def test_every_command_of_a_line_is_named_and_data_is_not(script: Path) -> None:
     (script.parent / "data").write_text("x")
-    line = "cat data && { ls | sh deploy.sh; } && echo $(./deploy.sh)"
+    line = "cat data && { ls | tail; } && echo $(./deploy.sh)"
     paths = _paths(line, script.parent)
-    assert {_real("cat"), _real("ls"), _real("sh"), str(script)} <= set(paths)
+    assert {_real("cat"), _real("ls"), _real("tail"), str(script)} <= set(paths)
     assert str(script.parent / "data") not in paths
 
 

@@ -1,0 +1,90 @@
+"""The command lines inside of a command line: in ``sh -c '…'``, ``su -c '…'`` or a here-document.
+
+Whether a text is a line is a guess. The result is for naming files: a line too many does no harm.
+"""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Final
+
+from controller_client.command_policy.programs import base_name, can_spawn, is_interpreter, is_shell
+from controller_client.command_policy.shell_grammar import Words
+from controller_client.command_policy.survey import Survey, surveyed
+
+MAX_DEPTH: Final = 4
+MAX_LINES: Final = 64
+MAX_WORDS: Final = 256
+"""The words of all commands of a line that are looked at."""
+_TAKE_LINES: Final = frozenset(
+    {"doas", "env", "eval", "flock", "parallel", "runuser", "screen", "script", "sg", "su", "sudo"}
+    | {"tmux", "trap", "watch"}
+)
+_BUILTINS: Final = frozenset({"builtin", "command", "coproc", "exec"})
+
+
+def surveyed_within(command: str) -> Survey:
+    """Survey a command line, together with the lines inside of it.
+
+    The result has the commands, files and variables of all of them, up to ``MAX_WORDS`` words.
+    ``is_whole`` is False as well if there is more than that, or lines are nested too deeply.
+    """
+    whole = _bounded(surveyed(command))
+    pending = [(line, 1) for line in _inner_lines(whole)]
+    count = 0
+    while pending:
+        line, depth = pending.pop()
+        count += 1
+        if depth > MAX_DEPTH or count > MAX_LINES:
+            return replace(whole, is_whole=False)
+        inner = surveyed(line)
+        whole = _bounded(
+            replace(
+                whole,
+                commands=whole.commands + inner.commands,
+                reads=whole.reads + inner.reads,
+                assigns=whole.assigns | inner.assigns,
+                is_straight=whole.is_straight and inner.is_straight,
+            )
+        )
+        pending += [(found, depth + 1) for found in _inner_lines(inner)]
+    return whole
+
+
+def _bounded(survey: Survey) -> Survey:
+    kept, left = list[Words](), MAX_WORDS
+    for words in survey.commands:
+        if left > 0:
+            kept.append(words[:left])
+        left -= len(words)
+    is_whole = survey.is_whole and left >= 0 and len(survey.reads) <= MAX_WORDS
+    reads = survey.reads[:MAX_WORDS]
+    return replace(survey, commands=tuple(kept), reads=reads, is_whole=is_whole)
+
+
+def feeds_an_interpreter(survey: Survey) -> bool:
+    """Tell whether a shell or the like is started without a script, so that it runs its input."""
+    return any(
+        is_interpreter(word) and (not _operands(words[at + 1 :]) or "-s" in words[at + 1 :])
+        for words in survey.commands
+        for at, word in enumerate(_may_run(words))
+    )
+
+
+def _operands(words: Words) -> Words:
+    return tuple(word for word in words if word and not word.startswith("-"))
+
+
+def _may_run(words: Words) -> Words:
+    """The words of a command that may be programs which it starts."""
+    is_runner = can_spawn(words[0]) or words[0] in _BUILTINS
+    return words if is_runner else words[:1]
+
+
+def _inner_lines(survey: Survey) -> Iterator[str]:
+    """The texts that may be lines. What is printed or written before a shell may be piped to it."""
+    is_for_a_shell = any(is_shell(word) for words in survey.commands for word in _may_run(words))
+    for words in survey.commands:
+        if is_for_a_shell or base_name(words[0]) in _TAKE_LINES:
+            yield from (word for word in words[1:] if len(word.split()) > 1)
+    if is_for_a_shell:
+        yield from survey.texts

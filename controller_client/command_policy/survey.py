@@ -1,0 +1,108 @@
+"""The survey of a command line, which tells what it can of any line, plain or not."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from controller_client.command_policy.shell_grammar import (
+    Words,
+    parser,
+    text_of,
+    word_if_literal,
+)
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+_REPEATING: Final = frozenset(
+    {"c_style_for_statement", "for_statement", "function_definition", "while_statement"}
+)
+_NO_WORDS: Final = frozenset({"file_redirect", "herestring_redirect", "variable_assignment"})
+
+
+@dataclass(frozen=True)
+class Survey:
+    """The parts that can be told of any command line.
+
+    A word that a shell would expand is empty. ``writes_to`` is a file that the line redirects to.
+    ``assigns`` names the variables that it sets. ``is_straight``: no part of it can run twice.
+    ``reads`` are the files that it redirects from, ``texts`` its here-documents and here-strings.
+    """
+
+    commands: tuple[Words, ...]
+    writes_to: str | None
+    is_whole: bool
+    assigns: frozenset[str] = frozenset()
+    is_straight: bool = True
+    reads: tuple[str, ...] = ()
+    texts: tuple[str, ...] = ()
+
+
+def surveyed(command: str) -> Survey:
+    """Find every simple command in the line: in loops, functions and substitutions too.
+
+    The result is for judging, never for running.
+    """
+    root = parser().parse(command.encode(errors="replace")).root_node
+    commands: list[Words] = []
+    targets: list[str] = []
+    reads: list[str] = []
+    texts: list[str] = []
+    assigns: set[str] = set()
+    is_straight = True
+    pending = [root]
+    while pending:
+        node = pending.pop()
+        if node.type == "command":
+            words = [child for child in node.children if child.type not in _NO_WORDS]
+            commands.append(tuple(word_if_literal(child) for child in words) or ("",))
+        elif node.type == "file_redirect":
+            opened, *operands = _words_of_redirect(node)
+            is_written = any(">" in child.type for child in node.children)
+            (targets if is_written else reads).append(opened)
+            _append_operands(commands, operands)
+        elif node.type == "heredoc_redirect":
+            _append_operands(commands, _literals(node.children_by_field_name("argument")))
+        elif node.type == "heredoc_body":
+            texts.append(text_of(node))
+        elif node.type == "herestring_redirect":
+            texts.append(word_if_literal(node.children[-1]))
+        elif node.type == "variable_assignment":
+            assigns.add(text_of(node.children[0]))
+        elif node.type in _REPEATING:
+            is_straight = False
+        pending.extend(reversed(node.children))
+    harmless = {"/dev/null", "1", "2"}
+    target = next(
+        (target for target in targets if target not in harmless), targets[0] if targets else None
+    )
+    return Survey(
+        tuple(commands),
+        target,
+        not root.has_error,
+        frozenset(assigns),
+        is_straight=is_straight,
+        reads=tuple(reads),
+        texts=tuple(texts),
+    )
+
+
+def _words_of_redirect(node: "Node") -> list[str]:
+    """Return the target of a redirection, and the operands that the grammar takes for targets too.
+
+    In ``sh >out deploy.sh`` that is ``deploy.sh``. What closes a descriptor has no target.
+    """
+    words = _literals(node.children_by_field_name("destination"))
+    is_close = any(child.type in {"<&-", ">&-"} for child in node.children)
+    return ["", *words] if is_close else words or [""]
+
+
+def _append_operands(commands: list[Words], operands: list[str]) -> None:
+    """Give operands to the last command. The grammar takes the digit of ``0<in sh`` for one."""
+    if operands:
+        last = commands.pop() if commands else ()
+        is_descriptor = len(last) == 1 and last[0].isdigit()
+        commands.append(tuple(operands) if is_descriptor else (*last, *operands))
+
+
+def _literals(nodes: "list[Node]") -> list[str]:
+    return [word_if_literal(node) for node in nodes]
