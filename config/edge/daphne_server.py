@@ -6,6 +6,7 @@ every request a deadline, and read nothing from a WebSocket until its handshake 
 also set the options that the product needs, so that every way to start Daphne serves the same.
 """
 
+import time
 from io import BytesIO
 from typing import Any, Final
 
@@ -212,6 +213,19 @@ class Request(http_protocol.WebRequest):
 
 class WebSocketProtocol(ws_protocol.WebSocketProtocol):
     """One WebSocket, from which nothing is read until its handshake is answered."""
+
+    _pinged_at = 0.0
+
+    def check_timeouts(self) -> None:
+        """Ping an open socket now and then. The WebSocket library ends handshakes that take long.
+
+        Daphne's own check goes by a clock that may be set: after a jump ahead it refused handshakes
+        that were under way, as if their credentials were wrong.
+        """
+        now = time.monotonic()
+        if self.state == self.STATE_OPEN and now - self._pinged_at > self.server.ping_interval:
+            self._pinged_at = now
+            self._sendAutoPing()
 
     def makeConnection(self, transport: Any) -> None:
         """Pause reading in the next turn of the event loop.

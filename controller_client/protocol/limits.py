@@ -24,6 +24,7 @@ MAX_KEYS: Final = 64
 # Bytes of a file in one FILE_CHUNK, and the longest wait of a READ_FILE.
 MAX_FILE_CHUNK_BYTES: Final = 64 * 1024
 MAX_FILE_WAIT_SECONDS: Final = 30.0
+MAX_NAMED_FILES: Final = 32
 # Log directories that HELLO may name.
 MAX_LOG_ROOTS: Final = 16
 MAX_LOG_ROOT_CHARS: Final = 256
@@ -61,6 +62,7 @@ RECONNECT_MAX_SECONDS: Final = 30.0
 RECONNECT_SOON_SECONDS: Final = 3.0
 RECONNECT_GROWTH: Final = 1.02
 RECONNECT_RESET_AFTER_SECONDS: Final = 60.0
+RECONNECT_DOUBTED_SECONDS: Final = 10.0
 RECONNECT_REFUSED_SECONDS: Final = 300.0
 
 
@@ -77,7 +79,3 @@ class CloseCode:
     VERSION: Final = 4426
     INTERNAL_ERROR: Final = 4500
     GOING_AWAY: Final = 4503
-
-
-MAX_NAMED_FILES: Final = 32
-"""The most files of a command line that a host names."""

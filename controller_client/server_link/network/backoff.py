@@ -9,6 +9,7 @@ seldom.
 import random
 
 from controller_client.protocol.limits import (
+    RECONNECT_DOUBTED_SECONDS,
     RECONNECT_GROWTH,
     RECONNECT_MAX_SECONDS,
     RECONNECT_MIN_SECONDS,
@@ -24,6 +25,7 @@ class Backoff:
     def __init__(self, generator: random.Random | None = None) -> None:
         self._random = generator or random.SystemRandom()
         self._ceiling = RECONNECT_MIN_SECONDS
+        self._is_refused = False
 
     def next_delay(self) -> float:
         """Return the delay after a failure or a lost connection."""
@@ -33,8 +35,14 @@ class Backoff:
         return delay
 
     def refused_delay(self) -> float:
-        """Return the delay, long and jittered, after a refusal that time alone rarely cures."""
-        return RECONNECT_REFUSED_SECONDS * self._random.uniform(0.9, 1.1)
+        """Return the jittered delay after a refusal that time alone rarely cures.
+
+        It is long only once the refusal was repeated: a proxy, or a server in trouble, may give the
+        first one by mistake.
+        """
+        seconds = RECONNECT_REFUSED_SECONDS if self._is_refused else RECONNECT_DOUBTED_SECONDS
+        self._is_refused = True
+        return seconds * self._random.uniform(0.9, 1.1)
 
     def was_welcomed(self) -> None:
         """Lower the ceiling, because the server works again.
@@ -42,6 +50,7 @@ class Backoff:
         After an outage that took many attempts, the next failure must not cost a long delay.
         """
         self._ceiling = min(self._ceiling, RECONNECT_SOON_SECONDS)
+        self._is_refused = False
 
     def was_sent_away(self) -> None:
         """Start the series again, because a server that is being stopped closed the connection."""

@@ -1,9 +1,12 @@
-"""Timeouts of Daphne's channels."""
+"""Timeouts of Daphne's channels, and of its WebSockets."""
+
+import time
+from types import SimpleNamespace
 
 import pytest
 from twisted.internet.task import Clock
 
-from config.edge.daphne_server import Channel
+from config.edge.daphne_server import Channel, WebSocketProtocol
 
 
 class _Channel(Channel):
@@ -57,3 +60,27 @@ def test_a_lost_connection_leaves_no_timer(channel: _Channel) -> None:
     channel.setTimeout(60)
     channel.connectionLost(None)
     assert channel.timers() == []
+
+
+def _checked(state: int, clock_ahead: float) -> list[str]:
+    """What is sent by two checks of a WebSocket, whose clock was set since it was opened."""
+    socket, sent = WebSocketProtocol(), list[str]()
+    socket.state = state
+    socket.server = SimpleNamespace(
+        websocket_timeout=-1, websocket_connect_timeout=20, ping_interval=10
+    )
+    socket.socket_opened = socket.last_ping = time.time() - clock_ahead
+    socket.serverReject = lambda: sent.append("403")
+    socket._sendAutoPing = lambda: sent.append("ping")
+    socket.check_timeouts()
+    socket.check_timeouts()
+    return sent
+
+
+def test_a_handshake_is_not_refused_because_the_clock_was_set() -> None:
+    assert _checked(WebSocketProtocol.STATE_CONNECTING, 3600) == []
+
+
+@pytest.mark.parametrize("clock_ahead", [3600, -3600])
+def test_an_open_socket_is_pinged_whatever_its_clock_says(clock_ahead: float) -> None:
+    assert _checked(WebSocketProtocol.STATE_OPEN, clock_ahead) == ["ping"]

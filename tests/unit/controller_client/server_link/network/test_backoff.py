@@ -2,7 +2,10 @@
 
 import random
 
+import pytest
+
 from controller_client.protocol.limits import (
+    RECONNECT_DOUBTED_SECONDS,
     RECONNECT_MAX_SECONDS,
     RECONNECT_MIN_SECONDS,
     RECONNECT_REFUSED_SECONDS,
@@ -55,11 +58,14 @@ def test_only_a_stable_connection_starts_the_series_anew() -> None:
     assert backoff.next_delay() <= RECONNECT_MIN_SECONDS
 
 
-def test_a_refusal_is_waited_out_for_minutes() -> None:
-    assert all(
-        abs(Backoff(random.Random(seed)).refused_delay() / RECONNECT_REFUSED_SECONDS - 1) <= 0.1
-        for seed in range(100)
-    )
+@pytest.mark.parametrize("seed", range(20))
+def test_a_refusal_is_waited_out_for_minutes_once_it_is_repeated(seed: int) -> None:
+    backoff = Backoff(random.Random(seed))
+    doubted, long = RECONNECT_DOUBTED_SECONDS, RECONNECT_REFUSED_SECONDS
+    shares = [backoff.refused_delay() / seconds for seconds in (doubted, long, long)]
+    backoff.was_welcomed()
+    shares.append(backoff.refused_delay() / doubted)
+    assert all(0.9 <= share <= 1.1 for share in shares)
 
 
 def test_a_host_whose_server_stops_starts_the_series_anew() -> None:
