@@ -1,4 +1,4 @@
-"""A real sudo prompt answered by a secret's name: the password is then kept and shown nowhere.
+"""Secrets that are given by name, or typed by a person, are then kept and shown nowhere.
 
 Each search is also made for a word that was typed openly, and must find that word.
 """
@@ -26,9 +26,10 @@ from tests.support.databases.redis_monitor import Traffic, monitored
 from tests.support.databases.redis_server import Redis
 from tests.support.management import manage_well
 from tests.support.mcp.client import Caller, Terminal
+from tests.support.people.console import ConsoleSocket, console_socket
 from tests.support.processes import descendants_of
 from tests.support.stack import Stack, running_stack
-from tests.support.waiting import wait_until
+from tests.support.waiting import await_until, wait_until
 
 CANARY = "canary-4711-in-the-open"
 # Reads a hidden line, then shows it in clear and in base64.
@@ -37,6 +38,13 @@ _SHOWS = (
     """printf %s "$s" | base64; read -p "Done? " x"""
 )
 LEAKY = f"bash -c '{_SHOWS}' {CANARY}"
+FACTOR = "551-2093-second-factor"
+# Asks for a second factor as well, and shows it likewise.
+_ASKS_TWICE = _SHOWS.replace(
+    'read -p "Done',
+    """read -r -s -p "Code: " c; echo; echo "<$c>"; printf %s "$c" | base64; read -p "Done""",
+)
+TWO_FACTORS = f"bash -c '{_ASKS_TWICE}' {CANARY}"
 
 
 @dataclass
@@ -106,8 +114,9 @@ def _wanted(word: str) -> list[bytes]:
     return sorted({*forms_of(plain), plain.hex().encode(), plain[::-1]})
 
 
-def _files_with(folders: list[Path], word: str) -> set[str]:
-    wanted = re.compile(b"|".join(map(re.escape, _wanted(word))))
+def _files_with(folders: list[Path], *words: str) -> set[str]:
+    forms = [form for word in words for form in _wanted(word)]
+    wanted = re.compile(b"|".join(map(re.escape, forms)))
     return {
         f"{folder.name}/{path.relative_to(folder)}"
         for folder in folders
@@ -132,10 +141,23 @@ async def _leaky_turn(caller: Caller) -> Terminal:
     return session
 
 
-async def _asked_turn(caller: Caller, browser: httpx2.Client, password: str) -> Terminal:
-    """A program whose password a person has typed on the page that the caller's answer names."""
-    session = await caller.start(LEAKY)
-    await session.send(f"{CANARY}\n")
+async def _asked_turn(
+    stack: Stack, caller: Caller, browser: httpx2.Client, *secrets: str
+) -> tuple[Terminal, ConsoleSocket]:
+    """A program whose password and second factor a person has typed, and a page that watched."""
+    session = await caller.start(TWO_FACTORS)
+    async with _watched(stack, browser, session) as page:
+        await session.send(f"{CANARY}\n")
+        for secret in secrets:
+            await _typed_by_a_person(session, browser, secret)
+        assert session.seen.count("<******>") == len(secrets)
+        await await_until(lambda: "Done?" in _text_of(page), RUN_SECONDS, "the page to show it")
+    return session, page
+
+
+async def _typed_by_a_person(session: Terminal, browser: httpx2.Client, secret: str) -> None:
+    """Ask for a person, who types the secret on the page that the caller's answer names."""
+    caller = session.caller
     name = {"session_id": session.session_id, "ask_person": f"the password, {CANARY}"}
     refusals = [
         await caller.refusal("send_command_input", **name, wait_seconds=0) for _ in range(2)
@@ -143,11 +165,11 @@ async def _asked_turn(caller: Caller, browser: httpx2.Client, password: str) -> 
     assert refusals[0] == refusals[1], "one prompt is one event"
     assert [refused["code"] for refused in refusals] == ["PERSON_PENDING"] * 2
     link = refusals[0]["error"].split()[-1]
-    waiting = asyncio.create_task(caller.call("send_command_input", **name, wait_seconds=30))
+    waiting = asyncio.create_task(session.send(ask_person=name["ask_person"], wait_seconds=30))
     page = await asyncio.to_thread(browser.get, link)
     assert CANARY in page.text
     fields = {
-        "typed": password,
+        "typed": secret,
         "input_seq": page.text.split('name="input_seq" value="')[1].split('"')[0],
         "csrfmiddlewaretoken": browser.cookies["csrftoken"],
     }
@@ -156,10 +178,32 @@ async def _asked_turn(caller: Caller, browser: httpx2.Client, password: str) -> 
     # Nobody types a second time at a prompt that is answered.
     again = await asyncio.to_thread(browser.post, str(page.url.path), data=fields)
     assert "PROMPT_GONE" in again.text
-    answer = await waiting
-    assert "<******>" in answer["output"]
-    session.turns.append(answer)
-    return session
+    await waiting
+
+
+@asynccontextmanager
+async def _watched(
+    stack: Stack, browser: httpx2.Client, session: Terminal
+) -> AsyncIterator[ConsoleSocket]:
+    """A page that shows the board and the session live. It keeps every frame."""
+    async with console_socket(stack.port, browser.cookies["sessionid"]) as page:
+        await page.send("watch_board")
+        await page.send("watch_session", session_id=session.session_id, offset=0)
+
+        async def look() -> None:
+            while True:
+                shown = await page.receive("output")
+                await page.send("seen", offset=shown["offset"] + len(shown["data"]))
+
+        looking = asyncio.create_task(look())
+        yield page
+        looking.cancel()
+
+
+def _text_of(page: ConsoleSocket) -> str:
+    output = b"".join(shown["data"] for shown in page.heard if shown["type"] == "output")
+    others = [shown for shown in page.heard if shown["type"] != "output"]
+    return json.dumps(others, ensure_ascii=False) + output.decode(errors="replace")
 
 
 async def _sudo_turn(caller: Caller) -> Terminal:
@@ -271,7 +315,7 @@ def _every_page(browser: httpx2.Client, limit: int = 120) -> dict[str, str]:
 
 
 @pytest.mark.timeout(600)
-async def test_a_password_given_by_name_is_kept_and_shown_nowhere(
+async def test_secrets_by_name_and_by_a_person_are_kept_and_shown_nowhere(
     ground: Ground, sudoer: Account
 ) -> None:
     stack, password = ground.stack, sudoer.password
@@ -279,7 +323,7 @@ async def test_a_password_given_by_name_is_kept_and_shown_nowhere(
         stack, "set_secret", "first", "sudo", "--controller", "host", stdin=password + "\n"
     )
     async with stack.caller() as caller, _signed_in(stack) as browser:
-        asked = await _asked_turn(caller, browser, password)
+        asked, page = await _asked_turn(stack, caller, browser, password, FACTOR)
         leaky = await _leaky_turn(caller)
         sudo = await _sudo_turn(caller)
         answers = await _everything_tools_say(caller, asked, leaky, sudo)
@@ -289,13 +333,15 @@ async def test_a_password_given_by_name_is_kept_and_shown_nowhere(
             {stack.holder_pid(leaky.session_id) or 0, *stack.daemon_pids()}
         )
         # One session still runs here, so its ring and its directory exist.
-        found, control = _files_with(ground.folders, password), _files_with(ground.folders, CANARY)
+        found = _files_with(ground.folders, password, FACTOR)
+        control = _files_with(ground.folders, CANARY)
         pages = await asyncio.to_thread(_every_page, browser)
         await leaky.send("\n")
     ground.redis.ask(f"PUBLISH control {CANARY}")
     assert found == set()
-    assert _files_with(ground.folders, password) == set()
-    assert not [url for url, page in pages.items() if _is_in(password, page)]
+    assert _files_with(ground.folders, password, FACTOR) == set()
+    assert not [url for url, text in pages.items() if _is_in(password, text)]
+    assert not [url for url, text in pages.items() if _is_in(FACTOR, text)]
     exported = manage_well(stack, "export_audit")
     figures = httpx2.get(
         f"http://127.0.0.1:{getattr(stack, 'worker_ports', [stack.port])[0]}/metrics"
@@ -309,18 +355,20 @@ async def test_a_password_given_by_name_is_kept_and_shown_nowhere(
         ],
         default=str,
     )
-    for place in (said, answers, ground.traffic.text, kernel, exported, figures, agent):
+    shown = _text_of(page)
+    for place in (said, answers, ground.traffic.text, kernel, exported, figures, agent, shown):
         assert not _is_in(password, place)
+        assert not _is_in(FACTOR, place)
     sizes = re.findall(r"^Max core file size +(\S+)", holder_limits, re.MULTILINE)
     assert len(sizes) >= 2
     assert set(sizes) == {"0"}, "no process that had it can leave its memory in a file"
     # The word that was typed openly is found in every place, so the searches work.
     assert any("/data/db.sqlite3" in name or "-postgres-" in name for name in control)
-    for place in (answers, kernel, exported, agent):
+    for place in (answers, kernel, exported, agent, shown):
         assert _is_in(CANARY, place)
     assert "holdline_" in figures
     assert _is_in(CANARY, ground.traffic.text)
-    assert any(_is_in(CANARY, page) for page in pages.values())
+    assert any(_is_in(CANARY, text) for text in pages.values())
     assert any("/secret/" in url and "change" in url for url in pages)
     (stack.state_dir / "control").write_text(f"x{CANARY}x")
     with (stack.root / "daemon.log").open("a") as log:
