@@ -175,7 +175,7 @@ def _proven(snapshot: Snapshot, context: Context, waiter: Waiter) -> Requirement
 
 
 def _own(snapshot: Snapshot, context: Context, waiter: Waiter) -> Requirement:
-    is_polling = snapshot.flags is not None and snapshot.flags.is_polling
+    is_polling = snapshot.is_polling
     is_timed = waiter.is_timed or is_polling
     evidence: Evidence = "kernel"
     settle = 0.0 if waiter.task or snapshot.blind else OUTSIDER_SETTLE_SECONDS

@@ -6,6 +6,7 @@ that can wake a reader, and the event has reached a task whose counter has chang
 """
 
 import math
+import re
 from collections.abc import Iterable
 from contextlib import suppress
 from typing import Final
@@ -17,6 +18,16 @@ NOT_WOKEN_SECONDS: Final = 0.15
 """After this time without a task that ran, an input counts as one that wakes no task, such as an
 ignored ctrl-c.
 """
+
+# In canonical mode the end of input and the signals end the line as well. A line editor leaves its
+# line on the terminal when it takes such a key: it may only ring the bell.
+_ENDS_LINE: Final = re.compile(rb"[\r\n\x03\x04\x1a\x1c]")
+_ENDS_EDITED_LINE: Final = re.compile(rb"[\r\n]")
+
+
+def ends_line(data: bytes, *, is_raw: bool) -> bool:
+    """Return whether input ends a line; ``is_raw``: on a terminal that is not canonical."""
+    return (_ENDS_EDITED_LINE if is_raw else _ENDS_LINE).search(data) is not None
 
 
 class InputReach:

@@ -20,7 +20,8 @@ in this order:
 3. The snapshot meets a requirement, and has met the same one for as long as it asks for
    (``_ripens_in``).
 4. The master is empty. Output that is still on its way belongs to the answer (``_confirm``).
-5. The tasks of the snapshot have not run since it was taken: the evidence outlived the check.
+5. The tasks of the snapshot have not run since it was taken: the evidence outlived the check. Of
+   a wait that ends by itself again and again, a second snapshot has to find the next.
 
 A claim stands until something happens: output, input or a resize. Each of them makes the program
 "running" again and takes the looks back to short delays. A cursor that blinks is no such event.
@@ -43,7 +44,6 @@ the next look follows soon: a verdict never rests on half a snapshot.
 
 import math
 import os
-import re
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -60,7 +60,7 @@ from controller_client.terminal_state.decision import (
     requirement,
 )
 from controller_client.terminal_state.flags_probe import probe_of
-from controller_client.terminal_state.input_reach import InputReach
+from controller_client.terminal_state.input_reach import InputReach, ends_line
 from controller_client.terminal_state.kernel.occupation import activity_of
 from controller_client.terminal_state.kernel.outsiders import holders_of, signalled_of
 from controller_client.terminal_state.kernel.proc_file import VANISHED
@@ -81,11 +81,6 @@ SEARCH_AFTER_SECONDS: Final = 0.2
 DETAIL_AFTER_SECONDS: Final = 0.02
 CLOCK_SECONDS: Final = 1e-6
 """A shorter rest of a delay is a rounding error."""
-
-# In canonical mode the end of input and the signals end the line as well. A line editor leaves its
-# line on the terminal when it takes such a key: it may only ring the bell.
-_ENDS_LINE: Final = re.compile(rb"[\r\n\x03\x04\x1a\x1c]")
-_ENDS_EDITED_LINE: Final = re.compile(rb"[\r\n]")
 
 
 class TerminalWatcher:
@@ -147,12 +142,12 @@ class TerminalWatcher:
         """To be called right before ``data`` is written to the master."""
         flags = self._flags()
         is_raw = flags is not None and not flags.is_canonical
-        ends_line = (_ENDS_EDITED_LINE if is_raw else _ENDS_LINE).search(data) is not None
-        self._before_event(wakes_readers=flags is None or is_raw or ends_line)
+        is_whole_line = ends_line(data, is_raw=is_raw)
+        self._before_event(wakes_readers=flags is None or is_raw or is_whole_line)
         self._input_at = self._changed_at
         self._is_after_escape = data.endswith(b"\x1b")
         self._echo.before_input(data if is_raw else b"")
-        if ends_line:
+        if is_whole_line:
             self._modes.forget_text()
             self._memory.on_line()
 
@@ -248,10 +243,7 @@ class TerminalWatcher:
         self, drain: Callable[[], bool], now: float, quiet: float
     ) -> tuple[Verdict, float | None]:
         snapshot = self._current_snapshot(now, quiet)
-        context = Context(self._likeness, self._is_after_escape, self._is_editing())
-        needed = (
-            requirement(snapshot, context) if self._has_run_since_input(snapshot, now) else None
-        )
+        needed = self._needed(snapshot, now)
         ripens_in = self._ripens_in(needed, now, quiet)
         if needed is not None and self._is_claimed(needed):
             return self._standing, self._next_waiting_delay()
@@ -271,18 +263,27 @@ class TerminalWatcher:
         """Check the last two conditions of a claim: empty master, tasks that have not run."""
         if drain():
             return RUNNING, self._back_off.pause_after_output()
-        if not snapshot.still_holds():
-            self._snapshot = None
-            self._standing = RUNNING
+        if not snapshot.still_holds() and not self._is_met_again(snapshot, needed):
+            self._snapshot, self._standing = None, RUNNING
             return RUNNING, self._back_off.next_delay(quiet)
         self._back_off.on_claim()
         self._claimed = (needed.key, needed.waiter.counter)
         self._standing = self._awaiting(snapshot, needed)
         return self._standing, self._next_waiting_delay()
 
+    def _needed(self, snapshot: Snapshot, now: float) -> Requirement | None:
+        context = Context(self._likeness, self._is_after_escape, self._is_editing())
+        return requirement(snapshot, context) if self._has_run_since_input(snapshot, now) else None
+
+    def _is_met_again(self, snapshot: Snapshot, needed: Requirement) -> bool:
+        """Return whether a second look finds the same wait of limited time taken up again."""
+        if not needed.settle_seconds or not (needed.waiter.is_timed or snapshot.is_polling):
+            return False
+        again = self._needed(self._probe.look(Options(self._outsiders)), self._clock())
+        return again is not None and again.key == needed.key
+
     def _next_waiting_delay(self) -> float:
-        is_proven = self._standing.evidence == "kernel"
-        return self._back_off.next_waiting_delay(is_proven=is_proven)
+        return self._back_off.next_waiting_delay(is_proven=self._standing.evidence == "kernel")
 
     def _is_claimed(self, needed: Requirement) -> bool:
         # An equal claim stands, whatever a background job does meanwhile.

@@ -39,6 +39,11 @@ class Snapshot:
     is_relay_opaque: bool = False
     """It cannot be known whether a relay has read all output."""
 
+    @property
+    def is_polling(self) -> bool:
+        """True if reads of the terminal return after a while without input."""
+        return self.flags is not None and self.flags.is_polling
+
     def still_holds(self) -> bool:
         """Return whether the concerned tasks have slept since before the look began."""
         return all_unmoved(self.concerned)

@@ -104,3 +104,22 @@ async def test_a_pattern_ends_the_wait_before_the_program_asks(stack: Stack) -> 
     ):
         assert session.result["state"] == "running"
         assert "started" in session.result["output"]
+
+
+async def test_a_wait_that_is_shorter_than_a_look_is_told(stack: Stack) -> None:
+    # The threads make one look at the program take longer than one wait for the keyboard.
+    polls = _python(
+        "import os, select, sys, threading, tty\n"
+        "tty.setraw(0)\n"
+        "stop = threading.Event()\n"
+        "for _ in range(300): threading.Thread(target=stop.wait).start()\n"
+        "print('Go on? ', end='', flush=True)\n"
+        "while not select.select([0], [], [], 0.002)[0]: pass\n"
+        "print('got', os.read(0, 9), end='\\r\\n', flush=True)\n"
+        "stop.set()"
+    )
+    async with stack.caller() as caller, caller.terminal(polls, wait_seconds=20) as session:
+        assert (session.result["state"], session.evidence) == ("awaiting_input", "kernel+quiet")
+        await session.send("y")
+        await session.until("exited")
+        assert "got b'y'" in session.seen
