@@ -18,7 +18,7 @@ in this order:
 2. The input has been read, and the waiter has run since it was written. Otherwise a reader would
    count that still sleeps from before the input (``_has_run_since_input``, ``InputReach``).
 3. The snapshot meets a requirement, and has met the same one for as long as it asks for
-   (``_ripens_in``).
+   (``Ripening``).
 4. The master is empty. Output that is still on its way belongs to the answer (``_confirm``).
 5. The tasks of the snapshot have not run since it was taken: the evidence outlived the check. Of
    a wait that ends by itself again and again, a second snapshot has to find the next.
@@ -74,13 +74,12 @@ from controller_client.terminal_state.prompt.memory import PromptMemory
 from controller_client.terminal_state.prompt.output_modes import OutputModes
 from controller_client.terminal_state.prompt.text import Likeness, likeness
 from controller_client.terminal_state.reader import Reader, find_reader, others_may_read
+from controller_client.terminal_state.ripening import Ripening
 
 RETRY_SECONDS: Final = 0.003
 WAKE_AFTER_SECONDS: Final = 0.15
 SEARCH_AFTER_SECONDS: Final = 0.2
 DETAIL_AFTER_SECONDS: Final = 0.02
-CLOCK_SECONDS: Final = 1e-6
-"""A shorter rest of a delay is a rounding error."""
 
 
 class TerminalWatcher:
@@ -107,9 +106,7 @@ class TerminalWatcher:
         self._is_after_escape = False
         # The last snapshot; None after an event, or if it turned out to be void.
         self._snapshot: Snapshot | None = None
-        # The requirement that the last look met, and the time since when all looks have met it.
-        self._ripening: ClaimKey | None = None
-        self._ripening_since = 0.0
+        self._ripening = Ripening()
         # The last verdict, and the claim behind it with the run counter of its waiter.
         self._standing = RUNNING
         self._claimed: tuple[ClaimKey, bytes] | None = None
@@ -170,7 +167,8 @@ class TerminalWatcher:
 
     def _happened(self) -> None:
         self._changed_at = self._clock()
-        self._snapshot = self._ripening = self._woken = None
+        self._snapshot = self._woken = None
+        self._ripening.forget()
         self._standing = RUNNING
         self._next_wake = self._next_search = 0.0
 
@@ -235,8 +233,8 @@ class TerminalWatcher:
         try:
             return self._look(drain, now, quiet)
         except VANISHED:
-            self._snapshot = self._ripening = None
-            self._standing = RUNNING
+            self._snapshot, self._standing = None, RUNNING
+            self._ripening.forget()
             return RUNNING, max(RETRY_SECONDS, self._back_off.next_delay(quiet))
 
     def _look(
@@ -244,7 +242,7 @@ class TerminalWatcher:
     ) -> tuple[Verdict, float | None]:
         snapshot = self._current_snapshot(now, quiet)
         needed = self._needed(snapshot, now)
-        ripens_in = self._ripens_in(needed, now, quiet)
+        ripens_in = self._ripening.seconds_left(needed, now, quiet)
         if needed is not None and self._is_claimed(needed):
             return self._standing, self._next_waiting_delay()
         if needed is not None and ripens_in <= 0.0:
@@ -279,8 +277,10 @@ class TerminalWatcher:
         """Return whether a second look finds the same wait of limited time taken up again."""
         if not needed.settle_seconds or not (needed.waiter.is_timed or snapshot.is_polling):
             return False
-        again = self._needed(self._probe.look(Options(self._outsiders)), self._clock())
-        return again is not None and again.key == needed.key
+        now = self._clock()
+        again = self._needed(self._probe.look(Options(self._outsiders)), now)
+        is_same = again is not None and again.key == needed.key
+        return is_same and not self._ripening.has_worked(needed.waiter, now)
 
     def _next_waiting_delay(self) -> float:
         return self._back_off.next_waiting_delay(is_proven=self._standing.evidence == "kernel")
@@ -343,17 +343,6 @@ class TerminalWatcher:
 
     def _has_run_since_input(self, snapshot: Snapshot, now: float) -> bool:
         return self._reach.has_reached(snapshot.concerned, now)
-
-    def _ripens_in(self, needed: Requirement | None, now: float, quiet: float) -> float:
-        """Return the seconds until the requirement is met; zero if now, or if there is none."""
-        if needed is None:
-            self._ripening = None
-            return 0.0
-        if self._ripening != needed.key:
-            self._ripening, self._ripening_since = needed.key, now
-        held = quiet if needed.by_silence else min(quiet, now - self._ripening_since)
-        left = needed.settle_seconds - held
-        return left if needed.settle_seconds and left > CLOCK_SECONDS else 0.0
 
     # ---- verdicts --------------------------------------------------------------------------------
 
