@@ -54,6 +54,10 @@ _ELSEWHERE: Final = {
     "tests/integration/daemon/test_pipes.py": "a daemon against a scripted server",
     "tests/integration/daemon/test_reconnection.py": "a daemon against a scripted server",
     "tests/integration/holder": "holders, without any server",
+    "tests/integration/installs/test_new_host.py": (
+        "the host's own side; what the server stores of it is in daemon/test_enrolment.py"
+    ),
+    "tests/integration/installs/test_one_line.py": "the host's own side",
     "tests/integration/installs/test_packaging.py": "installs distributions",
     "tests/integration/installs/test_quickstart.py": "brings its own embedded server",
     "tests/integration/installs/test_quickstart_again.py": "brings its own embedded server",
@@ -65,11 +69,13 @@ _ELSEWHERE: Final = {
     "tests/integration/mcp/test_bridge.py": (
         "the face of the protocol; the calls behind it are those of the other tests"
     ),
+    "tests/integration/mcp/test_bridge_installed.py": "the face of the protocol",
     "tests/integration/mcp/test_conformance.py": "the face of the protocol",
     "tests/integration/mcp/test_inspector.py": "the face of the protocol",
     "tests/integration/mcp/test_typescript.py": "the face of the protocol",
     "tests/integration/server/test_secret_leaks.py": "brings its own databases of both kinds",
     "tests/integration/daemon/test_tls.py": "the daemon's own side",
+    "tests/integration/two_users": "the host's own side",
     "tests/faults/peers/test_request_bounds.py": (
         "what is refused before any storage is asked, on servers of its own"
     ),
