@@ -214,17 +214,21 @@ class Request(http_protocol.WebRequest):
 class WebSocketProtocol(ws_protocol.WebSocketProtocol):
     """One WebSocket, from which nothing is read until its handshake is answered."""
 
-    _pinged_at = 0.0
+    last_ping = 0.0
+    """The time of the last message, which Daphne sets by a clock that may jump."""
+    _last_noted = _quiet_since = 0.0
 
     def check_timeouts(self) -> None:
-        """Ping an open socket now and then. The WebSocket library ends handshakes that take long.
+        """Ping an open socket that is quiet. The WebSocket library ends handshakes that take long.
 
         Daphne's own check goes by a clock that may be set: after a jump ahead it refused handshakes
         that were under way, as if their credentials were wrong.
         """
         now = time.monotonic()
-        if self.state == self.STATE_OPEN and now - self._pinged_at > self.server.ping_interval:
-            self._pinged_at = now
+        if self.last_ping != self._last_noted:
+            self._last_noted, self._quiet_since = self.last_ping, now
+        elif self.state == self.STATE_OPEN and now - self._quiet_since > self.server.ping_interval:
+            self._quiet_since = now
             self._sendAutoPing()
 
     def makeConnection(self, transport: Any) -> None:

@@ -261,7 +261,7 @@ class TerminalWatcher:
         """Check the last two conditions of a claim: empty master, tasks that have not run."""
         if drain():
             return RUNNING, self._back_off.pause_after_output()
-        if not snapshot.still_holds() and not self._is_met_again(snapshot, needed):
+        if not snapshot.still_holds() and (not self._is_met_again(snapshot, needed) or drain()):
             self._snapshot, self._standing = None, RUNNING
             return RUNNING, self._back_off.next_delay(quiet)
         self._back_off.on_claim()

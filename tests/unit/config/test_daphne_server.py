@@ -63,24 +63,30 @@ def test_a_lost_connection_leaves_no_timer(channel: _Channel) -> None:
 
 
 def _checked(state: int, clock_ahead: float) -> list[str]:
-    """What is sent by two checks of a WebSocket, whose clock was set since it was opened."""
+    """What is sent by a check of a WebSocket that was opened, is quiet, and has had a message.
+
+    Its clock was set since it was opened.
+    """
     socket, sent = WebSocketProtocol(), list[str]()
     socket.state = state
     socket.server = SimpleNamespace(
-        websocket_timeout=-1, websocket_connect_timeout=20, ping_interval=10
+        websocket_timeout=-1, websocket_connect_timeout=20, ping_interval=-1
     )
     socket.socket_opened = socket.last_ping = time.time() - clock_ahead
     socket.serverReject = lambda: sent.append("403")
     socket._sendAutoPing = lambda: sent.append("ping")
-    socket.check_timeouts()
-    socket.check_timeouts()
+    for step in ("opened", "quiet", "message"):
+        socket.last_ping += step == "message"
+        socket.check_timeouts()
+        sent.append(step)
     return sent
 
 
 def test_a_handshake_is_not_refused_because_the_clock_was_set() -> None:
-    assert _checked(WebSocketProtocol.STATE_CONNECTING, 3600) == []
+    assert "403" not in _checked(WebSocketProtocol.STATE_CONNECTING, 3600)
 
 
 @pytest.mark.parametrize("clock_ahead", [3600, -3600])
-def test_an_open_socket_is_pinged_whatever_its_clock_says(clock_ahead: float) -> None:
-    assert _checked(WebSocketProtocol.STATE_OPEN, clock_ahead) == ["ping"]
+def test_a_quiet_socket_is_pinged_whatever_its_clock_says(clock_ahead: float) -> None:
+    sent = _checked(WebSocketProtocol.STATE_OPEN, clock_ahead)
+    assert sent == ["opened", "ping", "quiet", "message"]
