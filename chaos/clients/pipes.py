@@ -2,7 +2,7 @@
 
 import asyncio
 import random
-from typing import Final
+from typing import Any, Final
 
 from chaos.clients.conversation import Conversation, Place, has, number_of, text_of
 from chaos.wire import Reply
@@ -28,11 +28,20 @@ class OneShot(Conversation):
             "timeout_seconds": _ONE_SHOT_SECONDS,
             "request_id": self.caller.new_id(),
         }
+        session_id = await self._ran(start)
+        if session_id and self.dice.random() < _REPEATED:
+            # The repeat of a start that began nothing tries again, in another session.
+            session_id = await self._ran(start)
+        if session_id:
+            await self.finish(session_id, "stdout", "stderr")
+
+    async def _ran(self, start: dict[str, Any]) -> str:
+        """The id of the session once it has ended; empty if the start is refused, or stuck."""
         reply = await self.caller.insist("execute_command", wait=_ONE_SHOT_SECONDS, **start)
-        if reply.outcome == "ok" and await self._ended(str(reply.body["session_id"])):
-            if self.dice.random() < _REPEATED:
-                await self.caller.insist("execute_command", wait=_ONE_SHOT_SECONDS, **start)
-            await self.finish(str(reply.body["session_id"]), "stdout", "stderr")
+        if reply.outcome != "ok":
+            return ""
+        session_id = str(reply.body["session_id"])
+        return session_id if await self._ended(session_id) else ""
 
     async def _ended(self, session_id: str) -> bool:
         """Wait for the end: an answer may say only that the host is out of reach."""

@@ -1,9 +1,10 @@
 """Rules about actions: starts and inputs, at most once, and once if acknowledged."""
 
 from collections.abc import Iterator
+from math import inf
 from typing import Final
 
-from chaos.judge.record import NOT_FOUND, Call, Record, Violation, actions
+from chaos.judge.record import NEVER_STARTED, NOT_FOUND, Call, Record, Violation, actions
 from chaos.wire import NOT_KNOWN, SUSPENDED
 
 STARTS: Final = {"execute_command", "start_interactive_command", "start_command", "run_command"}
@@ -38,12 +39,23 @@ def check_starts(record: Record) -> Iterator[Violation]:
 
 
 def check_results(record: Record) -> Iterator[Violation]:
-    """The repeats of a start are about one session."""
+    """The repeats of a start are about one session, or try again what was told to have begun none.
+
+    A start that is told as EXPIRED or START_FAILED has begun no program, and is tried again by its
+    repeats: each of them that follows is about another session.
+    """
     for name, calls in record.by_session.items():
+        failed = {call.session_id: call.answered for call in reversed(calls) if _failed(call)}
         for action in actions(calls):
-            told = {call.session_id for call in action if call.outcome == "ok"}
-            if action[0].tool in STARTS and len(told) > 1:
+            answered = [call for call in action if call.outcome == "ok"]
+            told = {call.session_id for call in answered}
+            is_repeated = any(call.invoked > failed.get(call.session_id, inf) for call in answered)
+            if action[0].tool in STARTS and (is_repeated or len(told - failed.keys()) > 1):
                 yield Violation("one result", name, f"a start is answered with {sorted(told)}")
+
+
+def _failed(call: Call) -> bool:
+    return call.outcome == "ok" and call.body.get("lifecycle") in NEVER_STARTED
 
 
 def _is_surely_not(record: Record, action: list[Call]) -> bool:

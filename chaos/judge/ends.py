@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Final
 
-from chaos.judge.record import NOT_FOUND, Call, Record, Violation
+from chaos.judge.record import NEVER_STARTED, NOT_FOUND, Call, Record, Violation
 from chaos.wire import NOT_KNOWN, SUSPENDED, Json
 
 # What these end may have been about to start a program. Nobody knows that it did not.
@@ -16,7 +16,6 @@ _END_HOSTS: Final = {
     "fork_server_kill",
 }
 _RECOVERY_SECONDS: Final = 30.0
-_NEVER_STARTED: Final = {"EXPIRED", "START_FAILED"}
 _MISTAKES: Final = {
     "FILE_NOT_FOUND",
     "INVALID_ARGUMENT",
@@ -66,7 +65,7 @@ def _untrue(record: Record, call: Call) -> str:
         calls = record.by_session[call.session]
         is_so = any("lifetime_seconds" in each.arguments for each in calls)
         return "" if is_so else "TIMED_OUT, and nobody asked for a lifetime"
-    if lifecycle in _NEVER_STARTED and not truth.starts:
+    if lifecycle in NEVER_STARTED and not truth.starts:
         return ""
     return f"ended as {lifecycle} ({reason}, {body['failure_code']})"
 

@@ -15,6 +15,9 @@ _RESTORE: Final = "restore"
 NOT_FOUND: Final = frozenset({"MONITOR_NOT_FOUND", "NOT_FOUND", "SESSION_NOT_FOUND"})
 """Refusals that say that the server does not know what the call is about."""
 
+NEVER_STARTED: Final = frozenset({"EXPIRED", "START_FAILED"})
+"""Ends that say that no program was started, and that a repeat of the start tries again."""
+
 
 @dataclass(frozen=True)
 class Violation:

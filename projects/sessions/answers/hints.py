@@ -66,7 +66,10 @@ _ENDED: Final = {
         " it ended is not known; what it had printed, as far as the server got it, is here."
     ),
     "start_failed": "The program could not be started.",
-    "expired": "The host did not take the command in time; it was not started and never will be.",
+    "expired": (
+        "The host did not take the command in time; it was not started and never will be. The same "
+        "call again, also with its request_id, starts the program in another session."
+    ),
 }
 _WAIT_ON: Final = {
     "interactive": (

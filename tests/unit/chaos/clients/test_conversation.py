@@ -35,6 +35,14 @@ class Ended(Conversation):
         await self.finish("s", "stdout")
 
 
+class Repeating(random.Random):
+    """Dice whose conversations always ask for an answer again."""
+
+    def random(self) -> float:
+        """The smallest number there is."""
+        return 0.0
+
+
 def _place(history: History, tmp_path: Path, *answers: Reply) -> Place:
     places = (tmp_path, tmp_path, tmp_path)
     return Place(Answers(*answers), history, *places, asyncio.Event(), NOBODY)
@@ -85,3 +93,20 @@ async def test_a_one_shot_whose_host_is_away_has_not_ended(
     await OneShot(_place(history, tmp_path, *answers), "n", random.Random(1)).hold()
     kinds = [event["kind"] for event in events(tmp_path)]
     assert kinds == ["call", "call", "call", "told_end", "call", "call", "stored", "call", "stored"]
+
+
+async def test_a_one_shot_is_kept_from_the_session_that_its_repeat_began(
+    history: History, tmp_path: Path
+) -> None:
+    answers = [
+        Reply("ok", {"session_id": "s", "success": False}),
+        Reply("ok", {"lifecycle": "EXPIRED", "ended_at": "2026-01-01T00:00:00Z"}),
+        Reply("ok", {"session_id": "t", "success": True}),
+        Reply("ok", {"lifecycle": "EXITED", "ended_at": "2026-01-01T00:00:00Z"}),
+        Reply("ok", {"lifecycle": "EXITED"}),
+        _PAGE,
+    ]
+    await OneShot(_place(history, tmp_path, *answers), "n", Repeating(1)).hold()
+    asked = [event["arguments"] for event in events(tmp_path) if event["kind"] == "call"]
+    sessions = [each["session_id"] for each in asked if "session_id" in each]
+    assert sessions == ["s", "t", "t", "t", "t"]

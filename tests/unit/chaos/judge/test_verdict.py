@@ -170,6 +170,22 @@ def test_a_repeated_start_with_another_session_is_found(run: Run) -> None:
     assert run.rules() == ["one result"]
 
 
+def test_the_repeat_of_a_start_that_began_nothing_has_a_session_of_its_own(run: Run) -> None:
+    first = _call(0.1, 0.2, "start_interactive_command", _turn(0, 0, "running"), "", "a")
+    first["body"]["session_id"] = "earlier"
+    look = _call(0.3, 0.4, "get_session", _receipt(lifecycle="EXPIRED", session_id="earlier"))
+    run.events[:0] = [first, look]
+    assert run.rules() == []
+    first |= {"invoked": 0.5, "at": 0.6}
+    assert run.rules() == ["one result"]
+    first |= {"invoked": 0.1, "at": 0.2}
+    look["body"]["lifecycle"] = "LOST"
+    assert run.rules() == ["one result"]
+    look["body"]["lifecycle"] = "START_FAILED"
+    run.log.insert(1, ("start", 1.05, "12 10"))
+    assert run.rules() == ["start at most once"]
+
+
 def test_what_an_operator_typed_is_read_once_as_what_a_caller_typed(run: Run) -> None:
     typed = _call(2.4, 2.5, "console_input", {"success": True}, "1 say 2", "k")
     run.events.insert(2, typed)
