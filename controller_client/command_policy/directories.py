@@ -4,12 +4,12 @@ The result is for naming files: a directory too many does no harm, so each one t
 have gone to counts for the whole line.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import pairwise
 from posixpath import join
 from typing import Final, NamedTuple
 
-from controller_client.command_policy.inner_lines import surveyed_within
+from controller_client.command_policy.inner_lines import leaves_a_program_open, surveyed_within
 from controller_client.command_policy.shell_grammar import Words
 from controller_client.command_policy.survey import Survey
 
@@ -20,6 +20,12 @@ _TRANSPARENT: Final = frozenset({"builtin", "command"})
 # What they run is not in the line, or is text to the grammar.
 _UNSEEN: Final = frozenset({"", ".", "alias", "enable", "eval", "hash", "source"})
 _DECIDES: Final = frozenset({"CDPATH", "HOME", "OLDPWD", "PATH", "PWD"})
+# A variable of this name, or of a name that begins so, may name files that programs run.
+_LOADS: Final = (
+    *("BASH", "DYLD_", "ENV", "GIT_", "JAVA_", "LD_", "LESS", "NODE_", "PERL", "PYTHON", "RUBY"),
+    *("BROWSER", "EDITOR", "IFS", "MANPAGER", "PAGER", "PROMPT_COMMAND", "PS", "RUSTC", "SHELL"),
+    *("SUDO_ASKPASS", "SSH_ASKPASS", "VISUAL", "ZDOTDIR", "CC", "CXX", "MAKE"),
+)
 
 
 class Directories(NamedTuple):
@@ -29,14 +35,29 @@ class Directories(NamedTuple):
     are_all: bool
 
 
+def start_of(cwd: str | None, env: Mapping[str, str] | None) -> str | None:
+    """Return the directory in which a program starts with these variables of its caller.
+
+    It may be relative to the user's home directory; None is that directory itself.
+    """
+    home = (env or {}).get("HOME")
+    return cwd if home is None else join(home, cwd or "")
+
+
 def directories(command: str, start: str) -> Directories:
     """Return the directories of a line that starts in ``start``."""
-    return directories_of(surveyed_within(command), start)
+    return directories_of(surveyed_within(command, start), start)
+
+
+def loads_code(variable: str) -> bool:
+    """Tell whether a variable of this name may make programs run a file that it names."""
+    return variable.startswith(_LOADS)
 
 
 def directories_of(survey: Survey, start: str) -> Directories:
     """Return the directories of a line that was surveyed."""
-    paths, are_all = [start], survey.is_whole and not survey.assigns & _DECIDES
+    is_told = not (survey.assigns & _DECIDES or any(map(loads_code, survey.assigns)))
+    paths, are_all = [start], survey.is_whole and is_told and not leaves_a_program_open(survey)
     goes = [target for words in survey.commands for target in _targets(words)]
     for target in goes:
         found = [start] if target == "-" else [join(path, target) for path in paths]

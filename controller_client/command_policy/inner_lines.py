@@ -8,7 +8,8 @@ from dataclasses import replace
 from typing import Final
 
 from controller_client.command_policy.programs import base_name, can_spawn, is_interpreter, is_shell
-from controller_client.command_policy.shell_grammar import Words
+from controller_client.command_policy.shell_grammar import Expanded, Words
+from controller_client.command_policy.spelling import known_values, spelled_out
 from controller_client.command_policy.survey import Survey, surveyed
 
 MAX_DEPTH: Final = 4
@@ -19,16 +20,26 @@ _TAKE_LINES: Final = frozenset(
     {"doas", "env", "eval", "flock", "parallel", "runuser", "screen", "script", "sg", "su", "sudo"}
     | {"tmux", "trap", "watch"}
 )
+# They run the program that their operands name, and read no script themselves.
+_WRAPPERS: Final = frozenset(
+    {"chroot", "chrt", "cpulimit", "doas", "env", "flock", "ionice", "nice", "nohup", "nsenter"}
+    | {"pkexec", "prlimit", "run0", "setpriv", "setsid", "start-stop-daemon", "stdbuf", "strace"}
+    | {"sudo", "systemd-run", "taskset", "time", "timeout", "unbuffer", "unshare", "watch"}
+)
+_OTHER_WRAPPERS: Final = _TAKE_LINES | {"find", "xargs"}
 _BUILTINS: Final = frozenset({"builtin", "command", "coproc", "exec"})
 
 
-def surveyed_within(command: str) -> Survey:
+def surveyed_within(command: str, home: str) -> Survey:
     """Survey a command line, together with the lines inside of it.
 
-    The result has the commands, files and variables of all of them, up to ``MAX_WORDS`` words.
-    ``is_whole`` is False as well if there is more than that, or lines are nested too deeply.
+    The result has the commands, files and variables of all of them, up to ``MAX_WORDS`` words, with
+    what they expand to where that can be told. ``is_whole`` is False as well if there is more than
+    that, or lines are nested too deeply.
     """
-    whole = _bounded(surveyed(command))
+    outermost = _bounded(surveyed(command))
+    values = known_values(outermost, home, {})
+    whole = _bounded(spelled_out(outermost, home, {}))
     pending = [(line, 1) for line in _inner_lines(whole)]
     count = 0
     while pending:
@@ -36,12 +47,13 @@ def surveyed_within(command: str) -> Survey:
         count += 1
         if depth > MAX_DEPTH or count > MAX_LINES:
             return replace(whole, is_whole=False)
-        inner = surveyed(line)
+        inner = spelled_out(surveyed(line), home, values)
         whole = _bounded(
             replace(
                 whole,
                 commands=whole.commands + inner.commands,
                 reads=whole.reads + inner.reads,
+                values=whole.values + inner.values,
                 assigns=whole.assigns | inner.assigns,
                 is_straight=whole.is_straight and inner.is_straight,
             )
@@ -59,6 +71,34 @@ def _bounded(survey: Survey) -> Survey:
     is_whole = survey.is_whole and left >= 0 and len(survey.reads) <= MAX_WORDS
     reads = survey.reads[:MAX_WORDS]
     return replace(survey, commands=tuple(kept), reads=reads, is_whole=is_whole)
+
+
+def only_wraps(program: str) -> bool:
+    """Tell whether a program only runs the one that its operands name: ``sudo``, ``nice``."""
+    return base_name(program) in _WRAPPERS
+
+
+def leaves_a_program_open(survey: Survey) -> bool:
+    """Tell whether a command may run a program or a script that the line does not name."""
+    return any(_is_open(words) for words in survey.commands)
+
+
+def _is_open(words: Words) -> bool:
+    name, *arguments = words
+    if name in _BUILTINS or base_name(name) in _WRAPPERS | _OTHER_WRAPPERS:
+        return "" in arguments
+    is_after_option = False
+    for word in arguments if can_spawn(name) else ():
+        if word.startswith("-") or (isinstance(word, Expanded) and word.text.startswith("-")):
+            is_after_option = True
+        elif word and not is_after_option:
+            # The script. What follows are its arguments.
+            return False
+        elif not word:
+            return True
+        else:
+            is_after_option = False
+    return False
 
 
 def feeds_an_interpreter(survey: Survey) -> bool:

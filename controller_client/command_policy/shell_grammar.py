@@ -13,7 +13,7 @@ import unicodedata
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, ClassVar, Final, Literal
+from typing import TYPE_CHECKING, ClassVar, Final, Literal, Self
 
 if TYPE_CHECKING:
     from tree_sitter import Node, Parser
@@ -35,6 +35,19 @@ _RESERVED_WORDS: Final = (
     "until while"
 )
 _RESERVED: Final = frozenset(_RESERVED_WORDS.split())
+
+
+class Expanded(str):
+    """An empty word: what a shell would expand. ``text`` is how the line spells the word."""
+
+    __slots__ = ("text",)
+    text: str
+
+    def __new__(cls, text: str) -> Self:
+        """Make the word from its text."""
+        self = super().__new__(cls, "")
+        self.text = text
+        return self
 
 
 class CommandNotAllowed(Exception):
@@ -119,11 +132,14 @@ def parse_plan(command: str) -> CommandPlan:
 
 
 def word_if_literal(node: "Node") -> str:
-    """Return the value of a word or of a command's name; empty if a shell would expand it."""
+    """Return the value of a word or of a command's name.
+
+    It is ``Expanded``, and so empty, if a shell would expand it.
+    """
     try:
         return _word(node.children[0] if node.type == "command_name" else node)
     except NotPlain:
-        return ""
+        return Expanded(text_of(node))
 
 
 @lru_cache(maxsize=1)

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from controller_client.command_policy.shell_grammar import (
+    Expanded,
     Words,
     parser,
     text_of,
@@ -23,8 +24,9 @@ _NO_WORDS: Final = frozenset({"file_redirect", "herestring_redirect", "variable_
 class Survey:
     """The parts that can be told of any command line.
 
-    A word that a shell would expand is empty. ``writes_to`` is a file that the line redirects to.
-    ``assigns`` names the variables that it sets. ``is_straight``: no part of it can run twice.
+    A word that a shell would expand is empty (``Expanded``). ``writes_to`` is a file that the line
+    redirects to. ``assigns`` names the variables that it sets, ``values`` has each with what it is
+    set to, also by a loop. ``is_straight``: no part of it can run twice.
     ``reads`` are the files that it redirects from, ``texts`` its here-documents and here-strings.
     """
 
@@ -35,6 +37,7 @@ class Survey:
     is_straight: bool = True
     reads: tuple[str, ...] = ()
     texts: tuple[str, ...] = ()
+    values: tuple[tuple[str, str], ...] = ()
 
 
 def surveyed(command: str) -> Survey:
@@ -48,6 +51,7 @@ def surveyed(command: str) -> Survey:
     reads: list[str] = []
     texts: list[str] = []
     assigns: set[str] = set()
+    values: list[tuple[str, str]] = []
     is_straight = True
     pending = [root]
     while pending:
@@ -68,8 +72,10 @@ def surveyed(command: str) -> Survey:
             texts.append(word_if_literal(node.children[-1]))
         elif node.type == "variable_assignment":
             assigns.add(text_of(node.children[0]))
+            values.append(_value_of(node))
         elif node.type in _REPEATING:
             is_straight = False
+            values += _values_of_loop(node)
         pending.extend(reversed(node.children))
     harmless = {"/dev/null", "1", "2"}
     target = next(
@@ -83,7 +89,24 @@ def surveyed(command: str) -> Survey:
         is_straight=is_straight,
         reads=tuple(reads),
         texts=tuple(texts),
+        values=tuple(values),
     )
+
+
+def _value_of(assignment: "Node") -> tuple[str, str]:
+    """Return the variable and its new value. What is added to an old one is not told."""
+    name, operator, *value = assignment.children
+    is_told = operator.type == "=" and len(value) == 1
+    return text_of(name), word_if_literal(value[0]) if is_told else Expanded("$")
+
+
+def _values_of_loop(node: "Node") -> list[tuple[str, str]]:
+    """Return the variable of a loop with each of its values. Other loops have none."""
+    name = node.child_by_field_name("variable")
+    if node.type != "for_statement" or name is None:
+        return []
+    told = _literals(node.children_by_field_name("value")) or [Expanded("$@")]
+    return [(text_of(name), value) for value in told]
 
 
 def _words_of_redirect(node: "Node") -> list[str]:

@@ -5,15 +5,21 @@ is given which runs others. They are looked for in every directory that the line
 the lines inside of it too. The same look is taken again when the command starts.
 """
 
-from collections.abc import Iterator, Sequence
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from fnmatch import fnmatchcase
 from functools import cache
 from hashlib import file_digest
-from itertools import product
+from itertools import islice, product
 from pathlib import Path
 from typing import Final
 
-from controller_client.command_policy.directories import directories_of
-from controller_client.command_policy.inner_lines import feeds_an_interpreter, surveyed_within
+from controller_client.command_policy.directories import directories_of, loads_code, start_of
+from controller_client.command_policy.inner_lines import (
+    feeds_an_interpreter,
+    only_wraps,
+    surveyed_within,
+)
 from controller_client.command_policy.programs import base_name, can_spawn, is_interpreter
 from controller_client.command_policy.shell_grammar import Words
 from controller_client.command_policy.survey import Survey
@@ -26,6 +32,9 @@ from controller_client.system.start_failure import StartFailed, from_os_error
 
 MAX_BYTES: Final = 64 * 1024 * 1024
 """No larger file is read."""
+MAX_ENTRIES: Final = 10_000
+"""A pattern is not matched with the names of a larger directory."""
+_MAX_MATCHES: Final = 32
 
 
 def named_files(command: str, cwd: str | None) -> list[NamedFile]:
@@ -33,8 +42,9 @@ def named_files(command: str, cwd: str | None) -> list[NamedFile]:
 
     Raises OSError if one is there and cannot be read now, for want of a descriptor, say.
     """
-    survey = surveyed_within(command)
-    places = directories_of(survey, str(Path(own_account().home, cwd or ""))).paths
+    home = own_account().home
+    survey = surveyed_within(command, home)
+    places = directories_of(survey, str(Path(home, cwd or ""))).paths
     look = _HostFiles()
     found: dict[str, NamedFile] = {}
     for path in _paths(survey, places, look):
@@ -45,10 +55,17 @@ def named_files(command: str, cwd: str | None) -> list[NamedFile]:
     return list(found.values())
 
 
-def why_changed(command: str, cwd: str | None, approved: Sequence[NamedFile]) -> Failure | None:
-    """Return the refusal of a start whose files are not those that were approved, else None."""
+def why_changed(
+    command: str,
+    place: tuple[str | None, Mapping[str, str]],
+    approved: Sequence[NamedFile],
+) -> Failure | None:
+    """Return the refusal of a start whose files are not those that were approved, else None.
+
+    ``place``: the directory and the variables that the caller gives.
+    """
     try:
-        now = named_files(command, cwd)
+        now = named_files(command, start_of(*place))
     except OSError as error:
         return from_os_error(error, "the files of the approved command cannot be read").failure
     if now == list(approved):
@@ -67,20 +84,23 @@ class _HostFiles:
     def __init__(self) -> None:
         self.program = cache(_program)
         self.plain_file = cache(_plain_file)
+        self.matches = cache(_matches)
 
 
 def _paths(survey: Survey, places: Sequence[str], look: _HostFiles) -> Iterator[str]:
     for words, directory in product(survey.commands, places):
-        yield from _paths_of(words, directory, look)
+        matched = product(*(look.matches(word, directory) for word in words))
+        for told in islice(matched, _MAX_MATCHES):
+            yield from _paths_of(told, directory, look)
     if not any(can_spawn(words[0]) for words in survey.commands):
         return
     # They read what the line redirects to them, and an interpreter may be piped what others read.
-    read = [*survey.reads]
+    read = [*survey.reads, *(value for name, value in survey.values if loads_code(name))]
     if feeds_an_interpreter(survey):
         read += [word for words in survey.commands for word in words[1:]]
     for word, directory in product(read, places):
-        if path := look.plain_file(word, directory):
-            yield path
+        found = (look.plain_file(each, directory) for each in look.matches(word, directory))
+        yield from filter(None, found)
 
 
 def _paths_of(words: Words, directory: str, look: _HostFiles) -> Iterator[str]:
@@ -90,14 +110,15 @@ def _paths_of(words: Words, directory: str, look: _HostFiles) -> Iterator[str]:
         yield program
     if program and not (can_spawn(base_name(words[0])) or can_spawn(program)):
         return
-    yield from _script_of(words, directory, look)
-    if is_interpreter(words[0]):
-        return
-    for at, word in enumerate(words):
-        if at and (other := look.program(word, directory)):
-            yield other
-            if can_spawn(word):
-                yield from _script_of(words[at:], directory, look)
+    others = [(at, look.program(word, directory)) for at, word in enumerate(words) if at]
+    others = [] if is_interpreter(words[0]) else [(at, path) for at, path in others if path]
+    # What ``sudo tail log`` names is read by a program that runs nothing.
+    is_for_another = only_wraps(words[0]) and others and not can_spawn(words[others[0][0]])
+    yield from _script_of(words[: others[0][0]] if is_for_another else words, directory, look)
+    for at, path in others:
+        yield path
+        if can_spawn(words[at]):
+            yield from _script_of(words[at:], directory, look)
 
 
 def _script_of(words: Words, directory: str, look: _HostFiles) -> Iterator[str]:
@@ -107,15 +128,43 @@ def _script_of(words: Words, directory: str, look: _HostFiles) -> Iterator[str]:
     """
     is_after_option = False
     for word in words[1:]:
+        if word.startswith("-") or is_after_option:
+            # Also in ``--action=exec=./a`` and ``-c pager=./a``.
+            named = [word[2:] if word.startswith("-") else "", *_behind_signs(word)]
+            yield from filter(None, (look.plain_file(value, directory) for value in named))
         if word.startswith("-"):
             is_after_option = True
-            named = (word[2:], word.partition("=")[2])
-            yield from filter(None, (look.plain_file(value, directory) for value in named))
         elif path := look.plain_file(word, directory):
             yield path
             if not is_after_option:
                 return
             is_after_option = False
+
+
+def _behind_signs(word: str) -> list[str]:
+    parts = word.split("=")
+    return ["=".join(parts[at:]) for at in range(1, len(parts))]
+
+
+def _matches(word: str, directory: str) -> tuple[str, ...]:
+    """The names that a pattern stands for in a directory; the word itself if it is none."""
+    head, stroke, pattern = word.rpartition("/")
+    if not set(pattern) & set("*?["):
+        return (word,)
+    try:
+        with os.scandir(Path(directory, head + stroke)) as entries:
+            names = [entry.name for entry in islice(entries, MAX_ENTRIES + 1)]
+    except ValueError:
+        return (word,)
+    except OSError as error:
+        raise_unknown(error)
+        return (word,)
+    if len(names) > MAX_ENTRIES:
+        return (word,)
+    is_hidden = pattern.startswith(".")
+    found = [name for name in names if is_hidden or not name.startswith(".")]
+    told = sorted(head + stroke + name for name in found if fnmatchcase(name, pattern))
+    return tuple(told[:_MAX_MATCHES]) or (word,)
 
 
 def _program(name: str, directory: str) -> str:

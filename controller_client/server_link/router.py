@@ -330,7 +330,8 @@ class SessionRouter:
             return Failure(code="EXPIRED", message="the host took the command too late to start it")
         if start.approved_files is not None:
             line = start.command or shlex.join(start.argv or [])
-            changed = await asyncio.to_thread(why_changed, line, start.cwd, start.approved_files)
+            place, approved = (start.cwd, start.env), start.approved_files
+            changed = await asyncio.to_thread(why_changed, line, place, approved)
             if changed is not None:
                 return changed
         try:

@@ -14,7 +14,7 @@ from uuid import UUID
 from django.db.models import QuerySet
 from django.utils.crypto import salted_hmac
 
-from controller_client.command_policy.directories import directories
+from controller_client.command_policy.directories import directories, loads_code
 from controller_client.protocol.limits import MAX_NAMED_FILES
 from projects.accounts import ages
 from projects.accounts.authentication import Caller
@@ -266,9 +266,11 @@ def arguments_of(approval: Approval) -> dict[str, Any] | None:
 
 def goes_unseen(approval: Approval) -> bool:
     """True if a start may run a file that its line does not tell, or more than a host names."""
-    line = (arguments_of(approval) or {}).get("command", "")
+    given = arguments_of(approval) or {}
+    is_told = directories(str(given.get("command", "")), "/").are_all
+    is_elsewhere = any(name == "HOME" or loads_code(name) for name in given.get("env") or ())
     is_full = len(approval.files or ()) >= MAX_NAMED_FILES
-    return approval.tool in STARTERS and (is_full or not directories(str(line), "/").are_all)
+    return approval.tool in STARTERS and (is_full or is_elsewhere or not is_told)
 
 
 def cause_of(approval_id: int) -> str:

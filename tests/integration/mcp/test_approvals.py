@@ -117,13 +117,22 @@ async def test_an_input_is_typed_only_at_the_prompt_that_was_approved(
         assert "first-second" in terminal.seen
 
 
-@pytest.mark.parametrize("tool", ["start_interactive_command", "execute_command"])
+@pytest.mark.parametrize(
+    ("tool", "line", "is_home"),
+    [
+        ("start_interactive_command", "sh deploy.sh", False),
+        ("execute_command", "sh deploy.sh", False),
+        ("execute_command", "sh deploy.sh", True),
+        ("execute_command", "script=deploy; sh $PWD/${script}.*", False),
+    ],
+)
 async def test_a_script_that_was_exchanged_since_it_was_approved_is_not_run(
-    stack: Stack, held: Caller, tmp_path: Path, tool: str
+    stack: Stack, held: Caller, tmp_path: Path, tool: str, line: str, is_home: bool
 ) -> None:
     script, done = tmp_path / "deploy.sh", tmp_path / "done"
     script.write_text("echo harmless\n")
-    call = {"command": "sh deploy.sh", "cwd": str(tmp_path)}
+    place = {"env": {"HOME": str(tmp_path)}} if is_home else {"cwd": str(tmp_path)}
+    call: dict[str, Any] = {"command": line, **place}
     pending = await held.refusal(tool, **call)
     await _answer(stack, pending["approval_id"], "--approve")
     script.write_text(f"touch {done}\n")

@@ -37,13 +37,21 @@ def test_a_letter_that_looks_like_another_is_marked(person_with: PersonWith, our
 
 
 @pytest.mark.parametrize(
-    ("line", "is_told"), [("cd /b; sh deploy.sh", False), ('cd "$place"; sh deploy.sh', True)]
+    ("line", "env", "is_told"),
+    [
+        ("cd /b; sh deploy.sh", None, False),
+        ("script=deploy.sh; sh ~/$script", {"LANG": "C"}, False),
+        ('cd "$place"; sh deploy.sh', None, True),
+        ('sh "$1"', None, True),
+        ("sh deploy.sh", {"HOME": "/b"}, True),
+        ("man ls", {"PAGER": "/b/deploy.sh"}, True),
+    ],
 )
-def test_a_line_that_goes_where_nobody_can_tell_says_so(
-    person_with: PersonWith, ours: Tenant, line: str, is_told: bool
+def test_a_line_that_runs_what_nobody_can_tell_says_so(
+    person_with: PersonWith, ours: Tenant, line: str, env: dict[str, str] | None, is_told: bool
 ) -> None:
     files = [["/a/deploy.sh", "5e"], ["/b/deploy.sh", "5f"]]
-    asked = make_approval(ours.project, arguments={"command": line}, files=files)
+    asked = make_approval(ours.project, arguments={"command": line, "env": env}, files=files)
     text = person_with(*RIGHTS).get(f"/approvals/{asked.pk}/").text
     assert ("cannot be told from the line" in text) == is_told
     assert text.count("<dt>May run</dt>") == 1

@@ -2,7 +2,7 @@
 
 import pytest
 
-from controller_client.command_policy.directories import MAX_DIRECTORIES, directories
+from controller_client.command_policy.directories import MAX_DIRECTORIES, directories, start_of
 from controller_client.command_policy.inner_lines import MAX_LINES, MAX_WORDS
 
 
@@ -17,6 +17,13 @@ from controller_client.command_policy.inner_lines import MAX_LINES, MAX_WORDS
         ("make -C b all", ["/a", "/a/b"]),
         ("make -Cb", ["/a", "/a/b"]),
         ("tar --directory=b -xf x.tar", ["/a", "/a/b"]),
+        ("cd ~; sh x", ["/a"]),
+        ("place=b; cd $place && sh x", ["/a", "/a/b"]),
+        ("cd {b,c}; sh x", ["/a", "/a/b", "/a/c", "/a/b/c"]),
+        ("make -j$(nproc) all", ["/a"]),
+        ("find . -exec sh x {} +", ["/a"]),
+        ('git commit -m "$text"', ["/a"]),
+        ('sh x "$1" $(date)', ["/a"]),
     ],
 )
 def test_a_line_tells_where_it_goes(line: str, paths: list[str]) -> None:
@@ -28,7 +35,7 @@ def test_a_line_tells_where_it_goes(line: str, paths: list[str]) -> None:
     [
         'cd "$place"; sh x',
         "cd; sh x",
-        "cd ~; sh x",
+        "cd ~other; sh x",
         "cd $(mktemp -d) && ./x",
         "eval 'cd /b'; sh x",
         ". ./environment; sh x",
@@ -47,6 +54,27 @@ def test_a_line_tells_where_it_goes(line: str, paths: list[str]) -> None:
         "env PATH=/b sh -c 'PATH=/b x y'",
         "sh x" + " y" * MAX_WORDS,
         "true; " * MAX_WORDS + "sh x",
+        "sh $1",
+        "sh -e -- $script",
+        "bash -o pipefail $script",
+        "sudo -u root $program",
+        "timeout 5 $program",
+        "exec $program",
+        "script=x; script+=y; sh $script",
+        "script=x; read script; sh $script",
+        "for script; do sh $script; done",
+        "script=x; sh ${script:-y}",
+        "sh `cat name`",
+        "sh */x",
+        "sh {1..9}x",
+        "sh " + "{a,b}" * 9,
+        "sh {" + ",".join(map(str, range(33))) + "}",
+        "for script in " + " ".join(map(str, range(33))) + "; do sh $script; done",
+        "a={1,2,3,4}{1,2,3}; sh $a $a",
+        "script=x; sh $scripts",
+        "BASH_ENV=x bash -c true",
+        "GIT_SSH=./x git pull",
+        "LD_PRELOAD=./x.so ls",
         "eval " + " ".join("'true " + "x'" for _ in range(MAX_LINES + 1)),
     ],
 )
@@ -54,3 +82,19 @@ def test_a_line_that_cannot_be_followed_says_so(line: str) -> None:
     found = directories(line, "/a")
     assert not found.are_all
     assert len(found.paths) <= MAX_DIRECTORIES
+
+
+@pytest.mark.parametrize(
+    ("cwd", "env", "place"),
+    [
+        (None, None, None),
+        ("b", {"A": "x"}, "b"),
+        (None, {"HOME": "/c"}, "/c/"),
+        ("b", {"HOME": "/c"}, "/c/b"),
+        ("/b", {"HOME": "/c"}, "/b"),
+    ],
+)
+def test_a_home_that_the_caller_gives_is_where_a_line_starts(
+    cwd: str | None, env: dict[str, str] | None, place: str | None
+) -> None:
+    assert start_of(cwd, env) == place

@@ -10,6 +10,7 @@ import pytest
 
 import controller_client.policy.named_files as named_files_module
 from controller_client.policy.named_files import named_files, why_changed
+from controller_client.program.child_environment import Account
 
 
 @pytest.fixture
@@ -68,6 +69,19 @@ def test_a_program_and_its_script_are_named_with_their_digests(script: Path) -> 
         "node --require=./deploy.sh other",
         "sudo -u root ./deploy.sh",
         "find . -exec sh deploy.sh ;",
+        "sh dep*.sh",
+        "sh ./[d]eploy.s?",
+        "sh {other,deploy}.sh",
+        "sh $'deploy.sh'",
+        'sh "$PWD"/deploy.sh',
+        "sh $(pwd)/deploy.sh",
+        "script=deploy.sh; sh $script",
+        "name=deploy; export script=${name}.sh; bash -c 'sh \"$script\"'",
+        "for script in other deploy.sh; do sh -e $script; done",
+        "sh < $PWD/deploy.sh",
+        "BASH_ENV=deploy.sh bash -c true",
+        "tar --checkpoint-action=exec=./deploy.sh -cf /dev/null other",
+        "git -c core.pager=./deploy.sh log",
     ],
 )
 def test_a_script_is_named_however_it_is_run(script: Path, command: str) -> None:
@@ -121,11 +135,39 @@ def test_the_program_that_another_one_runs_is_named(script: Path) -> None:
         "sh other deploy.sh",
         "wc -l < deploy.sh",
         "git commit -m 'mend deploy.sh'",
+        "sudo -n tail -f deploy.sh",
+        "nice -n 5 grep x deploy.sh",
+        "script=deploy.sh; tail $script",
     ],
 )
 def test_what_is_only_read_is_not_named(script: Path, line: str) -> None:
     (script.parent / "other").write_text("")
     assert str(script) not in _paths(line, script.parent)
+
+
+@pytest.mark.parametrize("spelling", ["~", "$HOME", '"$HOME"', "${HOME}"])
+def test_a_script_at_home_is_named(
+    script: Path, monkeypatch: pytest.MonkeyPatch, spelling: str
+) -> None:
+    account = Account("somebody", str(script.parent), "/bin/sh")
+    monkeypatch.setattr(named_files_module, "own_account", lambda: account)
+    assert str(script) in _paths(f"sh {spelling}/deploy.sh", Path("/"))
+
+
+def test_a_pattern_is_not_matched_with_a_huge_directory(
+    script: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(named_files_module, "MAX_ENTRIES", 2)
+    (script.parent / "other").write_text("")
+    assert str(script) in _paths("sh dep*", script.parent)
+    (script.parent / "another").write_text("")
+    assert str(script) not in _paths("sh dep*", script.parent)
+
+
+def test_a_file_that_a_pattern_stands_for_now_is_a_change(script: Path) -> None:
+    approved = named_files("sh *.sh", str(script.parent))
+    (script.parent / "a.sh").write_text("rm -rf /srv\n")
+    assert why_changed("sh *.sh", (str(script.parent), {}), approved) is not None
 
 
 def test_every_command_of_a_line_is_named_and_data_is_not(script: Path) -> None:
@@ -144,16 +186,16 @@ def test_what_names_no_file_is_no_error(tmp_path: Path, command: str) -> None:
 def test_a_change_of_what_would_run_is_told(script: Path) -> None:
     command, cwd = "sh deploy.sh", str(script.parent)
     approved = named_files(command, cwd)
-    assert why_changed(command, cwd, approved) is None
+    assert why_changed(command, (cwd, {}), approved) is None
     script.write_text("rm -rf /srv\n")
-    changed = why_changed(command, cwd, approved)
+    changed = why_changed(command, (cwd, {}), approved)
     assert changed is not None
     assert changed.code == "CHANGED_SINCE_APPROVAL"
     assert str(script) in changed.message
     script.write_text("echo harmless\n")
-    assert why_changed(command, cwd, approved) is None
+    assert why_changed(command, (cwd, {}), approved) is None
     script.unlink()
-    assert why_changed(command, cwd, approved) is not None
+    assert why_changed(command, (cwd, {}), approved) is not None
 
 
 def test_a_link_that_leads_elsewhere_now_is_a_change(script: Path, tmp_path: Path) -> None:
@@ -163,7 +205,7 @@ def test_a_link_that_leads_elsewhere_now_is_a_change(script: Path, tmp_path: Pat
     other.write_text("echo harmless\n")
     link.unlink()
     link.symlink_to(other)
-    assert why_changed("sh current", str(tmp_path), approved) is not None
+    assert why_changed("sh current", (str(tmp_path), {}), approved) is not None
 
 
 @pytest.mark.parametrize(
@@ -178,7 +220,7 @@ def test_a_file_that_cannot_be_read_now_has_not_changed(
         raise OSError(number, os.strerror(number))
 
     monkeypatch.setattr(named_files_module, "file_digest", failing)
-    refused = why_changed("./deploy.sh", str(script.parent), approved)
+    refused = why_changed("./deploy.sh", (str(script.parent), {}), approved)
     assert refused is not None
     assert refused.code == code
 

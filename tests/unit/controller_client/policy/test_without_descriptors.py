@@ -28,7 +28,7 @@ def code_of(look):
     except OSError as error:
         return error.strerror
 
-print(code_of(lambda: why_changed("/bin/true", "/", files).code))
+print(code_of(lambda: why_changed("/bin/true", ("/", {}), files).code))
 print(code_of(lambda: is_machine_code("/bin/true")))
 print(code_of(lambda: open_directory("/tmp", [["/tmp"]])))
 print(code_of(lambda: build_environment("s", {})))

@@ -1,0 +1,99 @@
+"""The words that a shell expands, such as ``~/a``, ``$d/a`` and ``{a,b}``, spelled out.
+
+The result is for naming files, never for running: an alternative too many does no harm. A pattern
+such as ``a*`` stays one, because only the host knows what it matches.
+"""
+
+import re
+import shlex
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import islice, product
+from math import prod
+from typing import Final
+
+from controller_client.command_policy.shell_grammar import Expanded, Words
+from controller_client.command_policy.survey import Survey
+
+MAX_ALTERNATIVES: Final = 32
+_MAX_BRACES: Final = 8
+Values = dict[str, tuple[str, ...]]
+"""The texts that each variable may hold."""
+_VARIABLE: Final = re.compile(r"\$(?:([A-Za-z_]\w*)|\{([A-Za-z_]\w*)\})")
+_HERE: Final = re.compile(r"\$\(pwd\)|`pwd`|\$PWD\b|\$\{PWD\}")
+_BRACES: Final = re.compile(r"\{([^{},]*(?:,[^{},]*)+)\}")
+_AT_HOME: Final = re.compile(r"^~(?=/|$)|\$HOME\b|\$\{HOME\}")
+_OPEN: Final = re.compile(r"[$`~]|\{[^{}]*(?:,|\.\.)[^{}]*\}")
+_PATTERN: Final = re.compile(r"[*?\[]")
+# They set variables to what the line does not tell.
+_SETTERS: Final = frozenset({"getopts", "mapfile", "printf", "read", "readarray", "unset"})
+
+
+def spelled_out(survey: Survey, home: str, outer: Values) -> Survey:
+    """The survey with the words that can be told in the place of those that a shell expands.
+
+    A command whose words have several alternatives becomes several commands. ``outer`` are the
+    values of the lines around this one. ``home`` stands for ``~``.
+    """
+    known = known_values(survey, home, outer)
+    commands = tuple(
+        alternative for words in survey.commands for alternative in _told(words, home, known)
+    )
+    reads = (path for word in survey.reads for path in _spellings(word, home, known) or (word,))
+    told = ((name, value) for name, values in known.items() for value in values)
+    return replace(survey, commands=commands, reads=tuple(reads), values=tuple(told))
+
+
+def known_values(survey: Survey, home: str, outer: Values) -> Values:
+    """Return what each variable may hold, of this line and of the lines around it."""
+    found, unknown = dict(outer), set[str]()
+    for name, value in survey.values:
+        alternatives = _spellings(value, home, found)
+        found[name] = (*found.get(name, ()), *alternatives)
+        if not alternatives or len(found[name]) > MAX_ALTERNATIVES:
+            unknown.add(name)
+    is_told = not any(words[0] in _SETTERS for words in survey.commands)
+    return {name: held for name, held in found.items() if name not in unknown} if is_told else {}
+
+
+def _told(words: Words, home: str, values: Values) -> Iterator[Words]:
+    alternatives = [_spellings(word, home, values) or (word,) for word in words]
+    is_bounded = prod(map(len, alternatives)) <= MAX_ALTERNATIVES
+    yield from product(*alternatives) if is_bounded else [words]
+
+
+def _spellings(word: str, home: str, values: Values) -> tuple[str, ...]:
+    """Return all that a word may expand to; nothing if that is not told, or too much."""
+    if not isinstance(word, Expanded):
+        return (word,)
+    found = [_HERE.sub(".", _AT_HOME.sub(lambda _: home, word.text))]
+    for name in dict.fromkeys(match[1] or match[2] for match in _VARIABLE.finditer(found[0])):
+        use = re.compile(rf"\$(?:{name}\b|\{{{name}\}})")
+        held = values.get(name, ())
+        found = [to.join(use.split(each)) for each in found for to in held]
+        if len(found) > MAX_ALTERNATIVES:
+            return ()
+    spelled = (one for each in found for one in _braces_out(each))
+    told = [_unquoted(one) for one in islice(spelled, MAX_ALTERNATIVES + 1)]
+    return tuple(told) if all(told) and len(told) <= MAX_ALTERNATIVES else ()
+
+
+def _braces_out(text: str, depth: int = 0) -> Iterator[str]:
+    match = _BRACES.search(text) if depth < _MAX_BRACES else None
+    if match is None:
+        yield text
+        return
+    for part in match[1].split(","):
+        yield from _braces_out(text[: match.start()] + part + text[match.end() :], depth + 1)
+
+
+def _unquoted(text: str) -> str:
+    """The text without its quotes; empty if something is left that only a shell could tell."""
+    is_plain_ansi = text.startswith("$'") and "\\" not in text
+    try:
+        words = shlex.split(text[1:] if is_plain_ansi else text)
+    except ValueError:
+        return ""
+    told = words[0] if len(words) == 1 else ""
+    head, _, _ = told.rpartition("/")
+    return "" if _OPEN.search(told) or _PATTERN.search(head) else told
