@@ -125,7 +125,7 @@ def test_words_of_prompts_and_callers_are_sent_only_if_allowed(
     target = _target(wanting, way)
     _raise(wanting, AttentionKind.SECRET_WANTED)
     [body] = _bodies()
-    assert "ada" not in body
+    assert "for ada" not in body
     assert "web-17" not in body
     AttentionTarget.objects.filter(id=target.id).update(has_texts=True)
     _raise(wanting, AttentionKind.SECRET_WANTED)
