@@ -52,7 +52,7 @@ from controller_client.program.child_setup import ignore_as_holder, inherited_ig
 from controller_client.session_files.directory import HolderRecord, directory_of
 from controller_client.session_files.one_shot import as_start
 from controller_client.system import prctl, resource_limits
-from controller_client.system.adoption import Foster
+from controller_client.system.adoption import LATER, Foster, Left
 from controller_client.system.boot import boot_id
 from controller_client.system.process_tree import named_process, session_members
 from controller_client.system.termination import kill_leftovers
@@ -158,12 +158,13 @@ class ForkServer:
 
     def _name_left(self, asked: str) -> None:
         try:
-            processes, is_all = self._foster.left_by(asked[1:])
+            left = self._foster.left_by(asked[1:])
         except OSError as error:
             self._requests.sendall(_answer(asked, error.errno or errno.EAGAIN))
             return
-        named = [process.mark for process in processes[:MAX_NAMED]]
-        self._requests.sendall(" ".join([asked, str(int(is_all)), *named, "\n"]).encode())
+        named = [process.mark for process in left.processes[:MAX_NAMED]]
+        said = str(int(left.is_all)) if left.is_settled else LATER
+        self._requests.sendall(" ".join([asked, said, *named, "\n"]).encode())
 
     def _send_deputy(self, asked: str) -> None:
         """Have a fork do as the programs' user what the daemon may not do itself."""
@@ -305,7 +306,7 @@ def _swept(session_id: str, named: list[str], *, is_killing: bool) -> list[str]:
     """Kill or only list the processes of a session; return those that are there."""
     also = [process for name in named if (process := named_process(name)) is not None]
     if is_killing:
-        kill_leftovers(session_id, lambda: also)
+        kill_leftovers(session_id, lambda: Left(also, is_all=False))
     pids = [process.pid for process in also if named_process(process.mark) is not None]
     left = session_members(session_id, roots=(), terminal_session=None, also=pids)
     return [process.mark for process in left[:MAX_NAMED]]

@@ -21,6 +21,8 @@ from controller_client.system.process_tree import (
 )
 
 MAX_REMEMBERED: Final = 4096
+LATER: Final = "later"
+"""The answer of a fork server in the place of ``is_all`` while that is not settled."""
 _MOST_LOOKS: Final = 3
 """Programs that fork for ever die for ever: what is not settled then is so with the next look."""
 _NOBODY: Final = frozenset[str]()
@@ -29,11 +31,13 @@ _NOBODY: Final = frozenset[str]()
 class Left(NamedTuple):
     """Processes that a dead holder left, without the processes that descend from them.
 
-    ``is_all``: the session has no others.
+    ``is_all``: the session has no others. ``is_settled`` is False while one of them has just ended,
+    whose children are known in a moment: nobody can say yet that there are none.
     """
 
     processes: list[ProcessInfo]
     is_all: bool
+    is_settled: bool = True
 
 
 class Foster:
@@ -124,9 +128,11 @@ class Foster:
         self.look()
         pids = {pid for pid, sessions in self._orphans.items() if session_id in sessions}
         holders = {pid for pid, held in self._holders.items() if held == session_id}
+        is_settled = not (pids | holders) & self._dying
         return Left(
             [process for pid in pids - self._dying if (process := read_process(pid)) is not None],
-            session_id in self._seen_dying and not (pids | holders) & self._dying,
+            is_all=session_id in self._seen_dying and is_settled,
+            is_settled=is_settled,
         )
 
     def forget(self) -> None:

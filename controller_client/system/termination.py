@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable
 from itertools import count
 from typing import Final, Literal, NamedTuple
 
+from controller_client.system.adoption import Left
 from controller_client.system.process_tree import ProcessInfo, is_same, session_members
 
 HANG_UP_AFTER_SECONDS: Final = 0.2
@@ -182,9 +183,12 @@ class Vanished:
         return is_new
 
 
+_NOTHING_KNOWN: Final = Left([], is_all=False)
+
+
 def kill_leftovers(
     session_id: str,
-    known: Callable[[], Iterable[ProcessInfo]] = tuple,
+    known: Callable[[], Left] = lambda: _NOTHING_KNOWN,
     *,
     timeout_seconds: float = KILL_SECONDS,
 ) -> list[str]:
@@ -197,12 +201,12 @@ def kill_leftovers(
     deadline = time.monotonic() + timeout_seconds
     vanished = Vanished()
     for looks in count():
-        named = list(known())
-        has_vanished = vanished.see(named)
+        named, _, is_settled = known()
+        is_settled = not vanished.see(named) and is_settled
         also = [process.pid for process in named if is_same(process)]
         members = session_members(session_id, roots=(), terminal_session=None, also=also)
         is_late = looks >= _LEAST_KILLS and time.monotonic() >= deadline
-        if is_late or not (members or has_vanished):
+        if is_late or (is_settled and not members):
             break
         send_signal(members, signal.SIGKILL)
         _wait_for_any(members, 0.05)

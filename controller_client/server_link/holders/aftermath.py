@@ -32,6 +32,9 @@ logger = logging.getLogger(__name__)
 # fork server has for its answer.
 ANSWER_SECONDS = 15.0
 RETRY_SECONDS = 1.0
+# A program that forks and ends for ever is seen in one of so many looks.
+_MOST_LOOKS = 20
+_LOOK_AGAIN_SECONDS = 0.01
 # All sessions share it: a trouble of the host is logged once, not once for each session.
 _OUTAGE = Outage(logger)
 
@@ -96,14 +99,19 @@ class Aftermath:
 
     async def _left(self) -> list[ProcessInfo]:
         """Return the session's processes that run, however often they have to be looked for."""
+        unsettled = 0
         while True:
             try:
                 adopted = await self.adopted_of(self.directory.session_id)
                 known = [*_recorded(self.directory), *adopted.processes, *_grouped(self.group)]
-                return await self.leftovers.members(known)
+                found = await self.leftovers.members(known)
+                if found or adopted.is_settled or unsettled == _MOST_LOOKS:
+                    return found
+                unsettled += 1
+                await asyncio.sleep(_LOOK_AGAIN_SECONDS)
             except OSError as error:
                 _OUTAGE.report("what dead holders left cannot be looked for: %s", error)
-            await asyncio.sleep(RETRY_SECONDS)
+                await asyncio.sleep(RETRY_SECONDS)
 
     async def end_processes(self) -> Ended:
         """Kill the session's processes, however often that has to be tried."""
@@ -133,26 +141,27 @@ class Aftermath:
         loop = asyncio.get_running_loop()
         recorded = _recorded(self.directory)
         # Only root can move a process out of a control group: an empty one means that none is left.
-        is_all = group is not None and group.exists()
+        is_grouped = group is not None and group.exists()
         if group is not None:
             group.kill()
-        adopted = await self.adopted_of(session_id)
-        is_all = is_all or adopted.is_all
+        last = Left([], is_all=False)
 
-        def find_processes() -> list[ProcessInfo]:
+        def find_processes() -> Left:
             # Runs in the thread, before each round of signals. The adopted are asked for each time:
             # a child that was forked while its parent was killed has been adopted since.
+            nonlocal last
             answer = asyncio.run_coroutine_threadsafe(self.adopted_of(session_id), loop)
             try:
                 now = answer.result(ANSWER_SECONDS)
             except AnswerTimeout:
                 raise OSError("the adopted processes are not known in time") from None
-            return [*recorded, *now.processes, *_grouped(group)]
+            last = now._replace(processes=[*recorded, *now.processes, *_grouped(group)])
+            return last
 
         survivors = await self.leftovers.end(find_processes)
         if group is not None:
             group.remove()
-        return Ended(survivors, is_all)
+        return Ended(survivors, is_grouped or last.is_all)
 
 
 def _grouped(group: SessionGroup | None) -> list[ProcessInfo]:

@@ -39,6 +39,7 @@ from controller_client.server_link.refusals import Command
 from controller_client.session_files.directory import SessionDirectory
 from controller_client.session_files.lock_owner import living_holder
 from controller_client.session_files.one_shot import as_start
+from controller_client.system.adoption import Left
 from controller_client.system.boot import boot_id, lifetime_clock
 from controller_client.system.process_tree import ProcessInfo, live_processes, read_process
 from controller_client.system.termination import send_signal
@@ -262,7 +263,9 @@ class EndWatch:
             holder = living_holder(self._directory)
             if holder is not None:
                 self._say_why()
-                await self._aftermath.leftovers.end(lambda: _children_of(holder))
+                await self._aftermath.leftovers.end(
+                    lambda: Left(_children_of(holder), is_all=False)
+                )
         except OSError as error:
             _OUTAGE.report("processes of sessions cannot be looked at: %s", error)
 

@@ -30,7 +30,7 @@ from controller_client.server_link.holders.spares import SPAWN_SECONDS, ForkServ
 from controller_client.session_files.directory import all_sessions
 from controller_client.session_files.one_shot import StartCommand
 from controller_client.system import prctl
-from controller_client.system.adoption import Foster, Left
+from controller_client.system.adoption import LATER, Foster, Left
 from controller_client.system.process_tree import ProcessInfo, named_process
 from controller_client.system.start_failure import StartFailed, from_os_error
 
@@ -140,7 +140,8 @@ class Spawner:
         if is_all in errno.errorcode.values():
             raise error_named(is_all)
         found = [process for name in named if (process := named_process(name)) is not None]
-        return Left([*ours.processes, *found], ours.is_all or is_all == "1")
+        is_settled = ours.is_settled and is_all != LATER
+        return Left([*ours.processes, *found], ours.is_all or is_all == "1", is_settled)
 
     async def sweep(
         self, sign: str, session_id: str, known: Sequence[ProcessInfo]

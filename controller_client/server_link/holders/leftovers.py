@@ -11,6 +11,7 @@ from typing import Final
 
 from controller_client.session_files.directory import SessionDirectory
 from controller_client.session_files.one_shot import as_start
+from controller_client.system.adoption import Left
 from controller_client.system.process_tree import ProcessInfo, is_same, session_members
 from controller_client.system.termination import MAX_SURVIVORS, Vanished, kill_leftovers
 
@@ -50,7 +51,7 @@ class Leftovers:
             also=[process.pid for process in also],
         )
 
-    async def end(self, find: Callable[[], list[ProcessInfo]]) -> list[str]:
+    async def end(self, find: Callable[[], Left]) -> list[str]:
         """Kill the processes; return those that cannot be killed, as ``name[pid]``.
 
         ``find`` names those that are known; it runs in a thread. Raises OSError.
@@ -61,10 +62,10 @@ class Leftovers:
             return await asyncio.to_thread(kill_leftovers, session_id, find)
         vanished = Vanished()
         for _ in range(_ROUNDS):
-            left = await deputy("!", session_id, await asyncio.to_thread(find))
-            named = await asyncio.to_thread(find)
-            has_vanished = vanished.see(named)
-            if left or not (await self.members(named) or has_vanished):
+            left = await deputy("!", session_id, (await asyncio.to_thread(find)).processes)
+            named, _, is_settled = await asyncio.to_thread(find)
+            is_settled = not vanished.see(named) and is_settled
+            if left or (is_settled and not await self.members(named)):
                 break
         return [process.label for process in left[:MAX_SURVIVORS]]
 

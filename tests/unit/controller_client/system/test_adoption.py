@@ -168,7 +168,7 @@ foster.raised(pid, "one")
 os.kill(pid, signal.SIGKILL)
 until_dead(pid)
 seen = [foster.left_by("one") for _ in range(400)]
-lost_sight = [left for left in seen if left.is_all and not left.processes]
+lost_sight = [left for left in seen if left.is_settled and not left.processes]
 for left in iter(lambda: foster.left_by("one"), None):
     for process in left.processes:
         os.kill(process.pid, signal.SIGKILL)

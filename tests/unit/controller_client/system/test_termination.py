@@ -8,6 +8,7 @@ import select
 import signal
 import subprocess
 
+from controller_client.system.adoption import Left
 from controller_client.system.process_tree import ProcessInfo, read_process
 from controller_client.system.termination import (
     KILL_SECONDS,
@@ -60,8 +61,32 @@ def test_what_forked_and_ended_before_the_look_is_looked_for_again() -> None:
         found = read_process(child.pid)
         assert found is not None
         looks = iter([[NOBODY], [NOBODY, found]])
-        assert kill_leftovers("no-such-session", lambda: next(looks, [NOBODY])) == []
+        named = (Left(look, is_all=True) for look in looks)
+        last = Left([NOBODY], is_all=True)
+        assert kill_leftovers("no-such-session", lambda: next(named, last)) == []
         assert child.wait(10) == -signal.SIGKILL
+
+
+def test_what_is_not_settled_is_looked_for_again() -> None:
+    """The parent of the child ended unseen: nobody is named, and that is not all."""
+    with subprocess.Popen(["sleep", "100"]) as child:
+        found = read_process(child.pid)
+        assert found is not None
+        unsettled = Left([], is_all=False, is_settled=False)
+        looks = iter([unsettled, unsettled, Left([found], is_all=True)])
+        assert kill_leftovers("one", lambda: next(looks, Left([], is_all=True))) == []
+        assert child.wait(10) == -signal.SIGKILL
+
+
+def test_what_is_never_settled_is_looked_for_no_longer_than_others() -> None:
+    looks: list[int] = []
+
+    def known() -> Left:
+        looks.append(1)
+        return Left([], is_all=False, is_settled=False)
+
+    assert kill_leftovers("no-such-session", known, timeout_seconds=0.01) == []
+    assert len(looks) > 5
 
 
 def test_who_cannot_be_looked_at_is_neither_signalled_nor_gone() -> None:

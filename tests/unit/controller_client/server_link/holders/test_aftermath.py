@@ -41,6 +41,19 @@ async def test_a_failed_look_for_lost_processes_is_retried(tmp_path: Path) -> No
     assert len(looks) >= 3
 
 
+async def test_nothing_is_left_only_if_the_last_look_was_settled(tmp_path: Path) -> None:
+    """A program that forks and ends for ever hides from some looks."""
+    unsettled = Left([], is_all=False, is_settled=False)
+    looks = [unsettled, unsettled, Left([], is_all=True)]
+
+    async def adopted_of(_session_id: str) -> Left:
+        return looks.pop(0) if len(looks) > 1 else looks[0]
+
+    assert (await _aftermath(SessionDirectory(tmp_path), adopted_of).end_processes()).is_all
+    looks[:] = [unsettled]
+    assert not (await _aftermath(SessionDirectory(tmp_path), adopted_of).end_processes()).is_all
+
+
 async def test_a_loss_is_recorded_as_soon_as_the_start_can_be_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
