@@ -42,11 +42,15 @@ _TESTS: Final = (
     "tests/unit/projects/test_query_plans.py",
 )
 _ELSEWHERE: Final = {
+    "tests/integration/agent/test_budgets.py": (
+        "limits of runs over both wires; what kills of servers do to runs is in faults/kills"
+    ),
     "tests/integration/agent/test_endpoint.py": "wires of models",
     "tests/integration/agent/test_evaluation.py": "tasks for models",
     "tests/integration/agent/test_models.py": (
         "wires of models, and what is judged of their answers"
     ),
+    "tests/integration/agent/test_requirement.py": "whole runs over both wires",
     "tests/integration/daemon/test_connection.py": (
         "the daemon's own connection, against a scripted server"
     ),
@@ -76,6 +80,10 @@ _ELSEWHERE: Final = {
     "tests/integration/server/test_secret_leaks.py": "brings its own databases of both kinds",
     "tests/integration/daemon/test_tls.py": "the daemon's own side",
     "tests/integration/two_users": "the host's own side",
+    "tests/faults/peers/test_fuzz.py": "what is refused before it is stored",
+    "tests/faults/peers/test_lying_controllers.py": (
+        "what is refused before it is stored; doubled and torn batches are in link/inbound"
+    ),
     "tests/faults/peers/test_request_bounds.py": (
         "what is refused before any storage is asked, on servers of its own"
     ),
