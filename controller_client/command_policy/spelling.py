@@ -16,6 +16,8 @@ from controller_client.command_policy.shell_grammar import Expanded, Words
 from controller_client.command_policy.survey import Survey
 
 MAX_ALTERNATIVES: Final = 32
+MAX_CHARS: Final = 4096
+"""No longer word is spelled out, which is the longest path of most hosts."""
 _MAX_BRACES: Final = 8
 Values = dict[str, tuple[str, ...]]
 """The texts that each variable may hold."""
@@ -23,7 +25,7 @@ _VARIABLE: Final = re.compile(r"\$(?:([A-Za-z_]\w*)|\{([A-Za-z_]\w*)\})")
 _HERE: Final = re.compile(r"\$\(pwd\)|`pwd`|\$PWD\b|\$\{PWD\}")
 _BRACES: Final = re.compile(r"\{([^{},]*(?:,[^{},]*)+)\}")
 _AT_HOME: Final = re.compile(r"^~(?=/|$)|\$HOME\b|\$\{HOME\}")
-_OPEN: Final = re.compile(r"[$`~]|\{[^{}]*(?:,|\.\.)[^{}]*\}")
+_OPEN: Final = re.compile(r"[$`~]")
 _PATTERN: Final = re.compile(r"[*?\[]")
 # They set variables to what the line does not tell.
 _SETTERS: Final = frozenset({"getopts", "mapfile", "printf", "read", "readarray", "unset"})
@@ -48,6 +50,8 @@ def known_values(survey: Survey, home: str, outer: Values) -> Values:
     """Return what each variable may hold, of this line and of the lines around it."""
     found, unknown = dict(outer), set[str]()
     for name, value in survey.values:
+        if name in unknown:
+            continue
         alternatives = _spellings(value, home, found)
         found[name] = (*found.get(name, ()), *alternatives)
         if not alternatives or len(found[name]) > MAX_ALTERNATIVES:
@@ -66,13 +70,17 @@ def _spellings(word: str, home: str, values: Values) -> tuple[str, ...]:
     """Return all that a word may expand to; nothing if that is not told, or too much."""
     if not isinstance(word, Expanded):
         return (word,)
+    if len(word.text) > MAX_CHARS:
+        return ()
     found = [_HERE.sub(".", _AT_HOME.sub(lambda _: home, word.text))]
     for name in dict.fromkeys(match[1] or match[2] for match in _VARIABLE.finditer(found[0])):
-        use = re.compile(rf"\$(?:{name}\b|\{{{name}\}})")
+        parts = [re.split(rf"\$(?:{name}\b|\{{{name}\}})", each) for each in found]
         held = values.get(name, ())
-        found = [to.join(use.split(each)) for each in found for to in held]
-        if len(found) > MAX_ALTERNATIVES:
+        longest = max(map(len, held), default=0) * max(map(len, parts), default=0)
+        is_bounded = longest + max(map(len, found), default=0) <= MAX_CHARS
+        if len(parts) * len(held) > MAX_ALTERNATIVES or not is_bounded:
             return ()
+        found = [to.join(part) for part in parts for to in held]
     spelled = (one for each in found for one in _braces_out(each))
     told = [_unquoted(one) for one in islice(spelled, MAX_ALTERNATIVES + 1)]
     return tuple(told) if all(told) and len(told) <= MAX_ALTERNATIVES else ()
@@ -96,4 +104,5 @@ def _unquoted(text: str) -> str:
         return ""
     told = words[0] if len(words) == 1 else ""
     head, _, _ = told.rpartition("/")
-    return "" if _OPEN.search(told) or _PATTERN.search(head) else told
+    is_braced = "{" in told and ("," in told or ".." in told)
+    return "" if is_braced or _OPEN.search(told) or _PATTERN.search(head) else told
