@@ -15,10 +15,21 @@ _MARK: Final = rf"[{_CHOSEN}{_NOT_CHOSEN}{_BOXES}]|\([ *•xX]\)|\[[ *xX]\]"
 _MARKED_ROW: Final = re.compile(rf"(?:[{_POINTERS}] ?)?({_MARK})\s+(\S.*)\Z")
 _MARKED_INLINE: Final = re.compile(rf"({_MARK})\s+([^{_CHOSEN}{_NOT_CHOSEN}/]{{1,40}}?)\s*(?:/|\Z)")
 _POINTED_ROW: Final = re.compile(rf"([{_POINTERS}]\s+)(\S.*)\Z")
-_BUTTON: Final = re.compile(r"<\s*([^<>\s][^<>]{0,20}?)\s*>")
+_SINGLE_POINTERS: Final = _POINTERS.replace(">", "") + _CHOSEN
+_NUMBERED_ROW: Final = re.compile(rf"([{_SINGLE_POINTERS}]\s*)?(([1-9]\d?)[.)]\s+\S.*)\Z")
+_NUMBER: Final = re.compile(r"\d+[.)]\s+")
+_BUTTON: Final = re.compile(
+    r"<\s*([^<>\s][^<>]{0,20}?)\s*>|\[\s{0,3}([^\W\d_][^\[\]|]{1,20}?)\s{0,3}\]"
+)
+_FRAMES: Final = "│┃║▊▎|"
+_WORDS_IN_FRAME: Final = re.compile(
+    rf"[^{_FRAMES}]*[{_FRAMES}]\s+(\w{{1,12}})\s{{2,40}}(\w{{1,12}})\s+[{_FRAMES}]\W*\Z"
+)
 _QUESTION: Final = re.compile(r"^[?◆◇]|[?？:：؟]\s*(?:[(\[].*)?\Z|[(\[]use |arrow", re.IGNORECASE)
 _TAGGED: Final = re.compile(r"\S{1,20}\s+\S.*\Z")
-MENU_SIGNS: Final = re.compile("[❯›➤▸▶»→●◉•○◯◻◼☐☑☒▢▣<]|> |\\([ *xX]\\)|\\[[ *xX]\\]")
+MENU_SIGNS: Final = re.compile(
+    r"[❯›➤▸▶»→●◉•○◯◻◼☐☑☒▢▣<┌╔╭▊]|> |\x1b\(0|\([ *xX]\)|\[[ *xX]\]|\[ {0,3}[^\W\d_]\w{1,12} {0,3}\]"
+)
 """Without one of these no menu is read from a screen."""
 
 
@@ -31,7 +42,7 @@ class DrawnMenu(NamedTuple):
     @property
     def are_yes_and_no(self) -> bool:
         """True if the labels mean yes and no."""
-        return means_yes_and_no(set(self.labels))
+        return means_yes_and_no({_NUMBER.sub("", label) for label in self.labels})
 
 
 class _Row(NamedTuple):
@@ -45,9 +56,12 @@ def drawn_menu(lines: Sequence[str], cursor_row: int, cursor_column: int) -> Dra
     buttons = _buttons(lines, cursor_row, cursor_column)
     if buttons is not None and buttons.are_yes_and_no:
         return buttons
-    found = _marked(rows) or _pointed(rows)
+    found = _words_in_a_frame(lines) or _marked(rows) or _numbered(rows) or _pointed(rows)
     if found is None and buttons is not None:
         found = _boxed(lines, rows, cursor_row, cursor_column)
+    if found is None and buttons is not None and buttons.taken and len(buttons.labels) > 1:
+        # The cursor is on a button, and so not in a field for text.
+        return buttons
     return found
 
 
@@ -62,14 +76,58 @@ def _buttons(lines: Sequence[str], cursor_row: int, cursor_column: int) -> Drawn
         if len(buttons) > 1 and not _BUTTON.sub("", lines[row]).strip(_BORDERS):
             taken = next(
                 (
-                    button[1]
+                    _label(button)
                     for button in buttons
                     if row == cursor_row and button.start() <= cursor_column < button.end()
                 ),
                 None,
             )
-            return DrawnMenu(tuple(button[1] for button in buttons), taken)
+            return DrawnMenu(tuple(map(_label, buttons)), taken)
     return None
+
+
+def _label(button: re.Match[str]) -> str:
+    return str(button[1] or button[2])
+
+
+def _words_in_a_frame(lines: Sequence[str]) -> DrawnMenu | None:
+    """Return a yes and a no that stand alone in a row of a box, as buttons without marks do."""
+    found = list(filter(None, map(_WORDS_IN_FRAME.match, lines)))
+    labels = (str(found[0][1]), str(found[0][2])) if len(found) == 1 else ()
+    return DrawnMenu(labels, None) if means_yes_and_no(set(labels)) else None
+
+
+def _numbered(rows: list[_Row]) -> DrawnMenu | None:
+    """Return rows with numbers from 1, of which one has a pointer before it.
+
+    A long row can go on below, further to the right. A pointer or mark further down shows that
+    the rows were typed before. A plain ``>`` quotes as well, so it needs the question of others.
+    """
+    for at in range(len(rows) - 1, -1, -1):
+        pointed = _NUMBERED_ROW.match(rows[at].text)
+        if pointed and pointed[1]:
+            break
+    else:
+        return None
+    column = rows[at].column + pointed.start(2)
+    first = at
+    while first > 0 and rows[first - 1].text and rows[first - 1].column >= column:
+        first -= 1
+    labels: list[str] = []
+    for row in rows[first:]:
+        found = _NUMBERED_ROW.match(row.text)
+        is_next = found and int(found[3]) == len(labels) + 1
+        if found and is_next and row.column + found.start(2) == column:
+            labels.append(_joined(found[2]))
+        elif row.text and row.column > column and labels:
+            labels[-1] += f" {_joined(row.text)}"
+        elif labels:
+            break
+    if any(row.text[:1] in _SINGLE_POINTERS for row in rows[at + 1 :] if row.text):
+        return None
+    number = int(pointed[3])
+    taken = labels[number - 1] if number <= len(labels) else None
+    return DrawnMenu(tuple(labels), taken) if taken and len(labels) > 1 else None
 
 
 def _marked(rows: list[_Row]) -> DrawnMenu | None:

@@ -4,17 +4,40 @@ from collections.abc import Callable, Sequence
 from typing import Final, Literal, NamedTuple
 
 from projects.output.visible_text import without_controls
-from projects.sessions.asked.confirmation import leaves_it_to_lines_above, word_above, word_in
+from projects.sessions.asked.confirmation import (
+    leaves_it_to_lines_above,
+    name_above,
+    thing_to_name,
+    word_above,
+    word_in,
+)
 from projects.sessions.asked.drawn import drawn_menu
-from projects.sessions.asked.menus import asks_to_choose, may_choose, menu_above
+from projects.sessions.asked.menus import (
+    asks_to_choose,
+    can_ask_for_columns,
+    columns_above,
+    keeps_marked_item,
+    labels_within,
+    may_choose,
+    menu_above,
+)
 from projects.sessions.asked.options import Group, Options, default_in, groups_at_end, options_in
 from projects.sessions.asked.questions import (
     allows_other_than_numbers,
+    allows_other_than_yes_or_no,
+    are_letters_to_type,
     asks_for_free_text,
     asks_for_number,
     asks_for_path,
     asks_yes_or_no,
     is_a_demand,
+    is_a_unit,
+    is_an_answer_alone,
+    is_demanding,
+    is_either,
+    is_left_open,
+    is_open,
+    is_told_above,
     is_value,
     range_in,
 )
@@ -68,19 +91,53 @@ def expectation(kind: str, text: str, around: Surroundings) -> Expectation:
 def _of_line(line: str, around: Surroundings) -> Expectation:
     if not line.strip():
         return Expectation()
+    found = _alone(line, around)
+    if found.expects is None and is_an_answer_alone(line):
+        return _with_the_question_above(line, found, _lines_above(around), around)
+    return found
+
+
+def _with_the_question_above(
+    line: str, found: Expectation, above: list[str], around: Surroundings
+) -> Expectation:
+    """Return what a bracketed answer alone asks for, by the line above or by its own words."""
+    last = above[-1].rstrip() if above else ""
+    if last and (found.on_enter or is_left_open(last)):
+        joined = _alone(f"{last} {line.strip()}", around)
+        if joined.expects is not None or (is_open(line) and joined != Expectation()):
+            return joined
+    (group,) = groups_at_end(line)
+    if not line[group.end :].strip() or not is_value(group.text):
+        return found
+    if len(group.text) > 1 and means_yes_or_no(group.text):
+        return Expectation("yes_no", (), group.text)
+    is_path = asks_for_path("", group.text) and is_told_above(group.text, above)
+    return Expectation("path", (), group.text) if is_path else found
+
+
+def _alone(line: str, around: Surroundings) -> Expectation:
+    """Return what the line asks for, without the question that a line above it may hold."""
     groups = groups_at_end(line)
     if (options := options_in(line, groups)) is not None:
         return _of_options(line, options, around)
     if (word := word_in(line)) is not None:
         return Expectation("confirmation_word", (word,))
     default, numbers = _default(line, groups), _range(line, groups)
-    if may_choose(line) or leaves_it_to_lines_above(line) or default or numbers:
+    thing = thing_to_name(line)
+    may_be_above = may_choose(line) or leaves_it_to_lines_above(line)
+    if may_be_above or default or numbers or thing:
         found = _with_lines_above(line, default, numbers, _lines_above(around))
         if found is not None:
             return found
     if numbers and len(numbers) <= MAX_CHOICES and may_choose(line) and not COUNTS.search(line):
-        return Expectation("choice", tuple(map(str, numbers)), default)
-    return Expectation(_by_question(line, groups, default, numbers), (), default)
+        choices = () if allows_other_than_numbers(line) else tuple(map(str, numbers))
+        return Expectation("choice", choices, default)
+    by_question = None if thing else _by_question(line, groups, default, numbers)
+    is_told = may_be_above or default or numbers or thing or by_question
+    if not is_told and can_ask_for_columns(line):
+        menu = columns_above(_lines_above(around))
+        return Expectation("choice", menu.labels, menu.default) if menu else Expectation()
+    return Expectation(by_question, (), default)
 
 
 def _lines_above(around: Surroundings) -> list[str]:
@@ -92,10 +149,14 @@ def _with_lines_above(
 ) -> Expectation | None:
     if leaves_it_to_lines_above(line) and (word := word_above(above)) is not None:
         return Expectation("confirmation_word", (word,))
+    if (thing := thing_to_name(line)) is not None:
+        name = name_above(above, thing)
+        return Expectation("confirmation_word", (name,)) if name else None
     menu = menu_above(above)
     if menu is None or not asks_to_choose(line, menu, default, numbers):
         return None
-    return Expectation("choice", menu.labels, default or menu.default)
+    taken = default or keeps_marked_item(line, above) or menu.default
+    return Expectation("choice", labels_within(menu, numbers), taken)
 
 
 def _of_options(line: str, options: Options, around: Surroundings) -> Expectation:
@@ -134,7 +195,8 @@ def _is_default(line: str, group: Group) -> bool:
     if range_in(group.text) is not None:
         return False
     if group.opener == "[":
-        return is_a_demand(line[: group.start], line[group.end :])
+        is_asked = is_a_demand(line[: group.start], line[group.end :])
+        return is_asked or (")" in before and asks_for_number(before, group.text))
     if group.opener == "<":
         return means_yes_or_no(group.text)
     is_asked = before.endswith((":", "?", "？", "："))
@@ -142,7 +204,7 @@ def _is_default(line: str, group: Group) -> bool:
 
 
 def _range(line: str, groups: list[Group]) -> range | None:
-    parts = [group.text for group in groups] or [line]
+    parts = [group.text for group in groups] or [line] * is_demanding(line)
     return next(filter(None, map(range_in, parts)), None)
 
 
@@ -153,12 +215,23 @@ def _by_question(
     if numbers is not None:
         return None if allows_other_than_numbers(question) else "number"
     if default is not None and means_yes_or_no(default):
-        return "yes_no" if "?" in line else None
-    if asks_for_number(question, default):
+        allows_other = allows_other_than_yes_or_no([group.text for group in groups[:-1]])
+        return "yes_no" if "?" in line and not allows_other else None
+    is_counted = is_open(line) and groups and is_a_unit(groups[0].text)
+    is_counted = is_counted and (default or "0").isdecimal()
+    if is_counted or (
+        asks_for_number(question, default) and not allows_other_than_numbers(question)
+    ):
         return "number"
-    if asks_for_path(question, default):
+    is_free = not any(are_letters_to_type(group.text) for group in groups)
+    is_empty = bool(groups) and not groups[-1].text
+    if is_free and asks_for_path(line if is_empty else question, default):
         return "path"
-    if default is None and asks_yes_or_no(line):
+    if (
+        default is None
+        and asks_yes_or_no(line)
+        and not any(is_either(group.text) for group in groups)
+    ):
         return "yes_no"
     has_default = default is not None or any(not group.text for group in groups)
     return "text" if asks_for_free_text(question, has_default=has_default) else None

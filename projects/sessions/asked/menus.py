@@ -13,8 +13,14 @@ _ITEM: Final = re.compile(
 _COLUMN_ITEM: Final = re.compile(rf"^(?:[*>]\s|\s)\s*({_LABEL})\s{{2,}}\S")
 _IS_DEFAULT: Final = re.compile(r"\((?:the )?default\b[^()]*\)\s*\Z", re.IGNORECASE)
 _BARE: Final = re.compile(r"\s*#?[>?:]\s*\Z")
+_HEADING_DEFAULT: Final = re.compile(r"\[([^\[\]]{1,60})\]\s?[:：]?\s*\Z")
+_KEEPS_MARKED: Final = "[*]"
+_MARKED_ITEM: Final = re.compile(rf"^\*\s+({_LABEL})\s{{2,}}\S")
+_DEMANDS_SOMETHING: Final = re.compile(r"[^\W\d_]+(?: [^\W\d_]+){1,4}\s?[:：]\s*\Z")
 _MOST_LINES_BETWEEN: Final = 2
 _MOST_BLANK_LINES: Final = 3
+_MOST_MARKED_LINES: Final = 20
+_MOST_NUMBERS: Final = 40
 
 
 class Menu(NamedTuple):
@@ -27,14 +33,46 @@ class Menu(NamedTuple):
 def menu_above(lines: list[str]) -> Menu | None:
     """Return the list that stands directly above the prompt, if there is one."""
     for find in (_items, _column_items):
-        if (menu := _menu(_block(lines, find), find)) is not None:
-            return menu
+        start, block = _block(lines, find)
+        if (menu := _menu(block, find)) is not None:
+            heading = lines[start - 1] if start else ""
+            return menu._replace(default=menu.default or _heading_default(heading, menu, block))
     return None
+
+
+def columns_above(lines: list[str]) -> Menu | None:
+    """Return the list above the prompt if it stands in columns, as lists of steps do not."""
+    end = next((at for at in range(len(lines), 0, -1) if lines[at - 1].strip()), 0)
+    if len(_items(lines[end - 1] if end else "")) < 2:
+        return None
+    return menu_above(lines[:end])
+
+
+def can_ask_for_columns(line: str) -> bool:
+    """Return whether the prompt is a few words and a colon, as below a list in columns."""
+    return bool(_DEMANDS_SOMETHING.match(line.strip()))
+
+
+def keeps_marked_item(line: str, lines: list[str]) -> str | None:
+    """Return the marked item above, if the prompt says that Enter keeps the one with ``[*]``."""
+    if _KEEPS_MARKED not in line:
+        return None
+    marked = list(filter(None, map(_MARKED_ITEM.match, lines[-_MOST_MARKED_LINES:])))
+    return str(marked[0][1]) if len(marked) == 1 else None
 
 
 def may_choose(line: str) -> bool:
     """Return whether the words of the prompt allow that it asks for an item of a list above it."""
-    return bool(CHOOSING.search(line) or _BARE.match(line))
+    return bool(CHOOSING.search(line) or _BARE.match(line) or _KEEPS_MARKED in line)
+
+
+def labels_within(menu: Menu, numbers: range | None) -> tuple[str, ...]:
+    """Return the labels, or the numbers of the range if it has more, such as 0 for none."""
+    if numbers is None or not all(label.isdecimal() for label in menu.labels):
+        return menu.labels
+    is_wider = len(menu.labels) < len(numbers) <= _MOST_NUMBERS
+    is_wider = is_wider and all(int(label) in numbers for label in menu.labels)
+    return tuple(map(str, numbers)) if is_wider else menu.labels
 
 
 def asks_to_choose(line: str, menu: Menu, named: str | None, numbers: range | None) -> bool:
@@ -57,13 +95,14 @@ def _column_items(line: str) -> list[str]:
     return [found[1]] if found else []
 
 
-def _block(lines: list[str], find: Callable[[str], list[str]]) -> list[str]:
-    """Return the nearest lines with items, from the top."""
+def _block(lines: list[str], find: Callable[[str], list[str]]) -> tuple[int, list[str]]:
+    """Return the nearest lines with items, from the top, and the place of the first."""
     block: list[str] = []
-    between = blank = 0
-    for line in reversed(lines):
+    start = between = blank = 0
+    for at, line in reversed(list(enumerate(lines))):
         if find(line):
             block.append(line)
+            start = at
         elif block:
             break
         elif line.strip():
@@ -72,7 +111,16 @@ def _block(lines: list[str], find: Callable[[str], list[str]]) -> list[str]:
             blank += 1
         if between > _MOST_LINES_BETWEEN or blank > _MOST_BLANK_LINES:
             break
-    return block[::-1]
+    return start, block[::-1]
+
+
+def _heading_default(heading: str, menu: Menu, block: list[str]) -> str | None:
+    """Return the default that the line above the list names, if it is an item of the list."""
+    found = _HEADING_DEFAULT.search(heading)
+    if found is None:
+        return None
+    texts = [line.split(None, 1)[-1].strip() for line in block]
+    return str(found[1]) if found[1] in menu.labels or found[1] in texts else None
 
 
 def _menu(block: list[str], find: Callable[[str], list[str]]) -> Menu | None:

@@ -4,16 +4,39 @@ import re
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
-from projects.sessions.asked.words import DEFAULTS, NO_VALUES, means_yes_and_no
+from projects.sessions.asked.words import (
+    CHOOSING,
+    DEFAULTS,
+    NO_VALUES,
+    OR,
+    are_opposites,
+    is_a_yes_or_a_no,
+    is_short_for,
+    means_yes_and_no,
+)
 
 _OPENERS: Final = "[(<{（【"
 _CLOSERS: Final = "])>}）】"
-_ENDING: Final = r"[\s:?.!;>：？。؟]*"
+_ENDING: Final = r"(?:[\s:?.!;>：？。؟›❯▸»→]|[-=]{1,3}>)*"
 _IS_ENDING: Final = re.compile(_ENDING + r"\Z")
 _SEPARATORS: Final = (",", "/", "|")
-_WITH_A_WORD: Final = re.compile(r"(\S{1,12}) \S{1,8} (\S{1,12})\Z")
+_WITH_A_WORD: Final = re.compile(r"(?P<demand>\S.{0,30} )??(\S{1,12}) \S{1,8} (\S{1,12})\Z")
+_WITH_AN_OR: Final = re.compile(rf"(\w) (?:{OR}) (\w)\Z", re.IGNORECASE)
+_LAST_TWO: Final = re.compile(rf"\s*(?:(\S{{1,24}}) )?(?:{OR}) (\S{{1,24}})\s*\Z", re.IGNORECASE)
+_QUOTED: Final = re.compile(r"['\"`‘“«„](?:\s?)([^\s'\"`‘’“”«»„]{1,24})(?:\s?)['\"`’”»“]\Z")
+_OR_AT_END: Final = re.compile(
+    rf"(?:^|[\s'\"`‘“«„])(\w{{1,12}})['\"`’”»“]? (?:{OR}) ['\"`‘“«„]?(\w{{1,12}})['\"`’”»“]?"
+    r"\s?[:?>：？]\s*\Z",
+    re.IGNORECASE,
+)
+_SPACED: Final = re.compile(r"(\w{1,3}[:=]\s?\w+) (\w{1,3}[:=]\s?\w+)\Z")
+_HALF_BRACKETED: Final = re.compile(
+    rf"(?:^|\s)(?:\[(\w{{1,12}})\]/(\w{{1,12}})|(\w{{1,12}})/\[(\w{{1,12}})\]){_ENDING}\Z"
+)
+_ITS_REST: Final = re.compile(r"(\w)\(\w{1,12}\)\Z")
+_NUMBERED: Final = re.compile(r"(?<![^\s,;(\[])(\d)\s?=\s?[^\W\d_]\w+")
 _TWO_LANGUAGES: Final = re.compile(r"(\S{1,12}/\S{1,12}) \S{1,8}(?: \S{1,8})? \S{1,12}/\S{1,12}\Z")
-_MEANING: Final = re.compile(r"([^\s=-]{1,8})\s?(?:=|-|–|—|pro|for)\s?([^\s=-]{1,12})\Z")
+_MEANING: Final = re.compile(r"([^\s=:-]{1,8})\s?(?:=|:|-|–|—|pro|for)\s?([^\s=:-]{1,12})\Z")
 _OPTION: Final = re.compile(r"[^\s\[\](){}<>\"'`„“”«»=;\\]{1,24}\Z")
 _IS_ASKING: Final = re.compile(r"[:?>：？؟]")
 _DEFAULT: Final = re.compile(
@@ -21,16 +44,23 @@ _DEFAULT: Final = re.compile(
     r"[\"'`]?([^\s\"'`,;]{1,200})[\"'`]?\s*\Z",
     re.IGNORECASE,
 )
+# Chinese, Japanese and Korean put a blank before brackets, but none between words.
 _ITS_LETTER: Final = re.compile(
-    r"(?P<before>\w?)[\[(（](?P<letter>[^\W\d_]|\?)[\])）](?P<after>[ -]?\w?)"
+    r"(?P<before>[\u3040-\u30ff\u4e00-\u9fff\uac00-\ud7af] ?|\w?)"
+    r"(?:[\[(（](?P<letter>[^\W\d_]|\?|(?<=[,:?] .)[^\W\d_]{2,3}(?=[\])] \w))[\])）]"
+    r"(?P<after>[ -]?\w?)|<(?P<tag>[^\W\d_])>(?=\w))"
 )
+_AFTER_ITS_WORD: Final = re.compile(r"\b(\w)\w{1,20} [\[(](\w)[\])](?=[,/|:?]|\s)")
+_STROKE_BETWEEN: Final = re.compile(r"[\])]\w*\s?[/|]\s?[\[(]")
 _STROKES: Final = re.compile(
     rf"(?:^|(?<=\s))([^\s/]{{1,24}}(?: ?/ ?[^\s/]{{1,24}}){{1,12}}?){_ENDING}\Z"
 )
 _LETTERS: Final = re.compile(
-    r"(?:(?:yn|Yn|yN)[a-z]{0,10}[a-z?H]|(?i:yn|ny|jn|nj)|(?=[a-z]*y)(?=[a-z]*n)[a-z]{3,12}\?)\Z"
+    r"(?:(?:yn|Yn|yN|nY)[a-z]{0,10}[A-Z]?[a-z]{0,10}\??|(?i:yn|ny|jn|nj)"
+    r"|(?=[a-z]*y)(?=[a-z]*n)[a-z]{3,12}\?|ny[aedhq]{1,5}|12[3-9]{0,7}[a-z]{0,3}\?[a-z]{0,3})\Z"
 )
-"""Letters that stand side by side: a yes, a no, and more of them."""
+"""Letters that stand side by side: a yes, a no, and more; or numbers and a question mark."""
+_IS_DEMAND: Final = re.compile(r"\b(?:enter|type|press|set|use)\b", re.IGNORECASE)
 _FEW: Final = 3
 
 
@@ -93,10 +123,56 @@ def options_in(line: str, groups: list[Group]) -> Options | None:
         if found is None:
             continue
         if found.default is None:
-            named = (_named(rest.text, found.answers) for rest in groups[at + 1 :])
+            told = [rest.text for rest in groups[:at] if default_in(rest.text) is not None]
+            beside = [rest.text for rest in groups[at + 1 :]] + told
+            named = (_named(text, found.answers) for text in beside)
             found = found._replace(default=next(filter(None, named), None))
-        return found if _is_certain(found, asks=asks) else None
-    return None if groups else _with_strokes(line)
+        is_told = _WITH_AN_OR.match(group.text) is not None
+        return found if _is_certain(found, asks=asks, is_told=is_told) else None
+    if (numbered := _with_numbers(line, groups)) is not None:
+        return numbered
+    if half := _half_bracketed(line):
+        return half
+    found = _with_strokes(line[: groups[0].start] if groups else line)
+    if groups and found is not None:
+        # Something else in the brackets may change what the words before them mean.
+        defaults = (_named(group.text, found.answers) for group in groups)
+        default = next(filter(None, defaults), None)
+        return found._replace(default=default) if default else None
+    return found or (None if groups else _with_an_or(line))
+
+
+def _half_bracketed(line: str) -> Options | None:
+    """Return the answers of a line such as ``Sure? y/[n]: ``."""
+    found = _HALF_BRACKETED.search(line)
+    if found is None:
+        return None
+    answers = tuple(answer for answer in found.groups() if answer)
+    default = str(found[1] or found[4])
+    return Options(answers, default) if means_yes_and_no(set(answers)) else None
+
+
+def _with_numbers(line: str, groups: list[Group]) -> Options | None:
+    """Return the numbers of a line such as ``Enter 0 = off, 1 = on: ``."""
+    numbers = [found[1] for found in _NUMBERED.finditer(line)]
+    if len(numbers) < 2 or "".join(sorted(numbers)) not in "0123456789":
+        return None
+    is_asked = groups or CHOOSING.search(line) or _IS_DEMAND.search(line)
+    asks = bool(_IS_ASKING.search(line[-2:])) and min(numbers) in "01"
+    return Options(tuple(numbers)) if asks and is_asked else None
+
+
+def _with_an_or(line: str) -> Options | None:
+    """Return the answers of a line such as ``Please answer yes or no: ``."""
+    found = _OR_AT_END.search(line)
+    if found is None:
+        return None
+    is_longer = line[: found.start()].rstrip().endswith((",", ";", "/"))
+    if is_longer and not line.rstrip().endswith("?"):
+        return None
+    answers = (str(found[1]), str(found[2]))
+    is_word = min(map(len, answers)) > 1 or "y" in {answer.casefold() for answer in answers}
+    return Options(answers) if is_word and means_yes_and_no(set(answers)) else None
 
 
 def default_in(text: str) -> str | None:
@@ -107,35 +183,64 @@ def default_in(text: str) -> str | None:
 
 def _by_their_letters(line: str, groups: list[Group]) -> Options | None:
     """Return the answers of a line such as ``(R)eject or [q]uit``."""
+    if "</" in line:
+        return None
     letters = [
-        found["letter"]
+        str(found["letter"] or found["tag"])
         for found in _ITS_LETTER.finditer(line)
-        if (found["before"] or found["after"].strip(" -")) and _is_typed(found["letter"])
+        if found["tag"] or found["before"] or found["after"].strip(" -")
     ]
+    letters = [letter for letter in letters if _is_typed(letter)]
+    letters = letters if len(letters) > 1 else _after_their_words(line)
     if len(letters) < 2 or len(set(letters)) != len(letters):
         return None
     answers = tuple(letters)
-    return Options(answers, _default_letter(answers, groups[-1].text if groups else ""))
+    last = groups[-1].text if groups else ""
+    if len(last) == 1 and last.isalpha() and last.casefold() not in map(str.casefold, answers):
+        # One more answer, whose letter stands apart from its word.
+        return None
+    return Options(answers, _default_letter(line, groups, answers))
+
+
+def _after_their_words(line: str) -> list[str]:
+    """Return the letters of a line such as ``Keep (k), drop (d)?``, each after its own word."""
+    found = list(_AFTER_ITS_WORD.finditer(line))
+    are_own = all(word[1].casefold() == word[2].casefold() for word in found)
+    return [str(word[2]) for word in found] if are_own else []
 
 
 def _is_all_answers(line: str, answers: tuple[str, ...]) -> bool:
-    """Return whether a line such as ``(r)eject, accept (o)nce`` has nothing but its answers.
+    """Return whether ``(r)eject, accept (o)nce`` or the like is the line, or follows its question.
 
     Letters in the order of the alphabet number the parts of a text.
     """
     is_numbered = "".join(answers).casefold() in "abcdefghijklmnopqrstuvwxyz"
-    begins = _ITS_LETTER.match(line.lstrip()) is not None
+    first = _ITS_LETTER.search(line)
+    before = line[: first.start()].rstrip() if first else line
+    begins = not before or before.endswith(("?", "？", ":"))
     return begins and len(answers) >= _FEW and not is_numbered
 
 
-def _default_letter(answers: tuple[str, ...], last_group: str) -> str | None:
-    """Return the letter that the last group calls the default, or begins as a word."""
+def _default_letter(line: str, groups: list[Group], answers: tuple[str, ...]) -> str | None:
+    """Return the letter that the last group calls the default, or begins as a word.
+
+    Else it is the one capital, unless that may begin a sentence.
+    """
+    last_group = groups[-1].text if groups else ""
     if (named := default_in(last_group)) is not None:
         return named if named in answers else None
+    brackets = [found["letter"] for found in _ITS_LETTER.finditer(line)]
+    if last_group in answers and brackets.count(last_group) > 1:
+        return last_group
     if len(last_group) > 1 and last_group.isalpha():
-        return last_group[0] if last_group[0] in answers else None
-    is_pair = means_yes_and_no(set(answers))
-    return _in_capitals(answers) if is_pair or (len(answers) > _FEW and last_group) else None
+        meant = [answer for answer in answers if answer.casefold() == last_group[0].casefold()]
+        return meant[0] if len(meant) == 1 else None
+    is_listed = any(len(_ITS_LETTER.findall(group.text)) > 1 for group in groups)
+    if is_listed or means_yes_and_no(set(answers)):
+        return _in_capitals(answers)
+    if len(_STROKE_BETWEEN.findall(line)) >= len(answers) - 1:
+        return _in_capitals(answers, few=0 if answers[0].isupper() else _FEW)
+    return None
 
 
 def _is_typed(letter: str) -> bool:
@@ -147,12 +252,14 @@ def _in_group(text: str) -> Options | None:
     named = _DEFAULT.search(text)
     parts = _parts(text[: named.start()] if named else text)
     are_all = not any(part.startswith(("...", "…")) for part in parts)
-    answers, marked = _unmarked([part for part in parts if not part.startswith(("...", "…"))])
+    kept = [part for part in parts if not part.startswith(("...", "…"))]
+    answers, marked = _unmarked([_without_quotes(part) for part in kept])
     if len(answers) < 2 or len(set(answers)) != len(answers):
         return None
     if not all(_OPTION.match(answer) for answer in answers):
         return None
-    default = _named(named[1], answers) if named else marked or _in_capitals(answers)
+    few = len(answers) if _LETTERS.match(text) else 0 if _WITH_AN_OR.match(text) else _FEW
+    default = _named(named[1], answers) if named else marked or _in_capitals(answers, few=few)
     return Options(answers, default, are_all)
 
 
@@ -163,10 +270,32 @@ def _parts(text: str) -> list[str]:
         text = both[1]
     for separator in _SEPARATORS:
         if separator in text:
-            return _without_meanings([part.strip() for part in text.split(separator)])
+            parts = [part.strip() for part in text.split(separator)]
+            last = _LAST_TWO.match(parts[-1])
+            parts[-1:] = [part for part in last.groups() if part] if last else parts[-1:]
+            return _without_meanings(parts)
+    if spaced := _SPACED.match(text):
+        return _without_meanings([spaced[1], spaced[2]])
+    return _around_a_word(text)
+
+
+def _around_a_word(text: str) -> list[str]:
+    """Return ``y`` and ``n`` of a text such as ``y or [n]``, or ``enter y or n``."""
+    if told := _WITH_AN_OR.match(text):
+        return [told[1], told[2]]
     word = _WITH_A_WORD.match(text)
-    is_pair = word and means_yes_and_no({word[1].strip("[]"), word[2].strip("[]")})
-    return [word[1], word[2]] if word and is_pair else [text]
+    if word is None:
+        return [text]
+    pair = [_without_quotes(word[2]), _without_quotes(word[3])]
+    bare = {part.strip("[]") for part in pair}
+    # Single letters after other words may be words themselves.
+    is_clear = word["demand"] is None or min(map(len, bare)) > 1 or bare <= set("yYnN")
+    return pair if is_clear and means_yes_and_no(bare) else [text]
+
+
+def _without_quotes(part: str) -> str:
+    found = _QUOTED.match(part) or _ITS_REST.match(part)
+    return str(found[1]) if found else part
 
 
 def _without_meanings(parts: list[str]) -> list[str]:
@@ -175,7 +304,8 @@ def _without_meanings(parts: list[str]) -> list[str]:
     if not all(found):
         return parts
     answers = [min(meaning[1], meaning[2], key=len) for meaning in found if meaning]
-    return answers if means_yes_and_no(set(answers)) else parts
+    are_letters = set(map(len, answers)) == {1}
+    return answers if means_yes_and_no(set(answers[: None if not are_letters else 2])) else parts
 
 
 def _unmarked(parts: list[str]) -> tuple[tuple[str, ...], str | None]:
@@ -190,29 +320,48 @@ def _unmarked(parts: list[str]) -> tuple[tuple[str, ...], str | None]:
     return tuple(marked[0] if part[:1] == "[" else part for part in parts), marked[0]
 
 
-def _in_capitals(answers: tuple[str, ...]) -> str | None:
+def _in_capitals(answers: tuple[str, ...], *, few: int = _FEW) -> str | None:
     """Return the one answer in capitals among answers in small letters."""
     cased = [answer for answer in answers if answer[0].lower() != answer[0].upper()]
     large = [answer for answer in cased if answer[0].isupper()]
     if len(large) != 1 or len(cased) < 2 or large[0].lower() in answers:
         return None
     # Among many letters a capital can be an answer of its own, unless it is the yes or the no.
+    if len(answers) == 2 < len("".join(answers)) and not means_yes_and_no(set(answers)):
+        # Capitals in (KB/s) are those of a unit.
+        return None
     first = cased[:2] if means_yes_and_no(set(cased[:2])) else ["Y", "N"]
     is_one = {large[0].casefold()} < {answer.casefold() for answer in first}
-    return large[0] if is_one or len(answers) <= _FEW else None
+    return large[0] if is_one or len(answers) <= few else None
 
 
 def _named(text: str, answers: tuple[str, ...]) -> str | None:
-    """Return the answer that ends a text such as ``default=N``, in any language."""
-    last = re.split(r"[\s=:]", text)[-1].strip("\"'`")
-    return next((answer for answer in answers if answer.casefold() == last.casefold()), None)
+    """Return the answer that ends a text such as ``default=N``, in any language.
+
+    A word for yes or no stands for the letter that begins it, and such a letter for its word.
+    """
+    last = re.split(r"[\s=:]", text)[-1].strip("\"'`").casefold()
+    exact = [answer for answer in answers if answer.casefold() == last]
+    if exact or not is_a_yes_or_a_no(last):
+        return exact[0] if exact else None
+    are_letters = set(map(len, answers)) == {1}
+    meant = [
+        answer
+        for answer in answers
+        if (last.startswith(answer.casefold()) if are_letters else is_short_for(last, answer))
+    ]
+    return meant[0] if len(meant) == 1 else None
 
 
-def _is_certain(found: Options, *, asks: bool) -> bool:
+def _is_certain(found: Options, *, asks: bool, is_told: bool) -> bool:
     if found.are_yes_and_no:
         return not _is_not_available(found.answers)
+    if is_told:
+        return asks
     if len(found.answers) == 2 and all(answer.isdecimal() for answer in found.answers):
         return False
+    if are_opposites(found.answers):
+        return asks
     # Two letters or words are often a unit or a form, as in (m/s) and (name/ip).
     return found.default is not None or (asks and len(found.answers) > 2)
 

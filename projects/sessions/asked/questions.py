@@ -6,11 +6,15 @@ from typing import Final
 from projects.sessions.asked.words import (
     CLOSED,
     COUNTS,
+    FILE_NAMES,
     FREE,
+    FREE_ALONE,
     HOW_MANY,
     NO_VALUES,
+    OR,
     PATHS,
     PLACES,
+    UNITS,
 )
 
 _NAME_OF_PROGRAM: Final = r"(?:[\w./+-]{1,40}: ){0,2}"
@@ -29,9 +33,13 @@ _ASKS_YES_OR_NO: Final = re.compile(
     re.IGNORECASE,
 )
 _ENDS_YES_OR_NO: Final = re.compile(
-    r"(?:吗|嗎|ますか|ですか|(?:할|될|하시겠습니)까요?|\bm[ıiuü](?:sunuz|sınız)?)\s*[?？]\s*\Z",
+    r"(?:吗|嗎|ますか|ですか|(?:할|될|하시겠습니)까요?|\bm[ıiuü](?:sunuz|sınız)?)\s*[?？]\s*\Z"
+    # Kazakh and its neighbours end such questions with a particle.
+    r"|[\u0400-\u04ff] (?:ма|ме|ба|бе|па|пе)\s?\?\s*\Z",
     re.IGNORECASE,
 )
+_RHETORICAL: Final = re.compile(r"^\t|^\W*did you (?:forget|mean)\b", re.IGNORECASE)
+"""Questions that end a report, and that nobody waits for an answer to."""
 _ABOUT_A_FILE: Final = re.compile(
     r"^[a-z][\w.+-]{0,30}\s?[:：] ?[^\n]*['\"‘’“”„«»]\S[^\n]*[?？;؟]\s*\Z"
 )
@@ -45,16 +53,37 @@ _OPEN_QUESTION: Final = re.compile(
 _IS_QUESTION: Final = re.compile(r"(?:[?？؟]|[\u0370-\u03ff][^\n]*;)\s*\Z")
 _IS_OPEN: Final = re.compile(r"[?？؟:：]\s*\Z")
 _RANGE: Final = re.compile(
-    r"(?:\A|[ \[(])(?P<low>\d{1,12})\s?(?:-|–|\.\.\.?|to|and|und|bis|et|à|y|e|en|и|до)\s?"
-    r"(?P<top>\d{1,12})(?: \w{1,8})?(?=\Z|[\])]|[,;] ?default|\s*[:?>])",
+    r"(?:\A|[ \[(])(?P<low>\d{1,12})\s?(?:-|–|~|\.\.\.?|to|through|and|und|bis|et|à|y|e|en|и"
+    r"|до|a|ate|até|hasta|až|do|til|till|tot|och|og|ja|līdz|iki|kuni|és|și|și|ile|ve|và|đến|sampai"
+    r"|から|到|至|부터|에서|〜|～|إلى|עד)\s?"
+    r"(?P<top>\d{1,12})(?:[ \u3040-\u30ff\u4e00-\u9fff\uac00-\ud7af]{1,30}| \w{1,8})?"
+    r"(?=\Z|[\])]|[,;] ?default|\s*[:?>：？])",
     re.IGNORECASE,
 )
 _PLACE: Final = re.compile(r"(?:/|~/|\.{1,2}/|[A-Za-z]:\\)[^\n]{0,200}\Z")
 _DEMAND: Final = re.compile(
     r"[?:？：؟]\s*\Z|\b(?:enter|type|specify|select|choose|which|what)\b", re.IGNORECASE
 )
+_ALONE: Final = re.compile(
+    r"\s*(?:\[[^\[\]]{1,200}\]\s*[:?>：？]*|\([^()]{1,200}\)\s*[:?：？])\s*\Z"
+)
+_COUNTED: Final = re.compile(r"\s*\[\d+\]\s*>")
+_LEFT_OPEN: Final = re.compile(r"(?:[?:;？：؟]|[?？؟:：]\s?[(\[][^()\[\]]{1,60}[)\]][:.]?)\s*\Z")
+_NEAR: Final = 10
+_ENTER: Final = re.compile(r"\b(?:press|hit)\b.{0,10}\b(?:enter|return)\b", re.IGNORECASE)
+_EITHER: Final = re.compile(r"\w{2,20}\s?[/|]\s?\w{2,20}\Z")
 _FRACTION: Final = re.compile(r"\d{1,9}/\d{1,9}\Z")
 _SEVERAL: Final = re.compile(r"\w[/|,]\w")
+_POINTED: Final = re.compile(r"[^:?]*>\s*\Z")
+_COUNTED_INPUT: Final = re.compile(r"\W*(?:in|out|cmd)\s*\Z", re.IGNORECASE)
+"""What stands before the number of an input, in shells that count them."""
+_LETTERS_TO_TYPE: Final = re.compile(
+    rf"\w(?:(?:\s?[,/|]\s?| (?:{OR}) )\w){{1,12}}\Z", re.IGNORECASE
+)
+_NOT_THE_FILE: Final = re.compile(
+    r"\s*(?:format|extension|encoding|pattern|prefix|suffix|template|length|filter)", re.IGNORECASE
+)
+_OTHER_ANSWERS: Final = re.compile(r"\b(?:or|enter|type)\b", re.IGNORECASE)
 _MANY: Final = re.compile(r" or |\+/-")
 
 
@@ -62,10 +91,45 @@ def asks_yes_or_no(question: str) -> bool:
     """Return whether the form of the question allows no other answers than yes and no."""
     if _OPEN_QUESTION.search(question) or _LIST_OF_ANSWERS.match(question):
         return False
-    if not _IS_QUESTION.search(question):
+    if not _IS_QUESTION.search(question) or _RHETORICAL.search(question):
         return False
     found = _ASKS_YES_OR_NO.search(question) or _ENDS_YES_OR_NO.search(question)
     return bool(found or _ABOUT_A_FILE.search(question))
+
+
+def is_an_answer_alone(line: str) -> bool:
+    """Return whether the line is nothing but a bracketed answer, which needs the line above it.
+
+    A number before a pointed bracket counts the inputs of a shell.
+    """
+    return bool(_ALONE.match(line)) and not _COUNTED.match(line)
+
+
+def is_demanding(line: str) -> bool:
+    """Return whether the line ends as a question does, or has a word of a demand."""
+    return bool(_DEMAND.search(line)) or line.rstrip().endswith(">")
+
+
+def is_either(text: str) -> bool:
+    """Return whether a bracketed part is two words with a stroke between them."""
+    return bool(_EITHER.match(text))
+
+
+def is_open(line: str) -> bool:
+    """Return whether the line ends in a question mark or a colon."""
+    return bool(_IS_OPEN.search(line))
+
+
+def is_left_open(line: str) -> bool:
+    """Return whether a line above a prompt ends as a question does."""
+    return bool(_LEFT_OPEN.search(line))
+
+
+def is_told_above(default: str, above: list[str]) -> bool:
+    """Return whether lines above show the default alone, and say what Enter does with it."""
+    near = above[-_NEAR:]
+    is_shown = any(line.strip() == default for line in near)
+    return is_shown and any(_ENTER.search(line) for line in near)
 
 
 def range_in(text: str) -> range | None:
@@ -91,7 +155,7 @@ def asks_for_path(question: str, default: str | None) -> bool:
     """Return whether the default is a path, or the question ends in a word for one."""
     if default:
         return bool(_PLACE.match(default))
-    if PATHS.match(question):
+    if PATHS.match(question) or _asks_for_file_name(question):
         return True
     words = [found.end() for found in PLACES.finditer(question)]
     return (
@@ -99,8 +163,32 @@ def asks_for_path(question: str, default: str | None) -> bool:
     )
 
 
+def _asks_for_file_name(question: str) -> bool:
+    found = FILE_NAMES.search(question)
+    if found is None or _NOT_THE_FILE.match(question, found.end()):
+        return False
+    return question.rstrip().endswith((":", "：")) or found[0].endswith("?")
+
+
+def allows_other_than_yes_or_no(asides: list[str]) -> bool:
+    """Return whether bracketed parts before a default of yes or no name other ways to answer."""
+    return any(map(_OTHER_ANSWERS.search, asides))
+
+
+def is_a_unit(text: str) -> bool:
+    """Return whether a bracketed part names the unit of the number that is asked for."""
+    return bool(UNITS.match(text))
+
+
+def are_letters_to_type(text: str) -> bool:
+    """Return whether a bracketed part looks like letters of which one is to be typed."""
+    return bool(_LETTERS_TO_TYPE.match(text))
+
+
 def asks_for_free_text(question: str, *, has_default: bool) -> bool:
     """Return whether the question is for something that a person makes up, such as a title."""
+    if FREE_ALONE.match(question):
+        return True
     words = question.strip(" \t:?>›").split()
     return (
         (has_default or len(words) > 1)
@@ -110,8 +198,13 @@ def asks_for_free_text(question: str, *, has_default: bool) -> bool:
 
 
 def is_a_demand(before: str, after: str) -> bool:
-    """Return whether the text around a bracketed value asks for one, and does not report it."""
-    return bool(_DEMAND.search(before) or after.strip()) and before.rfind("[") <= 0
+    """Return whether the text around a bracketed value asks for one, and does not report it.
+
+    A pointed bracket alone ends the prompt of a shell, which tells a state in its brackets.
+    """
+    if before.rfind("[") > 0 or _COUNTED_INPUT.match(before):
+        return False
+    return bool(_DEMAND.search(before) or (after.strip() and not _POINTED.match(after)))
 
 
 def is_value(text: str) -> bool:
