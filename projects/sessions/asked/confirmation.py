@@ -60,7 +60,10 @@ _NAME_OF: Final = re.compile(
     r"of (?:the |this |your )?(?P<of>\w{2,30})|(?P<thing>\w{2,30})(?:'s)? name)\b",
     re.IGNORECASE,
 )
-_TO_CONFIRM: Final = re.compile(r"\bto (?:confirm|delete|destroy|remove|proceed)\b", re.IGNORECASE)
+_TO_CONFIRM: Final = re.compile(
+    r"\bto (?:confirm|delete|destroy|remove|proceed|be (?:deleted|destroyed|removed|erased))\b",
+    re.IGNORECASE,
+)
 _ONLY: Final = re.compile(
     r"\bonly ['\"“`]([^'\"”`]{1,60})['\"”`] (?:will be|is) accepted", re.IGNORECASE
 )

@@ -1,9 +1,11 @@
 """The judgement: what a prompt asks for, where that is certain."""
 
+import re
 from collections.abc import Callable, Sequence
 from typing import Final, Literal, NamedTuple
 
 from projects.output.visible_text import without_controls
+from projects.sessions.asked.brackets import Group, default_in, groups_at_end
 from projects.sessions.asked.confirmation import (
     leaves_it_to_lines_above,
     name_above,
@@ -16,12 +18,15 @@ from projects.sessions.asked.menus import (
     asks_to_choose,
     can_ask_for_columns,
     columns_above,
+    item_named,
     keeps_marked_item,
     labels_within,
     may_choose,
     menu_above,
+    number_alone,
+    with_answers_beside,
 )
-from projects.sessions.asked.options import Group, Options, default_in, groups_at_end, options_in
+from projects.sessions.asked.options import Options, begins_with_a_letter, options_in
 from projects.sessions.asked.questions import (
     allows_other_than_numbers,
     allows_other_than_yes_or_no,
@@ -37,6 +42,7 @@ from projects.sessions.asked.questions import (
     is_either,
     is_left_open,
     is_open,
+    is_plain,
     is_told_above,
     is_value,
     range_in,
@@ -50,6 +56,8 @@ MAX_LINES: Final = 40
 MAX_CHOICES: Final = 40
 _MAX_CHOICE_CHARS: Final = 80
 _MAX_DEFAULT_CHARS: Final = 200
+_ASKS_NOTHING: Final = re.compile(r"\s*[✔✓]|>>> ")
+"""How a question that was answered begins, and the prompt of an interpreter."""
 
 
 class Expectation(NamedTuple):
@@ -89,7 +97,7 @@ def expectation(kind: str, text: str, around: Surroundings) -> Expectation:
 
 
 def _of_line(line: str, around: Surroundings) -> Expectation:
-    if not line.strip():
+    if not line.strip() or _ASKS_NOTHING.match(line):
         return Expectation()
     found = _alone(line, around)
     if found.expects is None and is_an_answer_alone(line):
@@ -119,6 +127,8 @@ def _alone(line: str, around: Surroundings) -> Expectation:
     """Return what the line asks for, without the question that a line above it may hold."""
     groups = groups_at_end(line)
     if (options := options_in(line, groups)) is not None:
+        if begins_with_a_letter(line):
+            options = _with_answers_above(line, options, _lines_above(around))
         return _of_options(line, options, around)
     if (word := word_in(line)) is not None:
         return Expectation("confirmation_word", (word,))
@@ -126,9 +136,10 @@ def _alone(line: str, around: Surroundings) -> Expectation:
     thing = thing_to_name(line)
     may_be_above = may_choose(line) or leaves_it_to_lines_above(line)
     if may_be_above or default or numbers or thing:
-        found = _with_lines_above(line, default, numbers, _lines_above(around))
+        found = _with_lines_above(line, groups, default, numbers, _lines_above(around))
         if found is not None:
             return found
+    default = default if default and is_plain(default) else None
     if numbers and len(numbers) <= MAX_CHOICES and may_choose(line) and not COUNTS.search(line):
         choices = () if allows_other_than_numbers(line) else tuple(map(str, numbers))
         return Expectation("choice", choices, default)
@@ -140,12 +151,29 @@ def _alone(line: str, around: Surroundings) -> Expectation:
     return Expectation(by_question, (), default)
 
 
+def _with_answers_above(line: str, options: Options, above: list[str]) -> Options:
+    """Return all answers of a list that began above, in lines that end in a comma."""
+    start = len(above)
+    while start and above[start - 1].rstrip().endswith((",", "，", "、")):
+        start -= 1
+    if start == len(above):
+        return options
+    joined = " ".join(map(str.strip, [*above[start:], line]))
+    is_short = len(joined) <= MAX_LINE_CHARS
+    found = options_in(joined, groups_at_end(joined)) if is_short else None
+    own = f", {line.strip()}"
+    alone = options_in(own, groups_at_end(own)) or options
+    if found is not None and len(found.answers) > len(alone.answers):
+        return found
+    return options._replace(default=None, are_all=False)
+
+
 def _lines_above(around: Surroundings) -> list[str]:
     return [line[:MAX_LINE_CHARS] for line in around.lines_above()[-MAX_LINES:]]
 
 
 def _with_lines_above(
-    line: str, default: str | None, numbers: range | None, above: list[str]
+    line: str, groups: list[Group], default: str | None, numbers: range | None, above: list[str]
 ) -> Expectation | None:
     if leaves_it_to_lines_above(line) and (word := word_above(above)) is not None:
         return Expectation("confirmation_word", (word,))
@@ -153,10 +181,13 @@ def _with_lines_above(
         name = name_above(above, thing)
         return Expectation("confirmation_word", (name,)) if name else None
     menu = menu_above(above)
-    if menu is None or not asks_to_choose(line, menu, default, numbers):
+    if menu is None:
         return None
-    taken = default or keeps_marked_item(line, above) or menu.default
-    return Expectation("choice", labels_within(menu, numbers), taken)
+    named = item_named(line, default, menu) if default else number_alone(line, groups, menu)
+    if (default and named is None) or not asks_to_choose(line, menu, named, numbers):
+        return None
+    taken = named or keeps_marked_item(line, above) or menu.default
+    return Expectation("choice", with_answers_beside(line, labels_within(menu, numbers)), taken)
 
 
 def _of_options(line: str, options: Options, around: Surroundings) -> Expectation:

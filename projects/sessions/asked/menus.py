@@ -4,14 +4,25 @@ import re
 from collections.abc import Callable
 from typing import Final, NamedTuple
 
+from projects.sessions.asked.brackets import Group
 from projects.sessions.asked.words import CHOOSING
 
 _LABEL: Final = r"[0-9]{1,3}|[a-zA-Z]"
+_MARK: Final = r"(?:\s*\*(?=\s))"
 _ITEM: Final = re.compile(
-    rf"(?:^|(?<=  )|(?<=\t))\s*(?:[\[(]({_LABEL})[\])][.:]?|({_LABEL})(?:[).:]| [=-]))(?=\s+\S)"
+    rf"(?:^{_MARK}?|(?<=  )|(?<=\t))\s*"
+    rf"(?:[\[(]({_LABEL})[\])][.:]?|({_LABEL})(?:[).:]| [=-]))(?=\s+\S)"
 )
 _COLUMN_ITEM: Final = re.compile(rf"^(?:[*>]\s|\s)\s*({_LABEL})\s{{2,}}\S")
 _IS_DEFAULT: Final = re.compile(r"\((?:the )?default\b[^()]*\)\s*\Z", re.IGNORECASE)
+_STARRED: Final = re.compile(_MARK)
+_IN_BRACKETS: Final = re.compile(r"[\[(]([0-9]{1,3}|[a-zA-Z])[\])]\Z")
+_BESIDE: Final = re.compile(
+    r"[(\[] ?(?:['\"`](\w{1,12})['\"`]|(\w))"
+    r" (?:to|for) [^\W\d_]",
+    re.IGNORECASE,
+)
+"""An answer beside those of a list, with what it is for."""
 _BARE: Final = re.compile(r"\s*#?[>?:]\s*\Z")
 _HEADING_DEFAULT: Final = re.compile(r"\[([^\[\]]{1,60})\]\s?[:：]?\s*\Z")
 _KEEPS_MARKED: Final = "[*]"
@@ -24,10 +35,16 @@ _MOST_NUMBERS: Final = 40
 
 
 class Menu(NamedTuple):
-    """The labels of the items in their order, and the one that is marked as the default."""
+    """The labels of the items in their order, and the one that is marked as the default.
+
+    ``texts`` are those of the items, in the same order, if each has a line of its own.
+    ``marked`` is the label of the one item with a star before it.
+    """
 
     labels: tuple[str, ...]
     default: str | None
+    texts: tuple[str, ...] = ()
+    marked: str | None = None
 
 
 def menu_above(lines: list[str]) -> Menu | None:
@@ -67,21 +84,44 @@ def may_choose(line: str) -> bool:
 
 
 def labels_within(menu: Menu, numbers: range | None) -> tuple[str, ...]:
-    """Return the labels, or the numbers of the range if it has more, such as 0 for none."""
+    """Return the labels, or the numbers of the range if it has them all, such as 0 for none."""
     if numbers is None or not all(label.isdecimal() for label in menu.labels):
         return menu.labels
-    is_wider = len(menu.labels) < len(numbers) <= _MOST_NUMBERS
+    is_wider = len(menu.labels) <= len(numbers) <= _MOST_NUMBERS
     is_wider = is_wider and all(int(label) in numbers for label in menu.labels)
     return tuple(map(str, numbers)) if is_wider else menu.labels
+
+
+def item_named(line: str, named: str, menu: Menu) -> str | None:
+    """Return the item that a default names: its label, also in brackets, or its text."""
+    in_brackets = _IN_BRACKETS.search(named)
+    label = str(in_brackets[1]) if in_brackets else named
+    if label in menu.labels:
+        return label
+    texts = [text.casefold() for text in menu.texts]
+    if named.casefold() not in texts or not may_choose(line):
+        return None
+    label = menu.labels[texts.index(named.casefold())]
+    return label if label == menu.marked else named
+
+
+def number_alone(line: str, groups: list[Group], menu: Menu) -> str | None:
+    """Return the number of an item that stands alone in the last brackets of a prompt."""
+    last = groups[-1].text if groups and may_choose(line) else ""
+    return last if last.isdecimal() and last in menu.labels else None
+
+
+def with_answers_beside(line: str, labels: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the labels, and the answers that a prompt such as ``Which ("q" to quit)`` adds."""
+    beside = [str(found[1] or found[2]) for found in _BESIDE.finditer(line)]
+    return tuple(dict.fromkeys((*labels, *beside)))
 
 
 def asks_to_choose(line: str, menu: Menu, named: str | None, numbers: range | None) -> bool:
     """Return whether the prompt asks for an item of the list above it.
 
-    ``named`` is the default that the prompt names, ``numbers`` the range that it names.
+    ``named`` is the item that the prompt names, ``numbers`` the range that it names.
     """
-    if named is not None and named not in menu.labels:
-        return False
     is_own = named is not None or (numbers and str(numbers[-1]) in menu.labels)
     return bool(is_own) or may_choose(line)
 
@@ -134,9 +174,15 @@ def _menu(block: list[str], find: Callable[[str], list[str]]) -> Menu | None:
     if len(labels) < 2 or len(set(labels)) != len(labels) or not is_counted:
         return None
     defaults = [find(line)[0] for line in block if _IS_DEFAULT.search(line)]
-    in_order = (
-        sorted(labels, key=lambda label: (not label.isdecimal(), int(label)))
-        if numbers and len(numbers) == len(labels)
-        else labels
-    )
-    return Menu(tuple(in_order), defaults[0] if len(defaults) == 1 else None)
+    has_columns = len(labels) > len(block)
+    in_order = sorted(labels, key=int) if has_columns and len(numbers) == len(labels) else labels
+    texts = () if has_columns else tuple(map(_text, block))
+    default = defaults[0] if len(defaults) == 1 else None
+    marked = [find(line)[0] for line in block if _STARRED.match(line)]
+    return Menu(tuple(in_order), default, texts, marked[0] if len(marked) == 1 else None)
+
+
+def _text(line: str) -> str:
+    """Return what a line with one item has after its label."""
+    found = _ITEM.match(line)
+    return line[found.end() :].strip() if found else ""

@@ -1,13 +1,11 @@
 """The answers that a prompt spells out: in brackets, with strokes between, or by their letters."""
 
 import re
-from collections.abc import Iterator
 from typing import Final, NamedTuple
 
+from projects.sessions.asked.brackets import DEFAULT, ENDING, Group, default_in
 from projects.sessions.asked.words import (
     CHOOSING,
-    DEFAULTS,
-    NO_VALUES,
     OR,
     are_opposites,
     is_a_yes_or_a_no,
@@ -15,10 +13,6 @@ from projects.sessions.asked.words import (
     means_yes_and_no,
 )
 
-_OPENERS: Final = "[(<{（【"
-_CLOSERS: Final = "])>}）】"
-_ENDING: Final = r"(?:[\s:?.!;>：？。؟›❯▸»→]|[-=]{1,3}>)*"
-_IS_ENDING: Final = re.compile(_ENDING + r"\Z")
 _SEPARATORS: Final = (",", "/", "|")
 _WITH_A_WORD: Final = re.compile(r"(?P<demand>\S.{0,30} )??(\S{1,12}) \S{1,8} (\S{1,12})\Z")
 _WITH_AN_OR: Final = re.compile(rf"(\w) (?:{OR}) (\w)\Z", re.IGNORECASE)
@@ -31,29 +25,26 @@ _OR_AT_END: Final = re.compile(
 )
 _SPACED: Final = re.compile(r"(\w{1,3}[:=]\s?\w+) (\w{1,3}[:=]\s?\w+)\Z")
 _HALF_BRACKETED: Final = re.compile(
-    rf"(?:^|\s)(?:\[(\w{{1,12}})\]/(\w{{1,12}})|(\w{{1,12}})/\[(\w{{1,12}})\]){_ENDING}\Z"
+    rf"(?:^|\s)(?:\[(\w{{1,12}})\]/(\w{{1,12}})|(\w{{1,12}})/\[(\w{{1,12}})\]){ENDING}\Z"
 )
 _ITS_REST: Final = re.compile(r"(\w)\(\w{1,12}\)\Z")
 _NUMBERED: Final = re.compile(r"(?<![^\s,;(\[])(\d)\s?=\s?[^\W\d_]\w+")
 _TWO_LANGUAGES: Final = re.compile(r"(\S{1,12}/\S{1,12}) \S{1,8}(?: \S{1,8})? \S{1,12}/\S{1,12}\Z")
 _MEANING: Final = re.compile(r"([^\s=:-]{1,8})\s?(?:=|:|-|–|—|pro|for)\s?([^\s=:-]{1,12})\Z")
+_OWN_MEANING: Final = re.compile(r"(?:[^\W\d_]\s?=\s?[^\W\d_][^=/|]{1,30}|[^\W\d_]{1,12})\Z")
 _OPTION: Final = re.compile(r"[^\s\[\](){}<>\"'`„“”«»=;\\]{1,24}\Z")
 _IS_ASKING: Final = re.compile(r"[:?>：？؟]")
-_DEFAULT: Final = re.compile(
-    rf"(?:^|[,;，；、 ])\s*(?:the )?(?:{DEFAULTS})(?:s to| is)?\s*[:=：＝ ]\s*"
-    r"[\"'`]?([^\s\"'`,;]{1,200})[\"'`]?\s*\Z",
-    re.IGNORECASE,
-)
 # Chinese, Japanese and Korean put a blank before brackets, but none between words.
 _ITS_LETTER: Final = re.compile(
     r"(?P<before>[\u3040-\u30ff\u4e00-\u9fff\uac00-\ud7af] ?|\w?)"
     r"(?:[\[(（](?P<letter>[^\W\d_]|\?|(?<=[,:?] .)[^\W\d_]{2,3}(?=[\])] \w))[\])）]"
     r"(?P<after>[ -]?\w?)|<(?P<tag>[^\W\d_])>(?=\w))"
 )
+_BEGINS_WITH_A_LETTER: Final = re.compile(r"\s*[\[(（<][^\W\d_]{1,3}[\])）>]")
 _AFTER_ITS_WORD: Final = re.compile(r"\b(\w)\w{1,20} [\[(](\w)[\])](?=[,/|:?]|\s)")
 _STROKE_BETWEEN: Final = re.compile(r"[\])]\w*\s?[/|]\s?[\[(]")
 _STROKES: Final = re.compile(
-    rf"(?:^|(?<=\s))([^\s/]{{1,24}}(?: ?/ ?[^\s/]{{1,24}}){{1,12}}?){_ENDING}\Z"
+    rf"(?:^|(?<=\s))([^\s/]{{1,24}}(?: ?/ ?[^\s/]{{1,24}}){{1,12}}?){ENDING}\Z"
 )
 _LETTERS: Final = re.compile(
     r"(?:(?:yn|Yn|yN|nY)[a-z]{0,10}[A-Z]?[a-z]{0,10}\??|(?i:yn|ny|jn|nj)"
@@ -62,15 +53,6 @@ _LETTERS: Final = re.compile(
 """Letters that stand side by side: a yes, a no, and more; or numbers and a question mark."""
 _IS_DEMAND: Final = re.compile(r"\b(?:enter|type|press|set|use)\b", re.IGNORECASE)
 _FEW: Final = 3
-
-
-class Group(NamedTuple):
-    """A pair of brackets in a line, with what it holds; ``start`` and ``end`` are around it."""
-
-    start: int
-    end: int
-    text: str
-    opener: str
 
 
 class Options(NamedTuple):
@@ -84,31 +66,6 @@ class Options(NamedTuple):
     def are_yes_and_no(self) -> bool:
         """True if they mean yes and no, whether or not a question mark shows help."""
         return means_yes_and_no(set(self.answers) - {"?"})
-
-
-def groups_at_end(line: str) -> list[Group]:
-    """Return the bracketed parts that end the line, from left to right."""
-    groups: list[Group] = []
-    end = len(line)
-    for group in reversed(list(_groups(line))):
-        if not _IS_ENDING.match(line[group.end : end]):
-            break
-        groups.append(group)
-        end = group.start
-    return groups[::-1]
-
-
-def _groups(line: str) -> Iterator[Group]:
-    depth = start = 0
-    for at, char in enumerate(line):
-        if char in _OPENERS:
-            start = start if depth else at
-            depth += 1
-        elif char in _CLOSERS and depth:
-            depth -= 1
-            # Braces at a word, as in size{K,M,G}, are a notation.
-            if not depth and not (line[start] == "{" and line[start - 1 : start].strip()):
-                yield Group(start, at + 1, line[start + 1 : at].strip(), line[start])
 
 
 def options_in(line: str, groups: list[Group]) -> Options | None:
@@ -127,7 +84,7 @@ def options_in(line: str, groups: list[Group]) -> Options | None:
             beside = [rest.text for rest in groups[at + 1 :]] + told
             named = (_named(text, found.answers) for text in beside)
             found = found._replace(default=next(filter(None, named), None))
-        is_told = _WITH_AN_OR.match(group.text) is not None
+        is_told = bool(_WITH_AN_OR.match(group.text)) or _has_meanings(_between_strokes(group.text))
         return found if _is_certain(found, asks=asks, is_told=is_told) else None
     if (numbered := _with_numbers(line, groups)) is not None:
         return numbered
@@ -175,12 +132,6 @@ def _with_an_or(line: str) -> Options | None:
     return Options(answers) if is_word and means_yes_and_no(set(answers)) else None
 
 
-def default_in(text: str) -> str | None:
-    """Return the value that a bracketed part calls the default."""
-    named = _DEFAULT.search(text)
-    return named[1] if named and named[1].casefold() not in NO_VALUES else None
-
-
 def _by_their_letters(line: str, groups: list[Group]) -> Options | None:
     """Return the answers of a line such as ``(R)eject or [q]uit``."""
     if "</" in line:
@@ -200,6 +151,11 @@ def _by_their_letters(line: str, groups: list[Group]) -> Options | None:
         # One more answer, whose letter stands apart from its word.
         return None
     return Options(answers, _default_letter(line, groups, answers))
+
+
+def begins_with_a_letter(line: str) -> bool:
+    """Return whether the line begins with an answer in brackets, as a list goes on below a line."""
+    return bool(_BEGINS_WITH_A_LETTER.match(line))
 
 
 def _after_their_words(line: str) -> list[str]:
@@ -235,11 +191,20 @@ def _default_letter(line: str, groups: list[Group], answers: tuple[str, ...]) ->
     if len(last_group) > 1 and last_group.isalpha():
         meant = [answer for answer in answers if answer.casefold() == last_group[0].casefold()]
         return meant[0] if len(meant) == 1 else None
+    return _letter_that_stands_out(line, groups, answers)
+
+
+def _letter_that_stands_out(line: str, groups: list[Group], answers: tuple[str, ...]) -> str | None:
+    """Return the yes or the no in square brackets beside round ones, or the one capital."""
+    square = [str(found["letter"]) for found in _ITS_LETTER.finditer(line) if "[" in found[0]]
+    has_round = "(" in line or "（" in line
+    if len(square) == 1 and has_round and means_yes_and_no(set(answers[:2])):
+        return square[0] if square[0] in answers[:2] else None
     is_listed = any(len(_ITS_LETTER.findall(group.text)) > 1 for group in groups)
     if is_listed or means_yes_and_no(set(answers)):
         return _in_capitals(answers)
     if len(_STROKE_BETWEEN.findall(line)) >= len(answers) - 1:
-        return _in_capitals(answers, few=0 if answers[0].isupper() else _FEW)
+        return _in_capitals(answers, few=0 if answers[0].isupper() else _few(answers))
     return None
 
 
@@ -249,7 +214,7 @@ def _is_typed(letter: str) -> bool:
 
 
 def _in_group(text: str) -> Options | None:
-    named = _DEFAULT.search(text)
+    named = DEFAULT.search(text)
     parts = _parts(text[: named.start()] if named else text)
     are_all = not any(part.startswith(("...", "…")) for part in parts)
     kept = [part for part in parts if not part.startswith(("...", "…"))]
@@ -258,7 +223,8 @@ def _in_group(text: str) -> Options | None:
         return None
     if not all(_OPTION.match(answer) for answer in answers):
         return None
-    few = len(answers) if _LETTERS.match(text) else 0 if _WITH_AN_OR.match(text) else _FEW
+    few = 0 if _WITH_AN_OR.match(text) else _few(answers)
+    few = len(answers) if _LETTERS.match(text) else few
     default = _named(named[1], answers) if named else marked or _in_capitals(answers, few=few)
     return Options(answers, default, are_all)
 
@@ -273,7 +239,7 @@ def _parts(text: str) -> list[str]:
             parts = [part.strip() for part in text.split(separator)]
             last = _LAST_TWO.match(parts[-1])
             parts[-1:] = [part for part in last.groups() if part] if last else parts[-1:]
-            return _without_meanings(parts)
+            return _letters_of(parts) if separator != "," else _without_meanings(parts)
     if spaced := _SPACED.match(text):
         return _without_meanings([spaced[1], spaced[2]])
     return _around_a_word(text)
@@ -308,6 +274,27 @@ def _without_meanings(parts: list[str]) -> list[str]:
     return answers if means_yes_and_no(set(answers[: None if not are_letters else 2])) else parts
 
 
+def _between_strokes(text: str) -> list[str]:
+    return [part.strip() for part in re.split(r"[/|]", text)]
+
+
+def _has_meanings(parts: list[str]) -> bool:
+    """Return whether parts are letters with their meanings, or such and words without."""
+    has_some = any("=" in part for part in parts)
+    return all(map(_OWN_MEANING.match, parts)) and (
+        has_some if len(parts) > 2 else all("=" in part for part in parts)
+    )
+
+
+def _letters_of(parts: list[str]) -> list[str]:
+    """Return ``a``, ``y`` and ``N`` of parts such as ``a=all``, ``y`` and ``N``."""
+    return (
+        [part.split("=")[0].strip() for part in parts]
+        if _has_meanings(parts)
+        else _without_meanings(parts)
+    )
+
+
 def _unmarked(parts: list[str]) -> tuple[tuple[str, ...], str | None]:
     """Return the answers, and the one that was in brackets of its own."""
     plain = [part for part in parts if part[:1] != "["]
@@ -333,6 +320,11 @@ def _in_capitals(answers: tuple[str, ...], *, few: int = _FEW) -> str | None:
     first = cased[:2] if means_yes_and_no(set(cased[:2])) else ["Y", "N"]
     is_one = {large[0].casefold()} < {answer.casefold() for answer in first}
     return large[0] if is_one or len(answers) <= few else None
+
+
+def _few(answers: tuple[str, ...]) -> int:
+    """Return among how many answers a capital tells the default, though it is no yes and no no."""
+    return 0 if {"y", "n"} <= set(answers) or {"yes", "no"} <= set(answers) else _FEW
 
 
 def _named(text: str, answers: tuple[str, ...]) -> str | None:

@@ -207,6 +207,11 @@ def is_a_demand(before: str, after: str) -> bool:
     return bool(_DEMAND.search(before) or (after.strip() and not _POINTED.match(after)))
 
 
+def is_plain(text: str) -> bool:
+    """Return whether a default has no brackets, which would make it more than a value."""
+    return not any(char in "()[]{}<>" for char in text)
+
+
 def is_value(text: str) -> bool:
     """Return whether the text can be a default: one word or path, and no word for nothing.
 

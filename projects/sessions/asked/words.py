@@ -25,8 +25,14 @@ _ALL: Final = frozenset(word for pair in _MEANINGS for word in pair)
 
 
 def means_yes_and_no(answers: set[str]) -> bool:
-    """Return whether one of two answers means yes, and the other no, in some language."""
-    return frozenset(answer.casefold() for answer in answers) in _MEANINGS
+    """Return whether one of two answers means yes, and the other no, in some language.
+
+    The words and the letters for yes and no may be named together.
+    """
+    meant = frozenset(answer.casefold() for answer in answers)
+    letters = frozenset(answer for answer in meant if len(answer) == 1)
+    is_both = letters in _MEANINGS and meant - letters in _MEANINGS
+    return meant in _MEANINGS or (is_both and letters == {word[0] for word in meant - letters})
 
 
 def means_yes_or_no(answer: str) -> bool:
@@ -104,11 +110,13 @@ HOW_MANY: Final = re.compile(
 """Words that only a number answers."""
 
 COUNTS: Final = re.compile(
-    r"\b(?:number|how many|count|port|age|days|seconds|minutes|hours|bits|percent|anzahl|nombre de"
+    r"\b(?:number|how many|count|port|puerto|порт|threads|cores|workers|age|days|seconds|minutes"
+    r"|hours|bits|percent|anzahl|nombre de"
     r"|cuántos|quantos|quante|aantal|liczba|количество|кількість|sayısı|antal|počet)\b|size\b"
     r"|(?:größe|grootte|storlek|størrelse|stærð|suurus|koko|boyutu?|méret\w*)\b"
     r"|\b(?:taille|tamaño|tamanho|mida|dimensione|rozmiar|размер|розмір|velikost|veľkosť|dimensiunea)\b"
-    r"|いくつ|多少|개수|サイズ|長さ|大小|尺寸",
+    r"|いくつ|多少|개수|サイズ|長さ|大小|尺寸"
+    r"|ポート番号|端口|포트 ?번호|المنفذ",
     re.IGNORECASE,
 )
 """Words for what is counted."""

@@ -144,3 +144,151 @@ def test_buttons_are_read_however_they_are_drawn() -> None:
     assert _drawn("│ Name: x │", keep, cursor=(0, 9)) == _NOTHING
     assert all(map(MENU_SIGNS.search, ("[ OK ]", "\x1b(0lqk", "┌─┐", "› 1. a")))
     assert not MENU_SIGNS.search("\x1b[1;31mtext\x1b[0m 10 [3]")
+
+
+_PARTS = ["1) Library", "2) Program", "3) Both"]
+_STARRED = ["What is it:", "   1) Library", " * 2) Program", "   3) Both"]
+
+
+@pytest.mark.parametrize(
+    ("text", "above", "told"),
+    [
+        ("Your pick? [Default item(3)] ", _PARTS, Expectation("choice", ("1", "2", "3"), "3")),
+        ("Your pick? [Default item(7)] ", _PARTS, _NOTHING),
+        ("Your pick? [Default item(3)] ", [], _NOTHING),
+        ("Choice? [default: Program] ", _STARRED, Expectation("choice", ("1", "2", "3"), "2")),
+        ("Pick [default: both]: ", _PARTS, Expectation("choice", ("1", "2", "3"), "both")),
+        ("Name [default: Program]: ", _PARTS, Expectation("text", (), "Program")),
+    ],
+)
+def test_a_default_is_found_in_the_list_above(
+    text: str, above: list[str], told: Expectation
+) -> None:
+    assert _asked(text, *above) == told
+
+
+@pytest.mark.parametrize(
+    ("text", "answers", "on_enter"),
+    [
+        ("Drop b.txt? (a=all/y/N) ", ("a", "y", "N"), "N"),
+        ("Remove it? (w=wipe/k=keep)? ", ("w", "k"), None),
+        ("Load it? (s=some/all/none): ", ("s", "all", "none"), None),
+        ("Is it old (y=yes/n=no/q=leave)? ", ("y", "n", "q"), None),
+    ],
+)
+def test_letters_with_meanings_between_strokes_are_choices(
+    text: str, answers: tuple[str, ...], on_enter: str | None
+) -> None:
+    assert _asked(text) == Expectation("choice", answers, on_enter)
+
+
+@pytest.mark.parametrize(
+    ("text", "on_enter"),
+    [
+        ("Read it? [y/n/A] ", None),
+        ("Read it? [yes/no/All] ", None),
+        ("Read it? (y)es/(n)o/(A)ll ", None),
+        ("Read it? [y/N/a] ", "N"),
+        ("Read it? [ynaH] ", "H"),
+    ],
+)
+def test_a_third_capital_beside_a_small_yes_and_no_is_no_default(
+    text: str, on_enter: str | None
+) -> None:
+    assert _asked(text).expects == "choice"
+    assert _asked(text).on_enter == on_enter
+
+
+@pytest.mark.parametrize(
+    ("above", "answers"),
+    [
+        (["Do: (a) add, (ed) edit,"], ("a", "ed", "mv", "rm", "q")),
+        (["Do: (a) add,", "    (ed) edit,"], ("a", "ed", "mv", "rm", "q")),
+        (["Do: a add, ed edit,"], ()),
+        (["(a) add, " * 60], ()),
+    ],
+)
+def test_lettered_answers_go_on_from_the_lines_above(
+    above: list[str], answers: tuple[str, ...]
+) -> None:
+    asked = "    (mv) move, (rm) remove, (q) quit: "
+    assert _asked(asked, *above) == Expectation("choice", answers)
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("Accept it? (yes, y, no, n): ", Expectation("yes_no", ("yes", "y", "no", "n"))),
+        ("Weiter [ja/nein/j/n]? ", Expectation("yes_no", ("ja", "nein", "j", "n"))),
+        ("Which one [a/b/e/h]? ", Expectation("choice", ("a", "b", "e", "h"))),
+    ],
+)
+def test_words_and_letters_for_yes_and_no_can_stand_together(text: str, told: Expectation) -> None:
+    assert _asked(text) == told
+
+
+@pytest.mark.parametrize("text", ["✔ Go on? [Y/n] ", "  ✓ Which? (a/b/c) ", ">>> Go on? [y/N] "])
+def test_what_is_answered_and_an_interpreter_ask_for_nothing(text: str) -> None:
+    assert _asked(text) == _NOTHING
+
+
+@pytest.mark.parametrize(
+    ("above", "told"),
+    [
+        (['This drops the "blue" volume.'], Expectation("confirmation_word", ("blue",))),
+        (["This drops a volume."], _NOTHING),
+    ],
+)
+def test_the_name_of_what_is_to_be_dropped_is_no_free_text(
+    above: list[str], told: Expectation
+) -> None:
+    assert _asked("To continue, enter the name of the volume to be deleted: ", *above) == told
+
+
+@pytest.mark.parametrize(
+    ("text", "answers", "on_enter"),
+    [
+        ("Please choose (2): ", ("1", "2", "3"), "2"),
+        ('Your choice ("q" to quit): ', ("1", "2", "3", "q"), None),
+        ("Select one (x to leave): ", ("1", "2", "3", "x"), None),
+        ("Which one (0 for none)? ", ("1", "2", "3", "0"), None),
+    ],
+)
+def test_brackets_beside_a_list_name_its_default_or_one_more_answer(
+    text: str, answers: tuple[str, ...], on_enter: str | None
+) -> None:
+    assert _asked(text, *_PARTS) == Expectation("choice", answers, on_enter)
+    assert _asked("Speed (2): ", *_PARTS) == _NOTHING
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        (
+            '[J] Ja  [A] Alle  [N] Nein (Standard ist "N"): ',
+            Expectation("choice", ("J", "A", "N"), "N"),
+        ),
+        ("(Y)es, [N]o, (S)top: ", Expectation("choice", ("Y", "N", "S"), "N")),
+        ("(r)un, [k]eep, (q)uit: ", Expectation("choice", ("r", "k", "q"))),
+        ("Worker threads (1 or more) [4]: ", Expectation("number", (), "4")),
+        ("Puerto [8080]: ", Expectation("number", (), "8080")),
+        ("端口 [80]：", Expectation("number", (), "80")),
+        ("レポート [80]: ", Expectation(None, (), "80")),
+    ],
+)
+def test_what_enter_takes_is_told_with_the_kind(text: str, told: Expectation) -> None:
+    assert _asked(text) == told
+
+
+@pytest.mark.parametrize(
+    ("text", "above", "answers"),
+    [
+        ("Your choice: ", ["1) on", "2) off", "0) leave"], ("1", "2", "0")),
+        ("Your choice [0-2]: ", ["1) on", "2) off", "0) leave"], ("0", "1", "2")),
+        ("Your choice: ", ["1) a  3) c", "2) b  4) d"], ("1", "2", "3", "4")),
+    ],
+)
+def test_numbers_are_told_in_the_order_of_the_list_or_the_range(
+    text: str, above: list[str], answers: tuple[str, ...]
+) -> None:
+    assert _asked(text, *above).choices == answers
