@@ -287,9 +287,8 @@ async def test_any_signal_can_be_sent_by_name_or_number_once(caller: Caller, nam
         timeout=LONG_WAIT_MS,
     )
     assert started["stdout"] == "ready\n"
-    assert (await caller.call("stop_command", sessionId=started["sessionId"], signal=name))[
-        "success"
-    ] is True
+    ended = await caller.call("stop_command", sessionId=started["sessionId"], signal=name)
+    assert ended["success"] is True
     expected = {"SIGINT": "INT", "HUP": "HUP", "usr1": "USR1", "12": "USR2"}[name]
     told = ""
     # The signal ends ``sleep`` too, and the shell may say so on its standard error first.
