@@ -6,6 +6,7 @@ from typing import Final
 from chaos.judge.record import Call, Record, Violation
 from chaos.wire import Json
 
+_LOST: Final = "bytes are lost: lost"
 _TURNS: Final = {"start_interactive_command", "send_command_input"}
 # Reasons that a gap may have, and the faults that make it true.
 _CAUSES: Final = {
@@ -142,12 +143,18 @@ def is_whole(read: Sequence[object], written: Sequence[object], rewinds: int) ->
 
 
 def check_one_shots(record: Record) -> Iterator[Violation]:
-    """The answer of a one-shot is what its program printed, and how it ended."""
+    """The answer of a one-shot is what its program printed, and how it ended.
+
+    What a killed holder had not sent yet is gone, and the answer says so.
+    """
     for call in record.calls:
         if call.tool != "execute_command" or call.body.get("end_reason") != "exited":
             continue
         said = (call.body["stdout"], call.body["stderr"], f"code {call.body['return_code']}")
         streams = (_bytes(record, call.session, stream).decode() for stream in ("out", "err"))
         true = (*streams, str(record.truth(call.session).end))
+        is_told = _LOST in f"{said[0]}{said[1]}" and call.body["truncated"]
+        if is_told and call.session in record.victims and said[2] == true[2]:
+            continue
         if said != true:
             yield Violation("one-shots are whole", call.session, f"{said} and not {true}"[:600])

@@ -166,7 +166,14 @@ class _Completion:
 
     def _ends(self, stream: Stream, end: int) -> StreamText:
         return read_ends(
-            self.session_id, stream, 0, end, self.max_output_bytes, is_final=True, view=self.view
+            self.session_id,
+            stream,
+            0,
+            end,
+            self.max_output_bytes,
+            is_final=True,
+            view=self.view,
+            marks_gaps=True,
         )
 
 

@@ -295,6 +295,19 @@ def test_a_wrong_answer_of_a_one_shot_is_found(run: Run, wrong: dict[str, Any]) 
     assert run.rules() == ["one-shots are whole"]
 
 
+def test_a_one_shot_may_say_that_output_was_lost_with_its_holder(run: Run) -> None:
+    lost = {"stdout": "[… 20 bytes are lost: lost …]", "stderr": "", "return_code": 7}
+    answer = {**lost, "end_reason": "exited", "truncated": True}
+    run.events.append(_call(5.0, 5.1, "execute_command", answer, "", "o"))
+    assert run.rules() == ["one-shots are whole"]
+    killed = {"kind": "fault", "at": 2.5, "number": 0, "fault": "holder_kill", "state": "begin"}
+    run.events.append({**killed, "victims": ["s"]})
+    assert run.rules() == []
+    for wrong in ({"stdout": ""}, {"truncated": False}, {"return_code": 0}):
+        run.events[-2]["body"] = {**answer, **wrong}
+        assert run.rules() == ["one-shots are whole"]
+
+
 def test_a_wrong_exit_code_is_found(run: Run) -> None:
     run.events[4]["body"]["exit_code"] = 8
     assert run.rules() == ["ends are true"]

@@ -7,12 +7,13 @@ from uuid import UUID, uuid4
 import pytest
 
 from controller_client.protocol.limits import MAX_STDIN_BYTES
-from controller_client.protocol.messages import Failure, RunCommand
+from controller_client.protocol.messages import Failure, Gap, RunCommand
 from projects.errors.calls import InvalidArgument, RequestIdReused
 from projects.errors.commands import StartFailed
 from projects.errors.inputs import InputTooLarge
 from projects.errors.limits import SessionLimitReached
 from projects.models import CommandSession, Controller
+from projects.output.stream_text import StreamView
 from projects.sessions.one_shot import OneShotResult, command_execute
 from projects.storage.access import in_database
 from projects.tools.registry import tool_named
@@ -115,6 +116,19 @@ async def test_long_output_shows_its_ends(project_id: UUID, host: ActingHost) ->
     assert result.stdout.startswith("first\n")
     assert result.stdout.endswith("\nlast\n")
     assert (result.truncated, result.omitted_bytes) == (True, 5012 - 1024)
+
+
+@pytest.mark.parametrize("view", ["text", "raw"])
+async def test_lost_output_is_named_where_it_is_missing(
+    project_id: UUID, host: ActingHost, view: StreamView
+) -> None:
+    call = asyncio.create_task(command_execute(project_id, "flood", view=view))
+    session = await _begun(host)
+    lost = Gap(session_id=session, stream="stdout", from_offset=6, to_offset=1375, reason="lost")
+    await host.say(host.output(session, b"first\n"), lost, host.result(session, exit_code=24))
+    result = await call
+    assert result.stdout == "first\n\n[… 1369 bytes are lost: lost …]\n"
+    assert (result.truncated, result.omitted_bytes) == (True, 0)
 
 
 async def test_a_retry_runs_nothing_a_second_time(project_id: UUID, host: ActingHost) -> None:
