@@ -11,6 +11,7 @@ from typing import Final, NamedTuple
 
 from controller_client.command_policy.inner_lines import leaves_a_program_open, surveyed_within
 from controller_client.command_policy.shell_grammar import Words
+from controller_client.command_policy.spelling import MAX_PATTERNS, is_pattern
 from controller_client.command_policy.survey import Survey
 
 MAX_DIRECTORIES: Final = 16
@@ -63,7 +64,8 @@ def directories_of(survey: Survey, start: str) -> Directories:
         found = [start] if target == "-" else [join(path, target) for path in paths]
         paths += [path for path in found if path not in paths]
     is_seen = all(words[0] not in _UNSEEN for words in survey.commands) and "" not in goes
-    has_room = len(paths) <= MAX_DIRECTORIES
+    patterns = {word for words in survey.commands for word in words if is_pattern(word)}
+    has_room = len(paths) <= MAX_DIRECTORIES and len(patterns) <= MAX_PATTERNS
     # A loop may go down the same step again and again.
     return Directories(
         tuple(paths[:MAX_DIRECTORIES]),

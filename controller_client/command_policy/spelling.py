@@ -18,6 +18,8 @@ from controller_client.command_policy.survey import Survey
 MAX_ALTERNATIVES: Final = 32
 MAX_CHARS: Final = 4096
 """No longer word is spelled out, which is the longest path of most hosts."""
+MAX_PATTERNS: Final = 32
+"""No more patterns of a line are matched with what is there."""
 _MAX_BRACES: Final = 8
 Values = dict[str, tuple[str, ...]]
 """The texts that each variable may hold."""
@@ -44,6 +46,11 @@ def spelled_out(survey: Survey, home: str, outer: Values) -> Survey:
     reads = (path for word in survey.reads for path in _spellings(word, home, known) or (word,))
     told = ((name, value) for name, values in known.items() for value in values)
     return replace(survey, commands=commands, reads=tuple(reads), values=tuple(told))
+
+
+def is_pattern(word: str) -> bool:
+    """Return whether a shell would look for names like the last part of the word."""
+    return _PATTERN.search(word.rpartition("/")[2]) is not None
 
 
 def known_values(survey: Survey, home: str, outer: Values) -> Values:

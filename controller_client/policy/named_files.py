@@ -14,7 +14,12 @@ from itertools import islice, product
 from pathlib import Path
 from typing import Final
 
-from controller_client.command_policy.directories import directories_of, loads_code, start_of
+from controller_client.command_policy.directories import (
+    MAX_DIRECTORIES,
+    directories_of,
+    loads_code,
+    start_of,
+)
 from controller_client.command_policy.inner_lines import (
     feeds_an_interpreter,
     only_wraps,
@@ -22,6 +27,7 @@ from controller_client.command_policy.inner_lines import (
 )
 from controller_client.command_policy.programs import base_name, can_spawn, is_interpreter
 from controller_client.command_policy.shell_grammar import Words
+from controller_client.command_policy.spelling import MAX_PATTERNS, is_pattern
 from controller_client.command_policy.survey import Survey
 from controller_client.program.child_environment import own_account, search_path
 from controller_client.program.command_line import resolve_program
@@ -35,6 +41,7 @@ MAX_BYTES: Final = 64 * 1024 * 1024
 MAX_ENTRIES: Final = 10_000
 """A pattern is not matched with the names of a larger directory."""
 _MAX_MATCHES: Final = 32
+_MAX_SIGNS: Final = 4
 
 
 def named_files(command: str, cwd: str | None) -> list[NamedFile]:
@@ -84,7 +91,15 @@ class _HostFiles:
     def __init__(self) -> None:
         self.program = cache(_program)
         self.plain_file = cache(_plain_file)
-        self.matches = cache(_matches)
+        self.matches = cache(self._matches)
+        self._patterns = 0
+
+    def _matches(self, word: str, directory: str) -> tuple[str, ...]:
+        """The names that a pattern stands for in a directory; the word itself if it is none."""
+        if not is_pattern(word) or self._patterns >= MAX_PATTERNS * MAX_DIRECTORIES:
+            return (word,)
+        self._patterns += 1
+        return _names_like(word, directory)
 
 
 def _paths(survey: Survey, places: Sequence[str], look: _HostFiles) -> Iterator[str]:
@@ -142,15 +157,12 @@ def _script_of(words: Words, directory: str, look: _HostFiles) -> Iterator[str]:
 
 
 def _behind_signs(word: str) -> list[str]:
-    parts = word.split("=")
+    parts = word.split("=", _MAX_SIGNS)
     return ["=".join(parts[at:]) for at in range(1, len(parts))]
 
 
-def _matches(word: str, directory: str) -> tuple[str, ...]:
-    """The names that a pattern stands for in a directory; the word itself if it is none."""
+def _names_like(word: str, directory: str) -> tuple[str, ...]:
     head, stroke, pattern = word.rpartition("/")
-    if not set(pattern) & set("*?["):
-        return (word,)
     try:
         with os.scandir(Path(directory, head + stroke)) as entries:
             names = [entry.name for entry in islice(entries, MAX_ENTRIES + 1)]

@@ -75,6 +75,7 @@ def test_a_line_tells_where_it_goes(line: str, paths: list[str]) -> None:
         "a=xx; " + "; ".join(f"a=$a$a$a{number}" for number in range(99)) + "; sh $a",
         "a0=xx; " + "; ".join(f"a{n + 1}=$a{n}$a{n}" for n in range(64)) + "; sh $a64",
         "sh {" + "," * 60_000,
+        "sh" + "".join(f" {number}*" for number in range(33)),
         "BASH_ENV=x bash -c true",
         "GIT_SSH=./x git pull",
         "LD_PRELOAD=./x.so ls",

@@ -154,6 +154,10 @@ def test_a_script_at_home_is_named(
     assert str(script) in _paths(f"sh {spelling}/deploy.sh", Path("/"))
 
 
+def test_a_word_of_signs_alone_is_looked_at_in_no_more_than_a_few_parts(tmp_path: Path) -> None:
+    assert _paths("tar --x" + "=" * 60_000, tmp_path) == [_real("tar")]
+
+
 def test_a_pattern_is_not_matched_with_a_huge_directory(
     script: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
