@@ -7,6 +7,7 @@ have gone to counts for the whole line.
 from collections.abc import Iterator, Mapping
 from itertools import pairwise
 from posixpath import join
+from shlex import quote
 from typing import Final, NamedTuple
 
 from controller_client.command_policy.inner_lines import leaves_a_program_open, surveyed_within
@@ -43,6 +44,12 @@ def start_of(cwd: str | None, env: Mapping[str, str] | None) -> str | None:
     """
     home = (env or {}).get("HOME")
     return cwd if home is None else join(home, cwd or "")
+
+
+def line_of(command: str, env: Mapping[str, str] | None) -> str:
+    """Return the line with the ``HOME`` of its caller set before it, for naming its files."""
+    home = (env or {}).get("HOME")
+    return command if home is None else f"HOME={quote(home)}\n{command}"
 
 
 def directories(command: str, start: str) -> Directories:

@@ -79,7 +79,10 @@ def _spellings(word: str, home: str, values: Values) -> tuple[str, ...]:
         return (word,)
     if len(word.text) > MAX_CHARS:
         return ()
-    found = [_HERE.sub(".", _AT_HOME.sub(lambda _: home, word.text))]
+    homes = (home, *values.get("HOME", ()))
+    found = [_HERE.sub(".", place.join(_AT_HOME.split(word.text))) for place in homes]
+    if sum(map(len, found)) > MAX_CHARS * MAX_ALTERNATIVES:
+        return ()
     for name in dict.fromkeys(match[1] or match[2] for match in _VARIABLE.finditer(found[0])):
         parts = [re.split(rf"\$(?:{name}\b|\{{{name}\}})", each) for each in found]
         held = values.get(name, ())

@@ -17,6 +17,7 @@ from typing import Final
 from controller_client.command_policy.directories import (
     MAX_DIRECTORIES,
     directories_of,
+    line_of,
     loads_code,
     start_of,
 )
@@ -72,7 +73,7 @@ def why_changed(
     ``place``: the directory and the variables that the caller gives.
     """
     try:
-        now = named_files(command, start_of(*place))
+        now = named_files(line_of(command, place[1]), start_of(*place))
     except OSError as error:
         return from_os_error(error, "the files of the approved command cannot be read").failure
     if now == list(approved):

@@ -13,7 +13,7 @@ from uuid import UUID
 
 from pydantic import BaseModel
 
-from controller_client.command_policy.directories import start_of
+from controller_client.command_policy.directories import line_of, start_of
 from controller_client.protocol.messages import NameFiles
 from projects.accounts.authentication import Caller
 from projects.monitors.questions import files_named
@@ -90,8 +90,9 @@ async def with_files(question: HeldCall) -> HeldCall:
         return question
     given = question.arguments
     line, cwd = str(given.get("command", "")), given.get("cwd") or given.get("working_directory")
-    where = start_of(cwd, given.get("env"))
-    named = await files_named(host, NameFiles(command=line, cwd=where))
+    env = given.get("env")
+    asked = NameFiles(command=line_of(line, env), cwd=start_of(cwd, env))
+    named = await files_named(host, asked)
     if named is None:
         return question
     return replace(question, files=tuple((file.path, file.sha256) for file in named))

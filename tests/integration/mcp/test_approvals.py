@@ -123,6 +123,7 @@ async def test_an_input_is_typed_only_at_the_prompt_that_was_approved(
         ("start_interactive_command", "sh deploy.sh", False),
         ("execute_command", "sh deploy.sh", False),
         ("execute_command", "sh deploy.sh", True),
+        ("execute_command", "sh ~/deploy.sh", True),
         ("execute_command", "script=deploy; sh $PWD/${script}.*", False),
     ],
 )

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import controller_client.policy.named_files as named_files_module
+from controller_client.command_policy.directories import line_of, start_of
 from controller_client.policy.named_files import named_files, why_changed
 from controller_client.program.child_environment import Account
 
@@ -152,6 +153,16 @@ def test_a_script_at_home_is_named(
     account = Account("somebody", str(script.parent), "/bin/sh")
     monkeypatch.setattr(named_files_module, "own_account", lambda: account)
     assert str(script) in _paths(f"sh {spelling}/deploy.sh", Path("/"))
+
+
+@pytest.mark.parametrize("line", ["sh ~/deploy.sh", "sh $HOME/deploy.sh", "sh deploy.sh"])
+def test_a_script_in_the_home_that_the_caller_gives_is_compared(script: Path, line: str) -> None:
+    env = {"HOME": str(script.parent)}
+    approved = named_files(line_of(line, env), start_of(None, env))
+    assert str(script) in [file.path for file in approved]
+    assert why_changed(line, (None, env), approved) is None
+    script.write_text("rm -rf /srv\n")
+    assert why_changed(line, (None, env), approved) is not None
 
 
 def test_a_word_of_signs_alone_is_looked_at_in_no_more_than_a_few_parts(tmp_path: Path) -> None:
