@@ -22,7 +22,7 @@ from projects.errors.base import ControllerActionError
 from projects.models import Approval
 from projects.policy.call_risk import STARTERS, TYPERS, WAITING_ARGUMENTS
 from projects.sessions.approvals.answering import approval_answer
-from projects.sessions.approvals.asking import arguments_of, asked_of, goes_unseen
+from projects.sessions.approvals.asking import arguments_of, asked_of, changes_itself, goes_unseen
 from projects.wakeups.doorbells import ring_approval
 
 _MOST: Final = 100
@@ -61,6 +61,7 @@ def approval(request: HttpRequest, approval_id: int) -> HttpResponse:
         "is_start": row.tool in STARTERS,
         "files": [(visible(path), digest) for path, digest in row.files or ()],
         "goes_unseen": goes_unseen(row),
+        "changes_itself": changes_itself(row),
         "answer": now.answer,
         "is_open": now.is_pending,
         "arguments": [(name, list(exact(value))) for name, value in _arguments(row)],

@@ -110,6 +110,16 @@ def feeds_an_interpreter(survey: Survey) -> bool:
     )
 
 
+def has_inner_lines(words: Words) -> bool:
+    """Tell whether the command runs lines that its words have: ``sh -c '…'``."""
+    takes_lines = base_name(words[0]) in _TAKE_LINES or any(map(is_shell, _may_run(words)))
+    return takes_lines and any(_may_be_a_line(word) for word in words[1:])
+
+
+def _may_be_a_line(word: str) -> bool:
+    return len(word.split()) > 1
+
+
 def _operands(words: Words) -> Words:
     return tuple(word for word in words if word and not word.startswith("-"))
 
@@ -125,6 +135,6 @@ def _inner_lines(survey: Survey) -> Iterator[str]:
     is_for_a_shell = any(is_shell(word) for words in survey.commands for word in _may_run(words))
     for words in survey.commands:
         if is_for_a_shell or base_name(words[0]) in _TAKE_LINES:
-            yield from (word for word in words[1:] if len(word.split()) > 1)
+            yield from filter(_may_be_a_line, words[1:])
     if is_for_a_shell:
         yield from survey.texts

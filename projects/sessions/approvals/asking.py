@@ -15,6 +15,7 @@ from django.db.models import QuerySet
 from django.utils.crypto import salted_hmac
 
 from controller_client.command_policy.directories import directories, loads_code
+from controller_client.command_policy.effects import may_change_what_it_runs
 from controller_client.protocol.limits import MAX_NAMED_FILES
 from projects.accounts import ages
 from projects.accounts.authentication import Caller
@@ -271,6 +272,12 @@ def goes_unseen(approval: Approval) -> bool:
     is_elsewhere = any(name == "HOME" or loads_code(name) for name in given.get("env") or ())
     is_full = len(approval.files or ()) >= MAX_NAMED_FILES
     return approval.tool in STARTERS and (is_full or is_elsewhere or not is_told)
+
+
+def changes_itself(approval: Approval) -> bool:
+    """True if a command of the line of a start may change what another one of it runs."""
+    given = arguments_of(approval) or {}
+    return approval.tool in STARTERS and may_change_what_it_runs(str(given.get("command", "")))
 
 
 def cause_of(approval_id: int) -> str:

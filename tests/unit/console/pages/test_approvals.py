@@ -58,6 +58,17 @@ def test_a_line_that_runs_what_nobody_can_tell_says_so(
     assert "/b/deploy.sh" in text
 
 
+@pytest.mark.parametrize(
+    ("line", "changes"), [("git pull && ./deploy.sh", True), ("cd /srv && ./deploy.sh", False)]
+)
+def test_a_line_that_changes_what_it_runs_says_so(
+    person_with: PersonWith, ours: Tenant, line: str, changes: bool
+) -> None:
+    asked = make_approval(ours.project, arguments={"command": line})
+    text = person_with(*RIGHTS).get(f"/approvals/{asked.pk}/").text
+    assert ("when the line starts, and not again" in text) == changes
+
+
 def test_what_is_no_part_of_the_question_is_left_out(person_with: PersonWith, ours: Tenant) -> None:
     given = {"session_id": str(ours.session.pk), "terminate": True, "wait_seconds": 7.5}
     asked = make_approval(ours.project, "send_command_input", given, session_id=ours.session.pk)
