@@ -17,6 +17,12 @@ DEFAULT: Final = re.compile(
     re.IGNORECASE,
 )
 
+_DEFAULT_LAST: Final = re.compile(
+    r"(?:^|[,;])\s*(\d{1,12})\s(?:par défaut|by default|por defecto|por omisión|per defecte"
+    r"|als standaard|varsayılan)\s*\Z",
+    re.IGNORECASE,
+)
+
 
 class Group(NamedTuple):
     """A pair of brackets in a line, with what it holds; ``start`` and ``end`` are around it."""
@@ -54,5 +60,5 @@ def _groups(line: str) -> Iterator[Group]:
 
 def default_in(text: str) -> str | None:
     """Return the value that a bracketed part calls the default."""
-    named = DEFAULT.search(text)
+    named = DEFAULT.search(text) or _DEFAULT_LAST.search(text)
     return named[1] if named and named[1].casefold() not in NO_VALUES else None

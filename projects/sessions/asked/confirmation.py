@@ -9,7 +9,7 @@ _QUOTED: Final = re.compile(
     r"'([^']{1,60})'|\"([^\"]{1,60})\"|`([^`]{1,60})`|“([^”]{1,60})”|„([^“”]{1,60})[“”]"
     r"|«\s?([^»]{1,60}?)\s?»|「([^」]{1,60})」"
 )
-_TYPE: Final = re.compile(
+TYPE: Final = re.compile(
     r"\b(?:type|typing|enter|entering|write|input|tapez|saisissez|entrez|écrivez"
     r"|geben sie|tippen sie|schreiben sie"
     r"|escrib[aei]r?|teclee|introduzca|introducir|digite|digitare|digita|scrivi|typ|wpisz"
@@ -44,7 +44,7 @@ _BARE: Final = re.compile(
     re.IGNORECASE,
 )
 _BARE_YES: Final = re.compile(
-    rf"(?:{_TYPE.pattern})\s?(?:the word )?([^\W\d_]{{2,20}})\b", re.IGNORECASE
+    rf"(?:{TYPE.pattern})\s?(?:the word )?([^\W\d_]{{2,20}})\b", re.IGNORECASE
 )
 _BARE_EAST: Final = re.compile(
     r"(?:输入|輸入|键入|鍵入)\s?([A-Za-z]{2,20})\s?(?:以|来|來)?\s?(?:确认|確認|继续|繼續)"
@@ -76,7 +76,8 @@ _ANOTHER: Final = re.compile(
 _OTHERS: Final = "a an any anything something enter return the it its this that one your y n"
 _NO_WORDS: Final = frozenset(_OTHERS.split())
 _GENERAL: Final = re.compile(
-    r"\s*(?:enter a value|confirm(?:ation)?|response|answer|your answer)?\s?[:>?]?\]?\s*\Z",
+    r"\s*(?:enter a value|confirm(?:ation)?(?: \w{1,12}){0,2}|response|answer|your answer)?"
+    r"\s?[:>?]?\]?\s*\Z",
     re.IGNORECASE,
 )
 
@@ -93,7 +94,7 @@ def word_in(line: str) -> str | None:
     quoted = [str(word) for found in _QUOTED.finditer(line) for word in found.groups() if word]
     if not quoted:
         return _bare_yes(line)
-    is_wanted = _TYPE.search(line) and (_AIM.search(line) or _CAPITALS.search(line))
+    is_wanted = TYPE.search(line) and (_AIM.search(line) or _CAPITALS.search(line))
     if len(quoted) != 1 or not (is_wanted or _is_aside(line, quoted[0])):
         return None
     return quoted[0].upper() if _CAPITALS.search(line) else quoted[0].strip()
@@ -110,10 +111,10 @@ def _bare_yes(line: str) -> str | None:
 def _is_aside(line: str, quoted: str) -> bool:
     """Return whether the line ends in nothing but a demand for a quoted word for yes."""
     aside = _ASIDE.search(line)
-    if aside is None or not is_a_word_for_yes(quoted.strip()) or not _TYPE.search(aside[1]):
+    if aside is None or not is_a_word_for_yes(quoted.strip()) or not TYPE.search(aside[1]):
         return False
     rest = aside[1]
-    for known in (_QUOTED, _TYPE, _CAPITALS, _COURTESY):
+    for known in (_QUOTED, TYPE, _CAPITALS, _COURTESY):
         rest = known.sub("", rest)
     return not rest.strip(" :.,")
 

@@ -9,6 +9,7 @@ from projects.sessions.asked.words import CHOOSING, means_yes_and_no
 _BORDERS: Final = " \t│┃║▌|"
 _POINTERS: Final = "❯›➤▸▶»→>"
 _CHOSEN: Final = "●◉•"
+_FULL: Final = frozenset({*_CHOSEN, "(*)", "(•)", "(x)", "(X)"})
 _NOT_CHOSEN: Final = "○◯"
 _BOXES: Final = "◻◼☐☑☒▢▣"
 _MARK: Final = rf"[{_CHOSEN}{_NOT_CHOSEN}{_BOXES}]|\([ *•xX]\)|\[[ *xX]\]"
@@ -143,16 +144,14 @@ def _marked(rows: list[_Row]) -> DrawnMenu | None:
             break
     if len(block) < 2:
         return None
-    is_pointed = any(found.start(1) for found in block)
+    is_pointed = any(found.start(1) and found[1] not in _FULL for found in block)
     return _by_marks(
         [(found[1], _joined(found[2])) for found in reversed(block)], is_pointed=is_pointed
     )
 
 
 def _by_marks(items: list[tuple[str, str]], *, is_pointed: bool) -> DrawnMenu:
-    chosen = [
-        text for mark, text in items if mark in _CHOSEN or mark in {"(*)", "(•)", "(x)", "(X)"}
-    ]
+    chosen = [text for mark, text in items if mark in _FULL]
     is_clear = len(chosen) == 1 and not is_pointed
     return DrawnMenu(tuple(text for _, text in items), chosen[0] if is_clear else None)
 

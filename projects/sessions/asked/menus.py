@@ -14,20 +14,31 @@ _ITEM: Final = re.compile(
     rf"(?:[\[(]({_LABEL})[\])][.:]?|({_LABEL})(?:[).:]| [=-]))(?=\s+\S)"
 )
 _COLUMN_ITEM: Final = re.compile(rf"^(?:[*>]\s|\s)\s*({_LABEL})\s{{2,}}\S")
-_IS_DEFAULT: Final = re.compile(r"\((?:the )?default\b[^()]*\)\s*\Z", re.IGNORECASE)
+_TOLD_ITEM: Final = re.compile(
+    r"\s*(?:use|type|press|enter) ['\"`‘“](\w{1,2})['\"`’”] (?:to|for) \w", re.IGNORECASE
+)
+_IS_DEFAULT: Final = re.compile(
+    r"(?:\((?:the )?default\b[^()]*\)|\[default\]|\*default\*|<-+ ?default|\(press enter\))\s*\Z",
+    re.IGNORECASE,
+)
 _STARRED: Final = re.compile(_MARK)
 _IN_BRACKETS: Final = re.compile(r"[\[(]([0-9]{1,3}|[a-zA-Z])[\])]\Z")
 _BESIDE: Final = re.compile(
-    r"[(\[] ?(?:['\"`](\w{1,12})['\"`]|(\w))"
-    r" (?:to|for) [^\W\d_]",
+    r"(?:[(\[] ?(?:(?:or|press|enter|type|use) ){0,2}(?:['\"`](\w{1,12})['\"`]|(\w))"
+    r"|, ?(?:(?:or|press|enter|type|use) ){1,2}['\"`](\w{1,12})['\"`]) (?:to|for) [^\W\d_]",
     re.IGNORECASE,
 )
 """An answer beside those of a list, with what it is for."""
+_IS_HINT: Final = re.compile(
+    r"\s*(?:\((?:enter|select|choose)\b[^()]*\)|[-=_]{3,200})?\s*\Z", re.IGNORECASE
+)
+"""A line below a list in columns that is empty, a rule, or says how to answer."""
 _BARE: Final = re.compile(r"\s*#?[>?:]\s*\Z")
 _HEADING_DEFAULT: Final = re.compile(r"\[([^\[\]]{1,60})\]\s?[:：]?\s*\Z")
 _KEEPS_MARKED: Final = "[*]"
 _MARKED_ITEM: Final = re.compile(rf"^\*\s+({_LABEL})\s{{2,}}\S")
 _DEMANDS_SOMETHING: Final = re.compile(r"[^\W\d_]+(?: [^\W\d_]+){1,4}\s?[:：]\s*\Z")
+_NAMED_POINTER: Final = re.compile(r"[A-Z][a-z]{2,20}> ?\Z")
 _MOST_LINES_BETWEEN: Final = 2
 _MOST_BLANK_LINES: Final = 3
 _MOST_MARKED_LINES: Final = 20
@@ -49,7 +60,7 @@ class Menu(NamedTuple):
 
 def menu_above(lines: list[str]) -> Menu | None:
     """Return the list that stands directly above the prompt, if there is one."""
-    for find in (_items, _column_items):
+    for find in (_items, _column_items, _told_items):
         start, block = _block(lines, find)
         if (menu := _menu(block, find)) is not None:
             heading = lines[start - 1] if start else ""
@@ -59,7 +70,8 @@ def menu_above(lines: list[str]) -> Menu | None:
 
 def columns_above(lines: list[str]) -> Menu | None:
     """Return the list above the prompt if it stands in columns, as lists of steps do not."""
-    end = next((at for at in range(len(lines), 0, -1) if lines[at - 1].strip()), 0)
+    told = (at for at in range(len(lines), 0, -1) if not _IS_HINT.match(lines[at - 1]))
+    end = next(told, 0)
     if len(_items(lines[end - 1] if end else "")) < 2:
         return None
     return menu_above(lines[:end])
@@ -67,7 +79,7 @@ def columns_above(lines: list[str]) -> Menu | None:
 
 def can_ask_for_columns(line: str) -> bool:
     """Return whether the prompt is a few words and a colon, as below a list in columns."""
-    return bool(_DEMANDS_SOMETHING.match(line.strip()))
+    return bool(_DEMANDS_SOMETHING.match(line.strip()) or _NAMED_POINTER.match(line))
 
 
 def keeps_marked_item(line: str, lines: list[str]) -> str | None:
@@ -113,7 +125,7 @@ def number_alone(line: str, groups: list[Group], menu: Menu) -> str | None:
 
 def with_answers_beside(line: str, labels: tuple[str, ...]) -> tuple[str, ...]:
     """Return the labels, and the answers that a prompt such as ``Which ("q" to quit)`` adds."""
-    beside = [str(found[1] or found[2]) for found in _BESIDE.finditer(line)]
+    beside = [str(found[1] or found[2] or found[3]) for found in _BESIDE.finditer(line)]
     return tuple(dict.fromkeys((*labels, *beside)))
 
 
@@ -133,6 +145,12 @@ def _items(line: str) -> list[str]:
 def _column_items(line: str) -> list[str]:
     found = _COLUMN_ITEM.match(line)
     return [found[1]] if found else []
+
+
+def _told_items(line: str) -> list[str]:
+    """Return the answer of a line such as ``Use 'd' to delete it``."""
+    found = _TOLD_ITEM.match(line)
+    return [str(found[1])] if found else []
 
 
 def _block(lines: list[str], find: Callable[[str], list[str]]) -> tuple[int, list[str]]:

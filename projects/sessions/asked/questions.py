@@ -6,6 +6,7 @@ from typing import Final
 from projects.sessions.asked.words import (
     CLOSED,
     COUNTS,
+    DEFAULTS,
     FILE_NAMES,
     FREE,
     FREE_ALONE,
@@ -33,7 +34,7 @@ _ASKS_YES_OR_NO: Final = re.compile(
     re.IGNORECASE,
 )
 _ENDS_YES_OR_NO: Final = re.compile(
-    r"(?:吗|嗎|ますか|ですか|(?:할|될|하시겠습니)까요?|\bm[ıiuü](?:sunuz|sınız)?)\s*[?？]\s*\Z"
+    r"(?:\banyway|吗|嗎|ますか|ですか|(?:할|될|하시겠습니)까요?|\bm[ıiuü](?:sunuz|sınız)?)\s*[?？]\s*\Z"
     # Kazakh and its neighbours end such questions with a particle.
     r"|[\u0400-\u04ff] (?:ма|ме|ба|бе|па|пе)\s?\?\s*\Z",
     re.IGNORECASE,
@@ -43,6 +44,11 @@ _RHETORICAL: Final = re.compile(r"^\t|^\W*did you (?:forget|mean)\b", re.IGNOREC
 _ABOUT_A_FILE: Final = re.compile(
     r"^[a-z][\w.+-]{0,30}\s?[:：] ?[^\n]*['\"‘’“”„«»]\S[^\n]*[?？;؟]\s*\Z"
 )
+_ABOUT_A_COMMAND: Final = re.compile(
+    r"< [a-z][^<>?]{1,400} > \? *\Z|[a-z][\w.+-]{0,30} [^?]{0,400}[./-][^?]{0,100}\?\.\.\.\s*\Z"
+)
+"""A command that is shown before it is run, as ``find`` and ``xargs`` show it."""
+_SENTENCE_END: Final = re.compile(r"[.!]\s{1,4}(?=[A-Z])")
 _LIST_OF_ANSWERS: Final = re.compile(r"\W*\w+(?:, ?\w+)+\W*\Z")
 _OPEN_QUESTION: Final = re.compile(
     r"\b(?:or|what|which|who|where|when|why|how|oder|ou|yoksa|oppure|eller|или|або|nebo|lub|wie|was|wer|welche\w*|quel\w*|qué|cuál)\b"
@@ -57,22 +63,32 @@ _RANGE: Final = re.compile(
     r"|до|a|ate|até|hasta|až|do|til|till|tot|och|og|ja|līdz|iki|kuni|és|și|și|ile|ve|và|đến|sampai"
     r"|から|到|至|부터|에서|〜|～|إلى|עד)\s?"
     r"(?P<top>\d{1,12})(?:[ \u3040-\u30ff\u4e00-\u9fff\uac00-\ud7af]{1,30}| \w{1,8})?"
-    r"(?=\Z|[\])]|[,;] ?default|\s*[:?>：？])",
+    rf"(?=\Z|[\])]|[,;，、；]\s?(?:\d{{1,12}} |\w{{1,12}} )?(?:{DEFAULTS})|\s*[:?>：？])",
+    re.IGNORECASE,
+)
+_ENDS_IN_A_PLACE: Final = re.compile(
+    r"\b(?:file ?name|(?:output|input|destination|target|source|log|key|config\w{0,8}) file"
+    r"|directory|folder|path)[\s:?]*\Z",
     re.IGNORECASE,
 )
 _PLACE: Final = re.compile(r"(?:/|~/|\.{1,2}/|[A-Za-z]:\\)[^\n]{0,200}\Z")
 _DEMAND: Final = re.compile(
-    r"[?:？：؟]\s*\Z|\b(?:enter|type|specify|select|choose|which|what)\b", re.IGNORECASE
+    r"[?:？：؟]\s*\Z|\?\s?\([^()]{1,80}\)\s*\Z|\b(?:enter|type|specify|select|choose|which|what)\b",
+    re.IGNORECASE,
 )
 _ALONE: Final = re.compile(
-    r"\s*(?:\[[^\[\]]{1,200}\]\s*[:?>：？]*|\([^()]{1,200}\)\s*[:?：？])\s*\Z"
+    r"\s*(?:\[[^\[\]]{1,200}\]\s*[:?>：？]*|\([^()]{1,200}\)\s*[:?：？]|\(default [^()]{1,200}\)"
+    r"|[^\W\d_]{2,20}(?:/[^\W\d_]{2,20}){1,6}\s*[:?>：？])\s*\Z"
 )
 _COUNTED: Final = re.compile(r"\s*\[\d+\]\s*>")
-_LEFT_OPEN: Final = re.compile(r"(?:[?:;？：؟]|[?？؟:：]\s?[(\[][^()\[\]]{1,60}[)\]][:.]?)\s*\Z")
+_LEFT_OPEN: Final = re.compile(
+    r"(?:[?:;？：؟]|[?？؟:：]\s{0,2}[(\[][^()\[\]]{1,60}[)\]][:.]?)\s*\Z"
+)
 _NEAR: Final = 10
 _ENTER: Final = re.compile(r"\b(?:press|hit)\b.{0,10}\b(?:enter|return)\b", re.IGNORECASE)
 _EITHER: Final = re.compile(r"\w{2,20}\s?[/|]\s?\w{2,20}\Z")
-_FRACTION: Final = re.compile(r"\d{1,9}/\d{1,9}\Z")
+_FRACTION: Final = re.compile(r"(?:\d{1,9}/\d{1,9}|[A-Za-z]-[A-Za-z])\Z")
+"""Two numbers or letters with a sign between them, which are no default."""
 _SEVERAL: Final = re.compile(r"\w[/|,]\w")
 _POINTED: Final = re.compile(r"[^:?]*>\s*\Z")
 _COUNTED_INPUT: Final = re.compile(r"\W*(?:in|out|cmd)\s*\Z", re.IGNORECASE)
@@ -89,11 +105,14 @@ _MANY: Final = re.compile(r" or |\+/-")
 
 def asks_yes_or_no(question: str) -> bool:
     """Return whether the form of the question allows no other answers than yes and no."""
+    if _ABOUT_A_COMMAND.match(question):
+        return True
     if _OPEN_QUESTION.search(question) or _LIST_OF_ANSWERS.match(question):
         return False
     if not _IS_QUESTION.search(question) or _RHETORICAL.search(question):
         return False
-    found = _ASKS_YES_OR_NO.search(question) or _ENDS_YES_OR_NO.search(question)
+    last = _SENTENCE_END.split(question)[-1]
+    found = any(map(_ASKS_YES_OR_NO.search, (question, last))) or _ENDS_YES_OR_NO.search(question)
     return bool(found or _ABOUT_A_FILE.search(question))
 
 
@@ -154,7 +173,7 @@ def allows_other_than_numbers(question: str) -> bool:
 def asks_for_path(question: str, default: str | None) -> bool:
     """Return whether the default is a path, or the question ends in a word for one."""
     if default:
-        return bool(_PLACE.match(default))
+        return bool(_PLACE.match(default) or _ENDS_IN_A_PLACE.search(question))
     if PATHS.match(question) or _asks_for_file_name(question):
         return True
     words = [found.end() for found in PLACES.finditer(question)]

@@ -84,14 +84,14 @@ DEFAULTS: Final = (
     "default|(?:par )?défaut|vorgabe|voreinstellung|standard|predeterminad[oa]|por defecto"
     "|padrão|predefinit[oa]|standaard|domyślnie|varsayılan|výchozí|alapértelmezett|oletus"
     "|förvalt|mặc định|по умолчанию|за замовчуванням|既定値?|デフォルト|默认值?|預設值?"
-    "|기본값|افتراضي"
+    "|기본값|افتراضي|per defecte|типово|öntanımlı|zadano|privzeto|lehenetsia"
 )
 """Words that name the answer which Enter alone gives."""
 
 CHOOSING: Final = re.compile(
     r"\b(?:select\w*|choice|choose|option|pick|your decision|numeric|answer|which|what now"
-    r"|what (?:do|would) you (?:want|like) to do"
-    r"|(?:enter|type) (?:a|the) number|(?:aus)?wahl\w*|wähle\w*|choix|choisi\w+"
+    r"|what (?:do|would) you (?:want|like) to do|how (?:should|shall) (?:i|we)"
+    r"|(?:enter|type) (?:a |the )?number|(?:aus)?wahl\w*|wähle\w*|choix|choisi\w+"
     r"|opci[oó]n|elij\w+|elecci[oó]n|seleccion\w+|op[cç][aã]o"
     r"|escolh\w+|scelta|scegli\w*|keuze|kies|wyb[oó]r|wybierz|выбор|выберите|вибір|виберіть|seçi\w+"
     r"|val|välj\w*|valg|vælg|velg|volba|výběr|zvolte|vyberte|valinta\w*|választ\w*|επιλογή|alegeți"
@@ -109,9 +109,16 @@ HOW_MANY: Final = re.compile(
 )
 """Words that only a number answers."""
 
+NUMBER_OF_ITEM: Final = re.compile(
+    r"\bnumber of (?:your|the) (?:choice|option|selection|item)\b"
+    r"|\b(?:choice|option|selection|item) number\b",
+    re.IGNORECASE,
+)
+"""Words for the number of an item, which counts nothing."""
+
 COUNTS: Final = re.compile(
-    r"\b(?:number|how many|count|port|puerto|порт|threads|cores|workers|age|days|seconds|minutes"
-    r"|hours|bits|percent|anzahl|nombre de"
+    r"\b(?:number|how many|count|offset|port|puerto|порт|threads|cores|workers|age|days|seconds"
+    r"|minutes|hours|bits|percent|anzahl|nombre de"
     r"|cuántos|quantos|quante|aantal|liczba|количество|кількість|sayısı|antal|počet)\b|size\b"
     r"|(?:größe|grootte|storlek|størrelse|stærð|suurus|koko|boyutu?|méret\w*)\b"
     r"|\b(?:taille|tamaño|tamanho|mida|dimensione|rozmiar|размер|розмір|velikost|veľkosť|dimensiunea)\b"
@@ -137,13 +144,14 @@ FILE_NAMES: Final = re.compile(
     r"|ime datoteke|failinim\w*|tiedoston? nim\w*|fájlnév\w*|(?:adat)?állomány nev\w*"
     r"|nume(?:le)?[- ]fişier(?:ul(?:ui)?)?|όνομα αρχείου|nom del? fitxer|tên tập tin)\b"
     r"|ファイル名|文件名|檔名|檔案名稱|파일 ?이름|اسم الملف"
-    r"|\b(?:which|what) file\s?\?",
+    r"|\b(?:which|what) file\s?\?|^file to \w+(?=\s?:)",
     re.IGNORECASE,
 )
 """Words for the name of a file."""
 
 PATHS: Final = re.compile(
-    r"\s*(?:\w+ ){0,3}(?:path|pfad|chemin|ruta|caminho|percorso|ścieżka|путь|шлях)\b[^?]*[:：]\s*\Z"
+    r"\s*(?:\w+ ){0,3}(?:path(?:name)?|web ?root|document root|root path"
+    r"|pfad|chemin|ruta|caminho|percorso|ścieżka|путь|шлях)\b[^?]*[:：]\s*\Z"
     r"|.{0,40}(?:路径|パス|경로)[^?]{0,40}[:：]\s*\Z",
     re.IGNORECASE,
 )
@@ -158,7 +166,7 @@ PLACES: Final = re.compile(
 """Words for the place of a file."""
 
 FREE: Final = re.compile(
-    r"\b(?:name[ds]?|hostname|description|comment|message|title|author|e-?mail|subject"
+    r"\b(?:name[ds]?|hostname|version|description|comment|message|title|author|e-?mail|subject"
     r"|organi[sz]ation)\b",
     re.IGNORECASE,
 )
