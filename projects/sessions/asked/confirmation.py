@@ -74,6 +74,8 @@ _ANOTHER: Final = re.compile(
 )
 """A second word that the same line offers."""
 _OTHERS: Final = "a an any anything something enter return the it its this that one your y n"
+_NEAR: Final = 4
+_NAMES_A_THING: Final = re.compile(r"\s*confirm(?:ation)? \w", re.IGNORECASE)
 _NO_WORDS: Final = frozenset(_OTHERS.split())
 _GENERAL: Final = re.compile(
     r"\s*(?:enter a value|confirm(?:ation)?(?: \w{1,12}){0,2}|response|answer|your answer)?"
@@ -146,6 +148,11 @@ def name_above(lines: list[str], thing: str) -> str | None:
 def leaves_it_to_lines_above(line: str) -> bool:
     """Return whether the line says only that something is to be typed."""
     return bool(_GENERAL.match(line))
+
+
+def lines_for(line: str, above: list[str]) -> list[str]:
+    """Return the lines that may tell the word: the nearest ones if the line names a thing."""
+    return above[-_NEAR:] if _NAMES_A_THING.match(line) else above
 
 
 def word_above(lines: list[str]) -> str | None:

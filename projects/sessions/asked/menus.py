@@ -29,6 +29,9 @@ _BESIDE: Final = re.compile(
     re.IGNORECASE,
 )
 """An answer beside those of a list, with what it is for."""
+_AFTER_RANGE: Final = re.compile(
+    r"[\[(]\d{1,3} ?- ?\d{1,3}(?:[,/|]|,? or) ?['\"]?([^\W\d_])['\"]?[\])]"
+)
 _IS_HINT: Final = re.compile(
     r"\s*(?:\((?:enter|select|choose)\b[^()]*\)|[-=_]{3,200})?\s*\Z", re.IGNORECASE
 )
@@ -126,6 +129,8 @@ def number_alone(line: str, groups: list[Group], menu: Menu) -> str | None:
 def with_answers_beside(line: str, labels: tuple[str, ...]) -> tuple[str, ...]:
     """Return the labels, and the answers that a prompt such as ``Which ("q" to quit)`` adds."""
     beside = [str(found[1] or found[2] or found[3]) for found in _BESIDE.finditer(line)]
+    after = _AFTER_RANGE.search(line)
+    beside += [str(after[1])] if after else []
     return tuple(dict.fromkeys((*labels, *beside)))
 
 

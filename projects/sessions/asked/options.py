@@ -52,7 +52,9 @@ _DETAILS: Final = re.compile(
     r"\s*(?:\w{1,20} ){1,3}\[((?i:yn|ny))\]((?:\s{1,4}\w{2,20} \[\w\]){1,4})\s*\Z"
 )
 _DETAIL: Final = re.compile(r"(\w)\w{1,19} \[(\w)\]")
-_LAST_APART: Final = re.compile(r"(?:^|\s)((?:[\w.-]{1,24}/){2,12})\(([\w.-]{1,24})\)\s?[:?]\s*\Z")
+_LAST_APART: Final = re.compile(
+    r"[.?:]\s{1,2}((?:[\w.-]{1,24}/){2,12})\(([\w.-]{1,24})\)\s?[:?]\s*\Z"
+)
 """Words with strokes, of which the last stands in brackets."""
 _IS_OR: Final = re.compile(rf"(?:{OR})\Z", re.IGNORECASE)
 _NAME: Final = re.compile(r"[\w.+-]{1,24}\Z")

@@ -90,8 +90,9 @@ DEFAULTS: Final = (
 
 CHOOSING: Final = re.compile(
     r"\b(?:select\w*|choice|choose|option|pick|your decision|numeric|answer|which|what now"
-    r"|what (?:do|would) you (?:want|like) to do|how (?:should|shall) (?:i|we)"
-    r"|(?:enter|type) (?:a |the )?number|(?:aus)?wahl\w*|wähle\w*|choix|choisi\w+"
+    r"|what (?:do|would) you (?:want|like) to do"
+    r"|how (?:should|shall) (?:i|we) (?:deal|handle|treat|proceed)"
+    r"|(?:enter|type) (?:a |the )?number(?! of \w+s\b)|(?:aus)?wahl\w*|wähle\w*|choix|choisi\w+"
     r"|opci[oó]n|elij\w+|elecci[oó]n|seleccion\w+|op[cç][aã]o"
     r"|escolh\w+|scelta|scegli\w*|keuze|kies|wyb[oó]r|wybierz|выбор|выберите|вибір|виберіть|seçi\w+"
     r"|val|välj\w*|valg|vælg|velg|volba|výběr|zvolte|vyberte|valinta\w*|választ\w*|επιλογή|alegeți"
@@ -166,7 +167,7 @@ PLACES: Final = re.compile(
 """Words for the place of a file."""
 
 FREE: Final = re.compile(
-    r"\b(?:name[ds]?|hostname|version|description|comment|message|title|author|e-?mail|subject"
+    r"\b(?:name[ds]?|hostname|version(?=\s*[:(\[]?\s*\Z)|description|comment|message|title|author|e-?mail|subject"
     r"|organi[sz]ation)\b",
     re.IGNORECASE,
 )

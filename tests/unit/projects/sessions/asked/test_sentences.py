@@ -37,6 +37,7 @@ def _yes_no(*answers: str, taken: str | None = None) -> Expectation:
         ("Read it? [+ynh] ", _choice("+", "y", "n", "h")),
         (" Go on [yN]  More [m]", _choice("y", "N", "m", taken="N")),
         ("Theme? dark/light/(auto): ", _choice("dark", "light", "auto", taken="auto")),
+        ("usr/local/(bin): ", _NOTHING),
         ("HTTP? (name, number, 'done' or '?') ", _NOTHING),
         ("Tags [red, green, blue] ", _NOTHING),
         ("Place (path relative to home) [home]: ", Expectation(None, (), "home")),
@@ -105,6 +106,7 @@ def test_letters_are_told_with_the_one_that_enter_takes(text: str, told: Expecta
         (["Done:"], "> ", _NOTHING),
         (['Enter "yes" to copy and "no" to start with'], "Enter a value: ", _yes_no("yes", "no")),
         (["Type 'yes' to continue."], "Confirm the list: ", _word("yes")),
+        (["Type 'yes' to continue.", *"12345"], "Confirm the list: ", _NOTHING),
         (["Your e-mail address"], " (Enter 'q' to quit): ", Expectation("text")),
         (["a: x"], " Y: : ", _yes_no(taken="Y")),
     ],
@@ -121,6 +123,7 @@ _LIST = ["1) one", "2) two"]
     [
         (_LIST, "Number [1-2] (press 'q' to leave): ", _choice("1", "2", "q")),
         (_LIST, "Your choice [1-2, or \"x\" to leave]: ", _choice("1", "2", "x")),
+        (_LIST, "Choose [1-2,q]: ", _choice("1", "2", "q")),
         (["(1) a *default*", "(3) b", "(5) c"], "Selection? ", _choice("1", "3", "5", taken="1")),
         (["1) a", "2) b (press Enter)"], "> ", _choice("1", "2", taken="2")),
         (["app: (1) a", "app: (2) b"], "app: Enter your choice: ", _choice("1", "2")),
@@ -133,6 +136,8 @@ _LIST = ["1) one", "2) two"]
             _choice("k", "d", taken="Ask me later"),
         ),
         (["Use 'k' to keep it", "Use 'd' to drop it"], "Name: ", _NOTHING),
+        (_LIST, "How should I say it? ", _NOTHING),
+        (_LIST, "Enter number of copies: ", Expectation("number")),
     ],
 )  # fmt: skip
 def test_lists_above_are_read_with_their_marks(
@@ -152,6 +157,7 @@ def test_lists_above_are_read_with_their_marks(
         ("Repariere<j>? ", _yes_no(taken="j")),
         ("Sektor (1-9, 3 par défaut) : ", Expectation("number", (), "3")),
         ("Bölüm (1-9, öntanımlı 3): ", Expectation("number", (), "3")),
+        ("Server version: 8.0.3 ", _NOTHING),
         ("Version [2.1]: ", Expectation("text", (), "2.1")),
         ("Organization name [Blue Sky Ltd]: ", Expectation("text", (), "Blue Sky Ltd")),
         ("Your name [press Enter to skip]: ", _NOTHING),
