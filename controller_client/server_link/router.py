@@ -346,6 +346,7 @@ class SessionRouter:
         # 2. A holder for it, which is told to start.
         try:
             await route.begin(start, self._spawner, self._connection, self._window_bytes)
+            route.end_watch.began(start)
         except StartFailed as error:
             if remove_unless_held(directory_of(self._config.state_dir, start.session_id)):
                 return error.failure

@@ -38,7 +38,7 @@ from controller_client.server_link.holders.outage import Outage
 from controller_client.server_link.refusals import Command
 from controller_client.session_files.directory import SessionDirectory
 from controller_client.session_files.lock_owner import living_holder
-from controller_client.session_files.one_shot import as_start
+from controller_client.session_files.one_shot import StartCommand, as_start
 from controller_client.system.adoption import Left
 from controller_client.system.boot import boot_id, lifetime_clock
 from controller_client.system.process_tree import ProcessInfo, live_processes, read_process
@@ -94,6 +94,13 @@ class EndWatch:
         except OSError as error:
             _OUTAGE.report("lifetimes of sessions cannot be read: %s", error)
             self._timer = asyncio.get_running_loop().call_later(CLOCK_SECONDS, self.recall)
+
+    def began(self, start: StartCommand) -> None:
+        """Note that a holder was told to start, which its program may stop before it answers."""
+        seconds = as_start(start).lifetime_seconds
+        if seconds > 0 and self._ends_at is None:
+            self._ends_at = lifetime_clock() + seconds
+            self._set_timer()
 
     def heard(self, said: FromHolder | SessionSummary) -> None:
         """Note a holder's message about the end or the lifetime of the session."""

@@ -278,3 +278,13 @@ async def test_a_holder_writes_down_when_its_lifetime_ends(
     )
     await server.send(TerminateCmd(seq=9, session_id=session_id))
     await server.done(session_id)
+
+
+async def test_a_holder_that_is_stopped_at_once_does_not_outlast_its_lifetime(
+    server: ScriptedServer, daemon: DaemonProcess
+) -> None:
+    """The program may be faster than its holder, which has not told of the start then."""
+    argv = ["/bin/sh", "-c", "kill -STOP $PPID; exec sleep 1000"]
+    started = [await server.begin(argv=argv, lifetime_seconds=5) for _ in range(20)]
+    ends = [(await server.done(session_id)).end_reason for session_id in started]
+    assert ends == ["timed_out"] * len(started)
