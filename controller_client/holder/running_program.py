@@ -57,6 +57,7 @@ class RunningProgram(InputTarget):
         group: SessionGroup | None,
         answers: InputAnswers,
         pump: OutputPump,
+        lives_from: float,
         now: float,
     ) -> None:
         process = self._process = running.process
@@ -72,6 +73,7 @@ class RunningProgram(InputTarget):
             lifetime_seconds=start.lifetime_seconds,
             hang_up=self._hang_up,
             group=group,
+            lives_from=lives_from,
             now=now,
         )
         self._watcher: TerminalWatcher | None = None

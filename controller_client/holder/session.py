@@ -83,7 +83,7 @@ class InteractiveSession:
 
     def begin(self) -> None:
         """Start the program; ``failure`` says why it could not be."""
-        now = time.monotonic()
+        now, lives_from = time.monotonic(), lifetime_clock()
         try:
             self._make_group()
             running = start_program(self._start, self._group)
@@ -103,6 +103,7 @@ class InteractiveSession:
             group=self._group,
             answers=self._answers,
             pump=self.pump,
+            lives_from=lives_from,
             now=now,
         )
 

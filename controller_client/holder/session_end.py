@@ -61,7 +61,8 @@ class SessionEnd:
     """Watches one leader from its start to the end of everything that belongs to it.
 
     ``now`` is monotonic seconds; never blocks. ``hang_up`` closes the program's streams, after
-    which no output comes any more.
+    which no output comes any more. ``lives_from`` is the moment of ``lifetime_clock`` before the
+    leader began: it may stop this process at once.
     """
 
     def __init__(
@@ -73,6 +74,7 @@ class SessionEnd:
         lifetime_seconds: float,
         hang_up: Callable[[], None],
         group: SessionGroup | None,
+        lives_from: float,
         now: float,
     ) -> None:
         self._session_id = session_id
@@ -82,9 +84,7 @@ class SessionEnd:
         self._hang_up = hang_up
         self._started_at = now
         # 0 means no limit.
-        self.lifetime = (
-            Lifetime(lifetime_seconds, lifetime_clock()) if lifetime_seconds > 0 else None
-        )
+        self.lifetime = Lifetime(lifetime_seconds, lives_from) if lifetime_seconds > 0 else None
         self._termination: Termination | None = None
         self._reason: EndReason = "exited"
         self._asked_with: int | None = None

@@ -13,6 +13,7 @@ import pytest
 
 from controller_client.protocol.messages import (
     PauseLifetime,
+    Started,
     TerminateCmd,
 )
 from controller_client.protocol.values import NOTE_NOTHING_LEFT
@@ -285,6 +286,16 @@ async def test_a_holder_that_is_stopped_at_once_does_not_outlast_its_lifetime(
 ) -> None:
     """The program may be faster than its holder, which has not told of the start then."""
     argv = ["/bin/sh", "-c", "kill -STOP $PPID; exec sleep 1000"]
-    started = [await server.begin(argv=argv, lifetime_seconds=5) for _ in range(20)]
-    ends = [(await server.done(session_id)).end_reason for session_id in started]
-    assert ends == ["timed_out"] * len(started)
+    begun = [await server.begin(argv=argv, lifetime_seconds=10) for _ in range(20)]
+    # Meanwhile those holders tell of their start that are not stopped before.
+    half = lifetime_clock() + 5
+    await await_until(lambda: lifetime_clock() > half, SECONDS, "half of the lifetime to be over")
+    told = {message.session_id for message in server.received if isinstance(message, Started)}
+    ends = [(await server.done(session_id)).end_reason for session_id in begun]
+    assert ends == ["timed_out"] * len(begun)
+    late = [
+        message.lifetime.left_seconds
+        for message in server.received
+        if isinstance(message, Started) and message.lifetime and message.session_id not in told
+    ]
+    assert late == [pytest.approx(0, abs=4)] * len(late), "the lifetime begins with the program"
