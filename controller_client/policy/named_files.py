@@ -35,6 +35,7 @@ from controller_client.program.command_line import resolve_program
 from controller_client.protocol.limits import MAX_NAMED_FILES
 from controller_client.protocol.messages import Failure, NamedFile
 from controller_client.system.absence import raise_unknown
+from controller_client.system.plain_file import open_plain
 from controller_client.system.start_failure import StartFailed, from_os_error
 
 MAX_BYTES: Final = 64 * 1024 * 1024
@@ -209,8 +210,8 @@ def _plain_file(name: str, directory: str) -> str:
 
 def _digest(path: str) -> str:
     try:
-        with Path(path).open("rb") as opened:
-            if Path(path).stat().st_size > MAX_BYTES:
+        with open_plain(Path(path)) as opened:
+            if os.fstat(opened.fileno()).st_size > MAX_BYTES:
                 return ""
             return file_digest(opened, "sha256").hexdigest()
     except OSError as error:

@@ -16,6 +16,7 @@ from controller_client.command_policy.shell_grammar import CommandNotAllowed
 from controller_client.program.command_line import resolve_program
 from controller_client.system.absence import raise_unknown
 from controller_client.system.loaded_code import place_others_can_change
+from controller_client.system.plain_file import open_plain
 
 # The first bytes of executable files: ELF everywhere, and those of macOS and of Windows.
 _MACHINE_CODE = {
@@ -74,7 +75,7 @@ def is_machine_code(file: str) -> bool:
     Raises OSError if the file cannot be read now, for want of a descriptor, say.
     """
     try:
-        with Path(file).open("rb") as opened:
+        with open_plain(Path(file)) as opened:
             beginning = opened.read(4)
     except OSError as error:
         raise_unknown(error)

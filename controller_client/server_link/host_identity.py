@@ -13,6 +13,7 @@ from uuid import UUID, uuid4
 
 from controller_client.config.errors import AlreadyRunning, ConfigurationError
 from controller_client.session_files.daemon_status import LOCK_NAME
+from controller_client.system.plain_file import read_plain
 
 # Whoever looks whether a daemon runs has the lock for a moment.
 _PAUSES: Final = (0.01, 0.05, 0.1)
@@ -59,7 +60,7 @@ def instance_id(state_dir: Path) -> str:
     """
     path = state_dir / "instance_id"
     try:
-        return str(UUID(path.read_text("ascii").strip()))
+        return str(UUID(read_plain(path).decode("ascii").strip()))
     except FileNotFoundError:
         return _new_instance_id(path)
     except OSError as error:

@@ -12,6 +12,8 @@ from typing import Final, Literal
 
 import msgspec
 
+from controller_client.system.plain_file import NotPlainFile, read_plain
+
 NAME: Final = "status.json"
 LOCK_NAME: Final = "daemon.lock"
 State = Literal["connecting", "connected", "refused", "unreachable"]
@@ -78,8 +80,8 @@ def read_status(state_dir: Path) -> DaemonStatus | None:
     if not is_daemon_running(state_dir):
         return None
     try:
-        status = msgspec.json.decode((state_dir / NAME).read_bytes(), type=DaemonStatus)
-    except (FileNotFoundError, msgspec.MsgspecError):
+        status = msgspec.json.decode(read_plain(state_dir / NAME), type=DaemonStatus)
+    except (FileNotFoundError, NotPlainFile, msgspec.MsgspecError):
         return None
     # A daemon that has just started has not replaced what its predecessor wrote.
     return status if _exists(status.pid) else None

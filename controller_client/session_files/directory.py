@@ -34,6 +34,7 @@ from controller_client.protocol.errors import BadFrame
 from controller_client.protocol.messages import CommandResult, InteractiveCmdDone
 from controller_client.session_files.one_shot import StartCommand
 from controller_client.system.absence import is_absent
+from controller_client.system.plain_file import NotPlainFile, read_plain
 from controller_client.system.users.two_users import as_owner
 
 SOCKET_NAME = "holder.sock"
@@ -214,7 +215,10 @@ class SessionDirectory:
 
     def _read(self, name: str) -> bytes | None:
         try:
-            return (self.path / name).read_bytes()
+            return read_plain(self.path / name)
+        except NotPlainFile:
+            # A program has put it there. Whoever writes the file again replaces it.
+            return None
         except OSError as error:
             if is_absent(error):
                 return None
@@ -307,10 +311,13 @@ def is_current_removed() -> bool:
 
 
 def _create(path: Path) -> int:
-    """Open a file of our own for writing, empty."""
-    return os.open(
-        path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600
-    )
+    """Open a new file for writing, in the place of what an older process or a program left."""
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
+    try:
+        return os.open(path, flags, 0o600)
+    except FileExistsError:
+        path.unlink()
+        return os.open(path, flags, 0o600)
 
 
 def _number(content: bytes | None) -> int | None:

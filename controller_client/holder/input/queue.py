@@ -31,6 +31,7 @@ from controller_client.holder.input.keys import InputRefused, is_interrupt
 from controller_client.protocol.limits import INPUT_BLOCKED_SECONDS
 from controller_client.protocol.messages import Failure, InputAck, SendInput
 
+_MAX_REPLY_BYTES: Final = 4096
 _AFTER_CUT: Final = Failure(
     code="COMMAND_NOT_ALLOWED",
     message="an input was typed in part, so no line can be checked any more; start a new session",
@@ -146,8 +147,12 @@ class InputQueue:
         return [self._finish_head(failure=failure) for _ in range(len(self._pending))]
 
     def reply(self, data: bytes) -> None:
-        """Type the terminal's reply to a query in the program's output."""
-        self._replies += data
+        """Type the terminal's reply to a query in the program's output.
+
+        A program that asks and never reads gets no more replies than a terminal keeps.
+        """
+        if len(self._replies) < _MAX_REPLY_BYTES:
+            self._replies += data
         self._type_replies()
 
     # ---- the first input of the queue

@@ -14,7 +14,7 @@ CARRY_BYTES: Final = 64
 MAX_ANSWERS: Final = 16
 
 _SEQUENCE: Final = re.compile(
-    rb"\x1b(?:\[(?P<mark>[?>=]?)(?P<params>[0-9;]*)(?P<final>[hlcnHdfsuJA])"
+    rb"\x1b(?:\[(?P<mark>[?>=]?)(?P<params>[0-9;]{0,60})(?P<final>[hlcnHdfsuJA])"
     rb"|\](?P<osc>1[0-2]);\?(?:\x07|\x1b\\)"
     rb"|\]133;(?P<shell>[A-D])"
     rb"|(?P<cursor>[78])"

@@ -41,7 +41,9 @@ class Places:
         self._has_lines = False
         # The first column of the top row is where a cleared screen begins.
         self._is_home = row == _TOP and column == 1
-        self._rows |= {row if row > _TOP or self._is_home else 0}
+        # Two rows tell all that is asked, and a program can name any number of them.
+        if len(self._rows) < 2:
+            self._rows |= {row if row > _TOP or self._is_home else 0}
 
     def go_up(self) -> None:
         """Take a step to a row above, on a full screen."""

@@ -227,3 +227,19 @@ async def test_a_holder_says_what_it_uses_itself(
     assert record.descriptors > 3
     await server.send(TerminateCmd(seq=9, session_id=session_id))
     await server.done(session_id)
+
+
+async def test_a_fifo_in_a_sessions_directory_holds_no_other_session_up(
+    server: ScriptedServer, daemon: DaemonProcess
+) -> None:
+    await server.connected()
+    other = await server.begin(argv=["sleep", "1000"])
+    put = (
+        "import os; os.mkfifo(os.path.join"
+        f"({str(daemon.state_dir)!r}, 'sessions', os.environ['HOLDLINE_SESSION'], 'done.json'));"
+        "import time; "
+    )
+    hostile = await server.begin(argv=[sys.executable, "-c", put + LEAVE])
+    assert (await server.done(hostile)).end_reason == "lost"
+    await server.send(TerminateCmd(seq=9, session_id=other))
+    assert (await server.done(other)).end_reason == "terminated"

@@ -3,6 +3,7 @@ that stays flat.
 """
 
 import hashlib
+import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -144,6 +145,14 @@ async def test_ordinary_output_is_not_sent_byte_by_byte(host: HolderHost) -> Non
     talk = await host.run("bash -c 'for i in $(seq 300); do echo $i; done; sleep 0.2'")
     await talk.done()
     assert len([frame for frame in talk.all_of(InteractiveOutput) if frame.data]) < 60
+
+
+async def test_no_escape_sequence_ends_the_session_of_who_prints_it(host: HolderHost) -> None:
+    argv = [sys.executable, "-c", "print('\\x1b[' + '1' * 5000 + 'H', end='end')"]
+    talk = await host.run("", argv=argv)
+    done = await talk.done()
+    assert (done.end_reason, done.exit_code) == ("exited", 0)
+    assert talk.output.endswith(b"Hend")
 
 
 async def test_binary_output_is_kept_byte_for_byte(host: HolderHost) -> None:

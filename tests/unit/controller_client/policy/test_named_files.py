@@ -248,3 +248,14 @@ def test_a_file_that_is_closed_to_us_is_named_without_a_digest(
 
     monkeypatch.setattr(named_files_module, "file_digest", closed)
     assert [file.sha256 for file in named_files("./deploy.sh", str(script.parent))] == [""]
+
+
+def test_a_fifo_in_the_place_of_a_script_is_not_waited_for(
+    script: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A program can put the FIFO there between the look for the file and its opening."""
+    script.unlink()
+    os.mkfifo(script)
+    monkeypatch.setattr(Path, "is_file", lambda self: self == script or self.exists())
+    _, named = named_files("sh deploy.sh", str(script.parent))
+    assert (named.path, named.sha256) == (str(script), "")

@@ -2,6 +2,7 @@
 
 import os
 import stat
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -112,7 +113,7 @@ def test_a_directory_that_cannot_be_completed_is_taken_back(
     def full(path: object, flags: int, *rest: object, **more: object) -> int:
         return real(
             "/dev/full" if str(path).endswith("start.json") else path,
-            flags & ~os.O_NOFOLLOW,
+            flags & ~os.O_NOFOLLOW & ~os.O_EXCL,
             *rest,
             **more,
         )
@@ -122,3 +123,42 @@ def test_a_directory_that_cannot_be_completed_is_taken_back(
         create(tmp_path, START)
     monkeypatch.undo()
     assert create(tmp_path, START) is True
+
+
+def _put_fifo(path: Path) -> None:
+    os.mkfifo(path)
+
+
+def _put_link_to_a_device(path: Path) -> None:
+    path.symlink_to("/dev/zero")
+
+
+def _put_a_huge_file(path: Path) -> None:
+    with path.open("wb") as file:
+        file.truncate(1 << 40)
+
+
+@pytest.mark.parametrize("put", [_put_fifo, _put_link_to_a_device, _put_a_huge_file, Path.mkdir])
+def test_what_a_program_put_in_place_of_a_file_holds_nobody_up(
+    tmp_path: Path, put: Callable[[Path], None]
+) -> None:
+    create(tmp_path, START)
+    directory = directory_of(tmp_path, "0b0c")
+    (directory.path / "start.json").unlink()
+    for name in ("start.json", "done.json", "pid", "record.json"):
+        put(directory.path / name)
+    assert (directory.read_start(), directory.read_done(), directory.read_pid()) == (
+        None,
+        None,
+        None,
+    )
+    assert directory.read_record() is None
+
+
+def test_a_fifo_in_the_place_of_the_end_is_replaced_by_it(tmp_path: Path) -> None:
+    create(tmp_path, START)
+    directory = directory_of(tmp_path, "0b0c")
+    for name in ("done.json", "done.json.new"):
+        _put_fifo(directory.path / name)
+    directory.write_done(DONE)
+    assert directory.read_done() == DONE

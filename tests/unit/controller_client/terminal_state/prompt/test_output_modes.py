@@ -215,3 +215,19 @@ def test_a_drawing_outlasts_the_text() -> None:
     modes.feed(b"Hmenu")
     modes.forget_text()
     assert modes.is_drawn
+
+
+@pytest.mark.parametrize("final", [b"H", b"f", b"d", b"A", b"J", b"h", b"n", b"u"])
+def test_a_number_of_any_length_ends_nothing(final: bytes) -> None:
+    modes = OutputModes()
+    assert modes.feed(b"\x1b[" + b"1" * 5000 + final + b"$ ") == b""
+    assert modes.line.endswith("$ ")
+
+
+def test_places_on_any_number_of_rows_take_no_more_room() -> None:
+    modes = OutputModes()
+    modes.feed(b"".join(b"\x1b[%dHx" % row for row in range(1, 20_000)))
+    assert modes.is_drawn
+    assert modes.is_drawn_on_many_rows
+    modes.feed(b"\x1b[2J\x1b[H")
+    assert not modes.is_drawn_on_many_rows

@@ -1,0 +1,46 @@
+"""The reading of files in places where programs of a session can put something else.
+
+To open a FIFO waits for a writer, who never comes, and a link may lead to an endless device.
+"""
+
+import errno
+import os
+import stat
+from io import BufferedReader
+from pathlib import Path
+from typing import Final
+
+MAX_BYTES: Final = 4 * 1024 * 1024
+"""No file that a daemon or a holder keeps for a session is larger."""
+
+
+class NotPlainFile(OSError):
+    """There is something else of this name: a link, a FIFO, a device, or far too much."""
+
+
+def open_plain(path: Path, *, follows_links: bool = True) -> BufferedReader:
+    """Open a plain file for reading, and wait for nobody. Raises NotPlainFile, OSError."""
+    flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY
+    try:
+        descriptor = os.open(path, flags if follows_links else flags | os.O_NOFOLLOW)
+    except OSError as error:
+        if error.errno in {errno.ELOOP, errno.ENXIO, errno.EISDIR}:
+            raise _not_plain(path) from error
+        raise
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise _not_plain(path)
+    return os.fdopen(descriptor, "rb")
+
+
+def read_plain(path: Path) -> bytes:
+    """Return the content of a plain file that is no link. Raises NotPlainFile, OSError."""
+    with open_plain(path, follows_links=False) as file:
+        content = file.read(MAX_BYTES + 1)
+    if len(content) > MAX_BYTES:
+        raise _not_plain(path)
+    return content
+
+
+def _not_plain(path: Path) -> NotPlainFile:
+    return NotPlainFile(errno.EINVAL, "this is not a plain file of the expected size", str(path))
