@@ -35,7 +35,7 @@ from controller_client.program.command_line import resolve_program
 from controller_client.protocol.limits import MAX_NAMED_FILES
 from controller_client.protocol.messages import Failure, NamedFile
 from controller_client.system.absence import raise_unknown
-from controller_client.system.plain_file import open_plain
+from controller_client.system.files.plain_file import open_plain
 from controller_client.system.start_failure import StartFailed, from_os_error
 
 MAX_BYTES: Final = 64 * 1024 * 1024

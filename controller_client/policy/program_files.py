@@ -15,8 +15,8 @@ from controller_client.command_policy.programs import is_interpreter
 from controller_client.command_policy.shell_grammar import CommandNotAllowed
 from controller_client.program.command_line import resolve_program
 from controller_client.system.absence import raise_unknown
-from controller_client.system.loaded_code import place_others_can_change
-from controller_client.system.plain_file import open_plain
+from controller_client.system.files.loaded_code import place_others_can_change
+from controller_client.system.files.plain_file import open_plain
 
 # The first bytes of executable files: ELF everywhere, and those of macOS and of Windows.
 _MACHINE_CODE = {

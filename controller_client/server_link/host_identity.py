@@ -13,7 +13,7 @@ from uuid import UUID, uuid4
 
 from controller_client.config.errors import AlreadyRunning, ConfigurationError
 from controller_client.session_files.daemon_status import LOCK_NAME
-from controller_client.system.plain_file import read_plain
+from controller_client.system.files.plain_file import read_plain
 
 # Whoever looks whether a daemon runs has the lock for a moment.
 _PAUSES: Final = (0.01, 0.05, 0.1)

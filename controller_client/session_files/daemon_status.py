@@ -12,7 +12,7 @@ from typing import Final, Literal
 
 import msgspec
 
-from controller_client.system.plain_file import NotPlainFile, read_plain
+from controller_client.system.files.plain_file import NotPlainFile, read_plain
 
 NAME: Final = "status.json"
 LOCK_NAME: Final = "daemon.lock"

@@ -34,7 +34,7 @@ from controller_client.protocol.errors import BadFrame
 from controller_client.protocol.messages import CommandResult, InteractiveCmdDone
 from controller_client.session_files.one_shot import StartCommand
 from controller_client.system.absence import is_absent
-from controller_client.system.plain_file import NotPlainFile, read_plain
+from controller_client.system.files.plain_file import NotPlainFile, read_plain
 from controller_client.system.users.two_users import as_owner
 
 SOCKET_NAME = "holder.sock"

@@ -18,7 +18,7 @@ from controller_client.program.started_program import (
     status_number,
 )
 from controller_client.protocol.messages import SendInput
-from controller_client.system.loaded_code import has_code_of_others
+from controller_client.system.files.loaded_code import has_code_of_others
 from controller_client.terminal_state import TerminalWatcher, pipe_holders
 
 _NOT_ASKING: Final = "nobody is proven to read a line here that the terminal does not show"

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from controller_client.system.loaded_code import has_code_of_others, place_others_can_change
+from controller_client.system.files.loaded_code import has_code_of_others, place_others_can_change
 
 pytestmark = pytest.mark.skipif(
     sys.platform != "linux", reason="the kernel tells of it on Linux only"

@@ -1,0 +1,1 @@
+"""Files that programs of others could have put there, or changed."""
