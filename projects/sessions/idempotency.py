@@ -17,7 +17,7 @@ from django.utils.crypto import salted_hmac
 from controller_client.protocol.session_state import SessionState
 from projects.accounts import ages
 from projects.errors.calls import RequestIdReused
-from projects.models import ActionRequest
+from projects.models import ActionRequest, Approval
 from projects.output.result import Result
 
 Answer = TypeVar("Answer", bound=Result)
@@ -69,6 +69,8 @@ class Request:
         """
         done = self.earlier()
         if done and self._rows().filter(session__state__in=NEVER_BEGAN).delete()[0]:
+            mine = Approval.objects.filter(project_id=self.project_id, request_id=self.request_id)
+            mine.update(used_at=None)
             return None
         return done
 

@@ -8,6 +8,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from datetime import timedelta
+from enum import Enum, auto
 from typing import Any, Final
 from uuid import UUID
 
@@ -28,6 +29,7 @@ from projects.errors.access import (
     ApprovalLimitReached,
     ApprovalNotFound,
     ApprovalPending,
+    ChangedSinceApproval,
 )
 from projects.errors.calls import RequestIdReused
 from projects.models import ActionRequest, ApiToken, Approval, Project
@@ -38,6 +40,7 @@ from projects.sessions.approvals.targets import Found, found_target
 from projects.sessions.idempotency import NEVER_BEGAN
 from projects.sessions.selectors import controller_for
 from projects.sessions.transactions.acting import in_one_transaction
+from projects.sessions.transactions.permits import USED
 from projects.sessions.waiting import watch
 from projects.storage import clock
 from projects.storage.access import in_database
@@ -80,7 +83,11 @@ class HeldCall:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A question to a person, and its answer so far; ``is_new``: it was asked just now."""
+    """A question to a person, and its answer so far.
+
+    ``is_new``: it was asked just now. ``is_forgotten``: the call was carried out, and what came of
+    it is not kept any more.
+    """
 
     id: int
     request_id: UUID
@@ -88,6 +95,7 @@ class Asked:
     reason: str
     permit: Permit
     is_new: bool = False
+    is_forgotten: bool = False
 
     @property
     def is_pending(self) -> bool:
@@ -97,7 +105,8 @@ class Asked:
     def require_approved(self) -> Permit:
         """The permit to carry the call out.
 
-        Raises ApprovalPending, ApprovalDenied or ApprovalExpired.
+        Raises ApprovalPending, ApprovalDenied, ApprovalExpired, or ChangedSinceApproval for a call
+        whose result is forgotten.
         """
         if self.is_pending:
             raise ApprovalPending(self.id, link_to(self.id), self.request_id)
@@ -105,6 +114,8 @@ class Asked:
             raise ApprovalDenied(self.reason)
         if self.answer != _ANSWER.APPROVED:
             raise ApprovalExpired(self.id)
+        if self.is_forgotten:
+            raise ChangedSinceApproval(USED)
         return self.permit
 
 
@@ -179,18 +190,30 @@ def asked_of(row: Approval) -> Asked:
     """The question of a row. One whose time is over counts as expired before it is swept."""
     answer = row.answer
     is_over = row.expires_at is not None and row.expires_at <= clock.approvals_now()
-    is_open = answer == _ANSWER.PENDING or (answer == _ANSWER.APPROVED and not _has_begun(row))
+    fate = _fate(row) if answer == _ANSWER.APPROVED else _Fate.NOT_BEGUN
+    is_open = answer in {_ANSWER.PENDING, _ANSWER.APPROVED} and fate is _Fate.NOT_BEGUN
     if is_over and is_open:
         answer = _ANSWER.EXPIRED
     files = None if row.files is None else tuple((path, digest) for path, digest in row.files)
     permit = Permit(row.id, row.controller_id, row.input_seq, files, row.prompt)
-    return Asked(row.id, row.request_id, answer, row.reason, permit)
+    is_forgotten = fate is _Fate.FORGOTTEN
+    return Asked(row.id, row.request_id, answer, row.reason, permit, is_forgotten=is_forgotten)
 
 
-def _has_begun(row: Approval) -> bool:
-    """True if the call was carried out. A start that began nothing is none."""
+class _Fate(Enum):
+    """Whether the call of a question was carried out. A start that began nothing was not."""
+
+    NOT_BEGUN = auto()
+    BEGUN = auto()
+    FORGOTTEN = auto()
+
+
+def _fate(row: Approval) -> _Fate:
     done = ActionRequest.objects.filter(project_id=row.project_id, request_id=row.request_id)
-    return done.exclude(session__state__in=NEVER_BEGAN).exists()
+    states = list(done.values_list("session__state", flat=True))
+    if not states:
+        return _Fate.NOT_BEGUN if row.used_at is None else _Fate.FORGOTTEN
+    return _Fate.NOT_BEGUN if states[0] in NEVER_BEGAN else _Fate.BEGUN
 
 
 def _known(question: HeldCall) -> Approval | None:
@@ -219,7 +242,7 @@ def _joined(rows: QuerySet[Approval], question: HeldCall) -> Approval | None:
         answer__in=(_ANSWER.PENDING, _ANSWER.APPROVED),
     )
     candidates = mine.exclude(expires_at__lte=clock.approvals_now()).order_by("id")
-    return next((row for row in candidates if not _has_begun(row)), None)
+    return next((row for row in candidates if _fate(row) is _Fate.NOT_BEGUN), None)
 
 
 def _require_room(project_id: UUID) -> None:

@@ -1,13 +1,30 @@
 """Hold an approved call to what the person saw, inside the transaction of the call."""
 
+from typing import Final
 from uuid import UUID
 
 from controller_client.protocol.messages import NamedFile
 from projects.accounts.authentication import Caller
 from projects.accounts.permits import Permit
 from projects.errors.access import ChangedSinceApproval
-from projects.models import CommandSession
+from projects.models import Approval, CommandSession
 from projects.secrets.masks import mask_of
+from projects.storage import clock
+
+USED: Final = "it was carried out, and what came of it is not kept any more"
+
+
+def use(caller: Caller | None) -> None:
+    """Note that the approved call is carried out now, in the transaction of the call.
+
+    Raises ChangedSinceApproval if it was carried out before.
+    """
+    permit = _permit_of(caller)
+    if permit is None:
+        return
+    unused = Approval.objects.filter(id=permit.approval_id, used_at__isnull=True)
+    if not unused.update(used_at=clock.now()):
+        raise ChangedSinceApproval(USED)
 
 
 def check_host(caller: Caller | None, controller_id: UUID) -> None:

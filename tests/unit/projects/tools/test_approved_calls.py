@@ -1,0 +1,109 @@
+"""What a person approved is carried out once, and only on what they saw."""
+
+from datetime import timedelta
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from django.utils import timezone
+
+from projects.accounts.authentication import AGENT_SCOPES, Caller
+from projects.accounts.permits import Permit
+from projects.models import Approval, CommandSession, Controller, ControllerCommand, Project
+from projects.sessions.approvals.answering import approval_answer
+from projects.storage.access import in_database
+from projects.tools import holding
+from projects.tools.registry import tool_named
+from projects.upkeep import retention
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+RUN = "run_command"
+
+
+@pytest.fixture(autouse=True)
+def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody waits for an answer."""
+    monkeypatch.setattr(holding, "WAIT_SECONDS", 0.0)
+
+
+@pytest.fixture
+def caller(controller: Controller) -> Caller:
+    """A caller that asks about everything, on a host that is there."""
+    Controller.objects.update(lease_expires_at=timezone.now() + timedelta(hours=2))
+    scopes = frozenset(AGENT_SCOPES)
+    return Caller(controller.project_id, "token:mcp", scopes, token_id=uuid4(), approvals="ask-all")
+
+
+async def _call(caller: Caller, tool: str, **given: Any) -> dict[str, Any]:
+    return dict((await tool_named(tool).call(given, caller)).body)
+
+
+async def _approve() -> None:
+    def answered() -> bool:
+        newest = Approval.objects.latest("id").id
+        return approval_answer(approval_id=newest, is_approved=True, actor="admin:ada")
+
+    assert await in_database(answered)
+
+
+async def _approved(caller: Caller, tool: str, **given: Any) -> dict[str, Any]:
+    """The answer to a call that a person was asked about and approved."""
+    assert (await _call(caller, tool, **given))["code"] == "APPROVAL_PENDING"
+    await _approve()
+    return await _call(caller, tool, **given)
+
+
+def _end_sessions(state: str) -> None:
+    Project.objects.update(session_retention_seconds=3600)
+    long_ago = timezone.now() - timedelta(seconds=3700)
+    CommandSession.objects.update(state=state, ended_at=long_ago, slot=None)
+
+
+def _started() -> int:
+    return ControllerCommand.objects.filter(type="RUN_COMMAND").count()
+
+
+# ---- once ----------------------------------------------------------------------------------------
+
+
+async def test_an_approved_start_runs_once_after_its_session_is_removed(caller: Caller) -> None:
+    named = {"command": "rm x", "request_id": str(uuid4())}
+    first = await _approved(caller, RUN, **named)
+    assert await _call(caller, RUN, **named) == first
+    await in_database(_end_sessions, "COMPLETED")
+    await retention.expire()
+    again = await _call(caller, RUN, **named)
+    assert again["code"] == "CHANGED_SINCE_APPROVAL"
+    assert "carried out" in again["error"]
+    assert await in_database(_started) == 0
+
+
+async def test_a_start_without_an_id_asks_again_after_it_is_removed(caller: Caller) -> None:
+    assert "code" not in await _approved(caller, RUN, command="rm x")
+    await in_database(_end_sessions, "COMPLETED")
+    await retention.expire()
+    assert (await _call(caller, RUN, command="rm x"))["code"] == "APPROVAL_PENDING"
+    assert await in_database(Approval.objects.count) == 2
+    assert await in_database(_started) == 0
+
+
+async def test_an_approved_start_that_began_nothing_may_be_repeated(caller: Caller) -> None:
+    named = {"command": "rm x", "request_id": str(uuid4())}
+    first = await _approved(caller, RUN, **named)
+    await in_database(_end_sessions, "EXPIRED")
+    again = await _call(caller, RUN, **named)
+    assert again["token"] != first["token"]
+    assert (await _call(caller, RUN, **named))["token"] == again["token"]
+
+
+async def test_a_call_that_was_let_pass_before_the_removal_runs_nothing(caller: Caller) -> None:
+    """The permit of a call that is on its way is checked where the call is carried out."""
+    named = {"command": "rm x", "request_id": str(uuid4())}
+    await _approved(caller, RUN, **named)
+    asked = await in_database(Approval.objects.get)
+    await in_database(_end_sessions, "COMPLETED")
+    await retention.expire()
+    permit = Permit(asked.id, asked.controller_id)
+    late = await _call(caller.cleared(permit), RUN, **named)
+    assert late["code"] == "CHANGED_SINCE_APPROVAL"
