@@ -9,9 +9,9 @@ class Permit:
     """The facts that a person saw when they approved a call. They have to be the same at the call.
 
     ``controller_id``: the host; None for calls that start nothing and name no session.
-    ``input_seq`` and ``prompt``: the newest input of the session, and the prompt that it waited
-    at; None and empty for calls that type nothing. ``files``: path and SHA-256 of the files that a
-    start runs, as its host named them; None if it could not.
+    ``input_seq`` and ``prompt``: the newest input of the session, None for calls that name none,
+    and the prompt that it waited at, empty if it waited at none. ``files``: path and SHA-256 of the
+    files that a start runs, as its host named them; None if it could not.
     """
 
     approval_id: int

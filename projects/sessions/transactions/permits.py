@@ -52,8 +52,11 @@ def check_prompt(caller: Caller | None, session_id: UUID, input_seq: int) -> Non
         return
     if input_seq != permit.input_seq + 1:
         raise ChangedSinceApproval("somebody has typed into the session")
-    if permit.prompt and prompt_shown(CommandSession.objects.get(id=session_id)) != permit.prompt:
+    if prompt_shown(CommandSession.objects.get(id=session_id)) == permit.prompt:
+        return
+    if permit.prompt:
         raise ChangedSinceApproval("the session left the prompt that it waited at")
+    raise ChangedSinceApproval("the session, which waited for nothing, came to a prompt")
 
 
 def prompt_shown(session: CommandSession) -> str:

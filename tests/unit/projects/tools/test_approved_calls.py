@@ -15,10 +15,17 @@ from projects.storage.access import in_database
 from projects.tools import holding
 from projects.tools.registry import tool_named
 from projects.upkeep import retention
+from tests.support.rows import make_session
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
-RUN = "run_command"
+RUN, TYPE = "run_command", "send_command_input"
+PROMPT = {
+    "terminal_state": "awaiting_input",
+    "terminal_kind": "line",
+    "terminal_prompt": "Drop it? ",
+}
+NO_PROMPT = {"terminal_state": "running", "terminal_kind": "", "terminal_prompt": ""}
 
 
 @pytest.fixture(autouse=True)
@@ -107,3 +114,29 @@ async def test_a_call_that_was_let_pass_before_the_removal_runs_nothing(caller: 
     permit = Permit(asked.id, asked.controller_id)
     late = await _call(caller.cleared(permit), RUN, **named)
     assert late["code"] == "CHANGED_SINCE_APPROVAL"
+
+
+# ---- inputs --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("seen", "found", "is_typed"),
+    [
+        (NO_PROMPT, PROMPT, False),
+        (PROMPT, NO_PROMPT, False),
+        (NO_PROMPT, NO_PROMPT, True),
+        (PROMPT, PROMPT, True),
+    ],
+)
+async def test_an_input_is_bound_to_whether_the_program_waits_at_a_prompt(
+    caller: Caller, controller: Controller, seen: Any, found: Any, is_typed: bool
+) -> None:
+    session = await in_database(lambda: make_session(controller, io_mode="pty", **seen))
+    given = {"session_id": str(session.id), "input_text": "y\n", "wait_seconds": 0}
+    assert (await _call(caller, TYPE, **given))["code"] == "APPROVAL_PENDING"
+    await _approve()
+    await in_database(lambda: CommandSession.objects.update(**found))
+    answer = await _call(caller, TYPE, **given)
+    assert answer.get("code") == (None if is_typed else "CHANGED_SINCE_APPROVAL")
+    typed = ControllerCommand.objects.filter(type="SEND_INPUT")
+    assert await in_database(typed.count) == int(is_typed)
