@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from typing import ClassVar
+from uuid import UUID
 
 from projects.errors.base import Conflict, InvalidInput
 from projects.errors.sessions import SessionEnded
@@ -126,12 +127,13 @@ class PersonPending(Conflict):
 
     code = "PERSON_PENDING"
     retryable = True
-    hint = (
-        "Tell your user. Repeat the same call to go on waiting. Do not guess the secret, and do "
-        "not ask for it in a conversation."
-    )
 
-    def __init__(self, event_id: str, link: str) -> None:
+    def __init__(self, event_id: str, link: str, request_id: UUID | None = None) -> None:
+        under = "" if request_id is None else f", with the request id {request_id},"
+        self.hint = (
+            f"Tell your user. Repeat the same call{under} to go on waiting. Do not guess the "
+            "secret, and do not ask for it in a conversation."
+        )
         super().__init__(f"a person is asked (event {event_id}) and types it at {link}")
 
 

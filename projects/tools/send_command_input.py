@@ -108,6 +108,7 @@ async def _ask(arguments: SendInput, wanted: str, caller: Caller) -> Interactive
         caller=caller,
         wait_seconds=arguments.wait_seconds,
         max_output_bytes=arguments.max_output_bytes,
+        request_id=arguments.request_id,
     )
 
 

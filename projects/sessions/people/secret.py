@@ -14,7 +14,9 @@ from projects.errors.calls import InvalidArgument
 from projects.errors.inputs import PersonPending
 from projects.secrets.store import MAX_VALUE_BYTES
 from projects.sessions.answers.results import InteractiveOutputResult
+from projects.sessions.idempotency import request_for
 from projects.sessions.snapshot import session_snapshot
+from projects.sessions.transactions.acting import require_cleared
 from projects.sessions.transactions.person import (
     PersonAsked,
     asks_for_secret,
@@ -40,15 +42,21 @@ async def session_ask_person(
     caller: Caller | None = None,
     wait_seconds: float = DEFAULT_WAIT_SECONDS,
     max_output_bytes: int = DEFAULT_OUTPUT_BYTES,
+    request_id: UUID | None = None,
 ) -> InteractiveOutputResult:
     """Ask a person for the secret that the program asks for, and return the turn that follows.
 
     If the program asks for no secret, the call only waits, so a repeat goes on where the first call
-    stopped. Raises PersonPending if nobody has typed in time, SessionNotFound and InvalidArgument.
+    stopped. A repeat with its ``request_id`` asks at no later prompt. Raises PersonPending if
+    nobody has typed in time, SessionNotFound, ChangedSinceApproval and InvalidArgument.
     """
+    require_cleared(caller)
     if not wanted.isprintable() or not 0 < len(wanted.strip()) <= MAX_WANTED_CHARS:
         raise InvalidArgument([f"ask_person: one line of 1 to {MAX_WANTED_CHARS} characters"])
-    asked = await in_database(person_ask, project_id, session_id, caller, wanted.strip())
+    said = wanted.strip()
+    body = {"session_id": session_id, "ask_person": said}
+    request = request_for(project_id, request_id, "session.ask_person", body)
+    asked = await in_database(person_ask, project_id, session_id, caller, said, request)
     turn = Turn(
         project_id,
         session_id,
@@ -57,7 +65,9 @@ async def session_ask_person(
         is_poll=True,
         max_output_bytes=max_output_bytes,
     )
-    look = turn.look if asked.event_id is None else _PersonTurn(turn, asked).look
+    # A caller without an approval finds the question by its prompt.
+    named = None if caller is None or caller.permit is None else request_id
+    look = turn.look if asked.event_id is None else _PersonTurn(turn, asked, named).look
     async with session_doorbell(session_id) as bell:
         return await watch(bell, look, turn.wait_seconds, look_first=True)
 
@@ -68,6 +78,7 @@ class _PersonTurn:
 
     turn: Turn
     asked: PersonAsked
+    request_id: UUID | None
 
     def look(self, is_last: bool) -> InteractiveOutputResult | None:
         """The result of the turn. Raises PersonPending at the last look of a prompt that stays."""
@@ -79,7 +90,7 @@ class _PersonTurn:
             return self.turn.look(is_last)
         if is_last:
             link = f"{conf.public_url}/attention/{self.asked.event_id}/"
-            raise PersonPending(str(self.asked.event_id), link)
+            raise PersonPending(str(self.asked.event_id), link, self.request_id)
         return None
 
 

@@ -14,8 +14,15 @@ from projects.errors.inputs import PromptGone
 from projects.models import AttentionEvent, AttentionKind, CommandSession
 from projects.policy.typed_input import Typing
 from projects.sessions import selectors
+from projects.sessions.idempotency import Done, Request
 from projects.sessions.snapshot import Snapshot, session_snapshot
-from projects.sessions.transactions.acting import Acted, actor_of
+from projects.sessions.transactions import permits
+from projects.sessions.transactions.acting import (
+    Acted,
+    actor_of,
+    in_one_transaction,
+    require_cleared,
+)
 from projects.sessions.transactions.input import send_input
 
 ASKED_KIND: Final = "secret"
@@ -39,22 +46,38 @@ def asks_for_secret(now: Snapshot) -> bool:
     return now.is_waiting and is_newest and now.terminal_kind == ASKED_KIND
 
 
-@transaction.atomic
+@in_one_transaction
 def person_ask(
-    project_id: UUID, session_id: UUID, caller: Caller | None, wanted: str
+    project_id: UUID,
+    session_id: UUID,
+    caller: Caller | None,
+    wanted: str,
+    request: Request | None = None,
 ) -> PersonAsked:
     """Raise the event that asks a person for the secret of the prompt, once for each prompt.
 
-    Raises SessionNotFound.
+    A repeat of its ``request`` waits on at the same prompt, and asks at no later one. Raises
+    SessionNotFound, and ChangedSinceApproval for a prompt that is not the approved one.
     """
+    require_cleared(caller)
     now = session_snapshot(project_id, session_id)
+    earlier = None if request is None else request.earlier()
+    from_offset = now.shown_offset if earlier is None else earlier.from_offset
+    if earlier is None:
+        permits.check_prompt(caller, session_id, now.input_seq + 1)
+        permits.use(caller)
+        if request is not None:
+            done = Done(session_id=session_id, input_seq=now.input_seq, from_offset=from_offset)
+            request.record(done)
     if not asks_for_secret(now):
-        return PersonAsked(None, now.input_seq, now.shown_offset)
-    session = selectors.session_of(project_id, session_id)
+        return PersonAsked(None, now.input_seq, from_offset)
     key = prompt_key(session_id, now.input_seq, now.terminal_offset)
     known = AttentionEvent.objects.filter(cause=key, wanted=wanted).values_list("id", flat=True)
-    event_id = known.first() or _raise(session, caller, key, now.input_seq, wanted)
-    return PersonAsked(event_id, now.input_seq, now.shown_offset)
+    event_id = known.first()
+    if event_id is None and earlier is None:
+        session = selectors.session_of(project_id, session_id)
+        event_id = _raise(session, caller, key, now.input_seq, wanted)
+    return PersonAsked(event_id, now.input_seq, from_offset)
 
 
 def _raise(

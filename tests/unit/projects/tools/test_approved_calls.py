@@ -9,7 +9,14 @@ from django.utils import timezone
 
 from projects.accounts.authentication import AGENT_SCOPES, Caller
 from projects.accounts.permits import Permit
-from projects.models import Approval, CommandSession, Controller, ControllerCommand, Project
+from projects.models import (
+    Approval,
+    AttentionEvent,
+    CommandSession,
+    Controller,
+    ControllerCommand,
+    Project,
+)
 from projects.sessions.approvals.answering import approval_answer
 from projects.storage.access import in_database
 from projects.tools import holding
@@ -140,3 +147,61 @@ async def test_an_input_is_bound_to_whether_the_program_waits_at_a_prompt(
     assert answer.get("code") == (None if is_typed else "CHANGED_SINCE_APPROVAL")
     typed = ControllerCommand.objects.filter(type="SEND_INPUT")
     assert await in_database(typed.count) == int(is_typed)
+
+
+# ---- a person ------------------------------------------------------------------------------------
+
+SUDO = {"terminal_state": "awaiting_input", "terminal_kind": "secret", "terminal_prompt": "[sudo] "}
+VAULT = {**SUDO, "terminal_prompt": "Vault master key: "}
+ANSWERED = {"input_seq": 1, "terminal_input_seq": 1}
+LATER = {"terminal_evidence": "kernel", "terminal_offset": 50, "stdout_next_offset": 50}
+
+
+async def _asking(controller: Controller) -> dict[str, Any]:
+    """The call that asks a person, in a session that asks for a secret."""
+    session = await in_database(lambda: make_session(controller, io_mode="pty", **SUDO))
+    given = {"session_id": str(session.id), "ask_person": "the password", "wait_seconds": 0}
+    return {**given, "request_id": str(uuid4())}
+
+
+def _move(**changes: Any) -> None:
+    CommandSession.objects.update(**changes)
+
+
+async def test_an_approved_call_asks_a_person_at_one_prompt_only(
+    caller: Caller, controller: Controller
+) -> None:
+    given = await _asking(controller)
+    assert (await _approved(caller, TYPE, **given))["code"] == "PERSON_PENDING"
+    # A repeat waits on, and says under which id the next one does.
+    again = await _call(caller, TYPE, **given)
+    assert again["code"] == "PERSON_PENDING"
+    assert given["request_id"] in again["hint"]
+    for later in ({**VAULT, **LATER}, {**VAULT, **LATER, **ANSWERED}):
+        await in_database(_move, **later)
+        assert "code" not in await _call(caller, TYPE, **given)
+        unnamed = {name: value for name, value in given.items() if name != "request_id"}
+        assert (await _call(caller, TYPE, **unnamed))["code"] == "APPROVAL_PENDING"
+    assert await in_database(AttentionEvent.objects.filter(kind="secret_wanted").count) == 1
+
+
+@pytest.mark.parametrize("later", [{**VAULT, **LATER}, {**SUDO, **ANSWERED}, NO_PROMPT])
+async def test_no_person_is_asked_at_another_prompt_than_the_approved_one(
+    caller: Caller, controller: Controller, later: dict[str, Any]
+) -> None:
+    given = await _asking(controller)
+    assert (await _call(caller, TYPE, **given))["code"] == "APPROVAL_PENDING"
+    await _approve()
+    await in_database(_move, **later)
+    assert (await _call(caller, TYPE, **given))["code"] == "CHANGED_SINCE_APPROVAL"
+    assert not await in_database(AttentionEvent.objects.filter(kind="secret_wanted").exists)
+
+
+async def test_a_repeat_after_a_day_of_a_call_that_asked_is_not_expired(
+    caller: Caller, controller: Controller
+) -> None:
+    given = await _asking(controller)
+    assert (await _approved(caller, TYPE, **given))["code"] == "PERSON_PENDING"
+    a_day_ago = timezone.now() - timedelta(days=1)
+    await in_database(lambda: Approval.objects.update(expires_at=a_day_ago))
+    assert (await _call(caller, TYPE, **given))["code"] == "PERSON_PENDING"

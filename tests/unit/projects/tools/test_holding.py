@@ -209,6 +209,7 @@ async def test_no_service_acts_for_a_caller_that_was_not_asked_about(
         lambda: services.controller_send_input(project, session.id, "y\n", caller=held),
         lambda: services.controller_send_input(project, session.id, terminate=True, caller=held),
         lambda: services.controller_terminate_interactive_command(project, session.id, caller=held),
+        lambda: services.session_ask_person(project, session.id, "the password", caller=held),
         lambda: services.background_write(project, session.id, "y\n", caller=held),
         lambda: services.background_stop(project, session.id, caller=held),
         lambda: services.monitor_start(project, monitor, "file", "/var/log/x", caller=held),
