@@ -20,7 +20,7 @@ from projects.admin.parts.display import spelled, visible
 from projects.audit.log import audit
 from projects.errors.base import ControllerActionError
 from projects.models import Approval
-from projects.policy.call_risk import STARTERS, TYPERS, WAITING_ARGUMENTS
+from projects.policy.call_risk import MONITORS, STARTERS, TYPERS, WAITING_ARGUMENTS
 from projects.sessions.approvals.answering import approval_answer
 from projects.sessions.approvals.asking import arguments_of, asked_of, changes_itself, goes_unseen
 from projects.wakeups.doorbells import ring_approval
@@ -59,6 +59,7 @@ def approval(request: HttpRequest, approval_id: int) -> HttpResponse:
     context = {
         "approval": row,
         "is_start": row.tool in STARTERS,
+        "log_file": visible(row.session_command) if row.tool in MONITORS else "",
         "files": [(visible(path), digest) for path, digest in row.files or ()],
         "goes_unseen": goes_unseen(row),
         "changes_itself": changes_itself(row),

@@ -11,7 +11,8 @@ class Permit:
     ``controller_id``: the host; None for calls that start nothing and name no session.
     ``input_seq`` and ``prompt``: the newest input of the session, None for calls that name none,
     and the prompt that it waited at, empty if it waited at none. ``files``: path and SHA-256 of the
-    files that a start runs, as its host named them; None if it could not.
+    files that a start runs, as its host named them; None if it could not. ``log_file``: of a call
+    about a monitor; empty if there was no such monitor.
     """
 
     approval_id: int
@@ -19,3 +20,4 @@ class Permit:
     input_seq: int | None = None
     files: tuple[tuple[str, str], ...] | None = None
     prompt: str = ""
+    log_file: str = ""

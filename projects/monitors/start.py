@@ -29,6 +29,7 @@ from projects.monitors.read import not_allowed, read_error
 from projects.output.result import Result
 from projects.sessions import selectors
 from projects.sessions.idempotency import Request, request_for
+from projects.sessions.transactions import permits
 from projects.sessions.transactions.acting import actor_of, require_cleared
 from projects.storage.access import in_database
 
@@ -74,6 +75,7 @@ async def monitor_start(
     Raises:
         InvalidSessionId, InvalidArgument: if an argument has not the form described.
         RequestIdReused: if ``request_id`` was used for another call.
+        ChangedSinceApproval: if the host is another one than the one that was approved.
         SessionAlreadyExists: if the project has an active monitor of this id.
         MonitorLimitReached: if the project has as many active monitors as it may have.
         LogNotFound, FileNotReadable, FileReadError: if the host cannot read the file.
@@ -104,6 +106,7 @@ async def monitor_start(
         return earlier
     try:
         host = await in_database(_host_for_new, project_id, wanted, controller)
+        permits.check_host(caller, host)
     except SessionAlreadyExists:
         # Another call with this request_id may have started the monitor by now.
         if request and (earlier := await in_database(request.earlier_answer, MonitorStatus)):

@@ -18,6 +18,7 @@ from projects.monitors.place import Place, monitor_id_of, place_of
 from projects.monitors.questions import delete_file
 from projects.output.result import Result
 from projects.sessions.idempotency import Request, request_for
+from projects.sessions.transactions import permits
 from projects.sessions.transactions.acting import actor_of, require_cleared
 from projects.storage.access import in_database
 
@@ -64,6 +65,7 @@ async def monitor_stop(
     Raises:
         MonitorNotFound: if the project has no active monitor of this id.
         RequestIdReused: if ``request_id`` was used for another call.
+        ChangedSinceApproval: if the monitor follows another log than the one that was approved.
 
     """
     require_cleared(caller)
@@ -74,6 +76,7 @@ async def monitor_stop(
     if request and (earlier := await in_database(request.earlier_answer, MonitorEnd)):
         return earlier
     place = await in_database(place_of, project_id, wanted)
+    permits.check_log(caller, place.controller_id, place.path)
     reason = "save_log" if save_log else await _delete_log(place, caller)
     return await in_database(_stop, place, actor_of(caller), reason, save_log, request)
 

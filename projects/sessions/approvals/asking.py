@@ -33,7 +33,14 @@ from projects.errors.access import (
 )
 from projects.errors.calls import RequestIdReused
 from projects.models import ActionRequest, ApiToken, Approval, Project
-from projects.policy.call_risk import STARTERS, WAITING_ARGUMENTS, Judgement, is_asked, judged
+from projects.policy.call_risk import (
+    MONITORS,
+    STARTERS,
+    WAITING_ARGUMENTS,
+    Judgement,
+    is_asked,
+    judged,
+)
 from projects.sessions import lifetimes
 from projects.sessions.approvals import attention
 from projects.sessions.approvals.targets import Found, found_target
@@ -195,7 +202,8 @@ def asked_of(row: Approval) -> Asked:
     if is_over and is_open:
         answer = _ANSWER.EXPIRED
     files = None if row.files is None else tuple((path, digest) for path, digest in row.files)
-    permit = Permit(row.id, row.controller_id, row.input_seq, files, row.prompt)
+    log_file = row.session_command if row.tool in MONITORS else ""
+    permit = Permit(row.id, row.controller_id, row.input_seq, files, row.prompt, log_file)
     is_forgotten = fate is _Fate.FORGOTTEN
     return Asked(row.id, row.request_id, answer, row.reason, permit, is_forgotten=is_forgotten)
 

@@ -28,10 +28,18 @@ def use(caller: Caller | None) -> None:
 
 
 def check_host(caller: Caller | None, controller_id: UUID) -> None:
-    """Raises ChangedSinceApproval for a start on another host than the one that was shown."""
+    """Raises ChangedSinceApproval for another host than the one that was shown for the start."""
     permit = _permit_of(caller)
     if permit is not None and permit.controller_id != controller_id:
         raise ChangedSinceApproval("its host became another one")
+
+
+def check_log(caller: Caller | None, controller_id: UUID, log_file: str) -> None:
+    """Raises ChangedSinceApproval for a monitor of another log than the one that was shown."""
+    permit = _permit_of(caller)
+    seen = None if permit is None else (permit.controller_id, permit.log_file)
+    if seen not in {None, (controller_id, log_file)}:
+        raise ChangedSinceApproval("this id became that of a monitor of another log")
 
 
 def approved_files(caller: Caller | None) -> list[NamedFile] | None:

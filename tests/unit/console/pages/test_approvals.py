@@ -165,3 +165,10 @@ def test_the_screen_that_is_typed_into_is_shown_and_the_look_is_on_record(
     client = person_with(*RIGHTS, "view_transcript", "view_commandsession")
     assert "Go on?" in client.get(f"/approvals/{asked.pk}/").text
     assert AuditEvent.objects.get(action="transcript.view").detail == {"approval": asked.pk}
+
+
+def test_the_log_of_a_monitor_is_shown_whole(person_with: PersonWith, ours: Tenant) -> None:
+    log_file = f"/logs/{'a' * 200}/\u202evictim.log"
+    asked = make_approval(ours.project, "stop_session_monitor", session_command=log_file)
+    text = person_with(*RIGHTS).get(f"/approvals/{asked.pk}/").text
+    assert f"<dt>File</dt><dd><code>/logs/{'a' * 200}/\\u202evictim.log</code>" in text

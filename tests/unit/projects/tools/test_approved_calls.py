@@ -2,11 +2,12 @@
 
 from datetime import timedelta
 from typing import Any
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 import pytest
 from django.utils import timezone
 
+from controller_client.protocol.messages import DeleteFile, FileDeleted
 from projects.accounts.authentication import AGENT_SCOPES, Caller
 from projects.accounts.permits import Permit
 from projects.models import (
@@ -15,14 +16,16 @@ from projects.models import (
     CommandSession,
     Controller,
     ControllerCommand,
+    Monitor,
     Project,
 )
+from projects.monitors import stop
 from projects.sessions.approvals.answering import approval_answer
 from projects.storage.access import in_database
 from projects.tools import holding
 from projects.tools.registry import tool_named
 from projects.upkeep import retention
-from tests.support.rows import make_session
+from tests.support.rows import make_controller, make_session
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -205,3 +208,62 @@ async def test_a_repeat_after_a_day_of_a_call_that_asked_is_not_expired(
     a_day_ago = timezone.now() - timedelta(days=1)
     await in_database(lambda: Approval.objects.update(expires_at=a_day_ago))
     assert (await _call(caller, TYPE, **given))["code"] == "PERSON_PENDING"
+
+
+# ---- monitors ------------------------------------------------------------------------------------
+
+STOP, MONITOR = "stop_session_monitor", uuid4()
+
+
+@pytest.fixture
+def deleted(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The logs that hosts were told to delete."""
+    paths: list[str] = []
+
+    async def delete_file(controller_id: UUID, question: DeleteFile) -> FileDeleted:
+        del controller_id
+        paths.append(question.path)
+        return FileDeleted(reply_to="")
+
+    monkeypatch.setattr(stop, "delete_file", delete_file)
+    return paths
+
+
+def _follow(host: str, log_file: str) -> None:
+    """Let the id be that of a monitor of this log, as its caller can by a stop and a start."""
+    Monitor.objects.update(status=Monitor.Status.STOPPED)
+    controller = Controller.objects.get(name=host)
+    Monitor.objects.create(
+        project_id=controller.project_id,
+        controller=controller,
+        session_id=MONITOR,
+        session_type="file",
+        log_file=log_file,
+        started_by="token:mcp",
+    )
+
+
+@pytest.mark.parametrize("save_log", [False, True])
+@pytest.mark.parametrize("seen", [("", ""), ("host", "/logs/mine.log"), ("prod", "/logs/x.log")])
+async def test_an_approved_stop_of_a_monitor_is_bound_to_its_host_and_log(
+    caller: Caller,
+    controller: Controller,
+    deleted: list[str],
+    seen: tuple[str, str],
+    save_log: bool,
+) -> None:
+    await in_database(lambda: make_controller("prod", project=controller.project))
+    await in_database(lambda: Controller.objects.filter(id=controller.id).update(name="host"))
+    if all(seen):
+        await in_database(_follow, *seen)
+    given = {"session_id": str(MONITOR), "save_log": save_log}
+    assert (await _call(caller, STOP, **given))["code"] == "APPROVAL_PENDING"
+    await _approve()
+    for other in (("prod", "/logs/mine.log"), ("host", "/logs/x.log")):
+        await in_database(_follow, *other)
+        assert (await _call(caller, STOP, **given))["code"] == "CHANGED_SINCE_APPROVAL"
+    assert deleted == []
+    if all(seen):
+        await in_database(_follow, *seen)
+        assert (await _call(caller, STOP, **given))["status"] == "stopped"
+        assert deleted == ([] if save_log else [seen[1]])
