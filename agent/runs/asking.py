@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
+from agent.conf import conf
 from agent.llm import scripted
 from agent.models import AgentRun, AgentStep
 from agent.runs import history, records
@@ -13,8 +14,11 @@ from projects.sessions.approvals.asking import HeldCall
 
 
 def policy_of(run: AgentRun) -> str:
-    """The policy for calls of the run, ``auto`` if nobody is asked about any of them."""
-    policy = stricter(run.approvals, run.project.approvals)
+    """The policy for calls of the run now, ``auto`` if nobody is asked about any of them.
+
+    That of its project, or the setting, may have become stricter since the run was submitted.
+    """
+    policy = stricter(run.approvals, records.policy_of_runs(run.project, conf.approvals))
     # The calls of the demo stand in this repository, so they are known to be harmless. The policy
     # ask-all asks about them all the same.
     return AUTO if policy == ASK_RISKY and run.model == scripted.DEMO else policy

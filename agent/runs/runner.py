@@ -288,6 +288,7 @@ class AgentRunner:
 
         Raises Parked while the person has not answered, and ApprovalDenied or ApprovalExpired.
         """
+        await in_database(run.project.refresh_from_db, fields=["approvals", "run_approvals"])
         if policy_of(run) == AUTO:
             return None
         approved = await in_database(records.approved_steps, self.run_id)

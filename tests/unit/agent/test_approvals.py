@@ -1,6 +1,7 @@
 """The row of an approval: the call, its risk and its target."""
 
 from datetime import timedelta
+from typing import Any
 from uuid import uuid4
 
 import pytest
@@ -9,12 +10,15 @@ from django.utils import timezone
 from agent import services
 from agent.models import AgentRun, AgentStep
 from agent.runs import records
-from agent.runs.asking import question_of
+from agent.runs.asking import policy_of, question_of
+from agent.runs.runner import AgentRunner
 from agent.runs.toolbox import Toolbox
 from agent.views.rendering import approval_line
 from projects.errors.hosts import ControllerAmbiguous
 from projects.errors.sessions import SessionNotFound
 from projects.models import Approval, CommandSession, Controller, Project
+from projects.storage.access import in_database
+from projects.tools.base import ToolOutcome
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -117,3 +121,49 @@ def test_a_call_is_asked_about_once(run: AgentRun) -> None:
     first = _asked(run, "execute_command", command="rm x", controller="web-1")
     again = _asked_again(run)
     assert (again.pk, again.risk, again.place) == (first.pk, "destructive", (1, 0))
+
+
+@pytest.mark.parametrize(
+    ("project", "of_runs", "setting", "own", "holds"),
+    [
+        ("auto", "", "ask-risky", "ask-risky", "ask-risky"),
+        ("auto", "ask-all", "ask-risky", "ask-risky", "ask-all"),
+        ("auto", "", "ask-all", "ask-risky", "ask-all"),
+        ("ask-all", "auto", "auto", "auto", "ask-all"),
+        ("auto", "auto", "ask-all", "ask-risky", "ask-risky"),
+    ],
+)
+def test_a_stricter_policy_holds_in_runs_that_were_submitted_before(
+    run: AgentRun, settings: Any, project: str, of_runs: str, setting: str, own: str, holds: str
+) -> None:
+    AgentRun.objects.update(approvals=own)
+    Project.objects.update(approvals=project, run_approvals=of_runs)
+    settings.AGENT_APPROVALS = setting
+    loaded, _ = records.run_loaded(run.id)
+    assert policy_of(loaded) == holds
+
+
+async def test_each_call_of_a_run_goes_by_the_policy_of_its_moment(
+    run: AgentRun, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The policy is raised between two calls of one answer of the model."""
+    calls = [
+        {"id": str(number), "name": "execute_command", "arguments": {"command": "true"}}
+        for number in range(2)
+    ]
+
+    def begin() -> None:
+        AgentRun.objects.update(controllers=["web-1"], lease_expires_at=timezone.now())
+        AgentStep.objects.create(run=run, number=1, calls=calls)
+
+    async def made(*_args: Any, **_fields: Any) -> ToolOutcome:
+        await in_database(lambda: Project.objects.update(run_approvals="ask-all"))
+        return ToolOutcome({}, is_error=False)
+
+    monkeypatch.setattr(Toolbox, "carry_out", made)
+    assert run.lease is not None
+    await in_database(begin)
+    await AgentRunner(run.id, run.lease).drive()
+    steps = await in_database(lambda: list(AgentStep.objects.all()))
+    assert [len(step.results) for step in steps] == [1]
+    assert (await in_database(Approval.objects.get)).place == (1, 1)
