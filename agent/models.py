@@ -50,6 +50,8 @@ class AgentRun(models.Model):
     notice = models.TextField(blank=True)
     stop_requested_by = models.CharField(max_length=128, blank=True)
     submitted_by = models.CharField(max_length=128)
+    # Who gave the model a message when they resumed the run. Null: nobody did.
+    told_by = models.JSONField(null=True, blank=True)
     # Only a worker that asks for this run carries it out, such as a command with the model's key.
     is_reserved = models.BooleanField(default=False)
     said_next = models.JSONField(default=list, blank=True)

@@ -150,6 +150,7 @@ def run_resume(
         state=_STATE.QUEUED,
         is_reserved=is_reserved,
         said_next=[said] if said.strip() else [],
+        told_by=sorted({*(run.told_by or ()), actor[:128]}) if said.strip() else run.told_by,
         # Steps before this do not count as a lack of progress any more.
         nudged_at_step=run.steps.count() if run.nudged_at_step else 0,
         stop_reason="",

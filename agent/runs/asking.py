@@ -40,6 +40,7 @@ def question_of(
     judgement = judged(call.name, call.arguments, history.standing_of(call, steps, approved))
     if not is_asked(policy, judgement):
         return None
+    origin = {"run": str(run.id), "step": step.number, "call": index}
     return HeldCall(
         caller=replace(toolbox.caller, approvals=policy),
         tool=call.name,
@@ -47,7 +48,7 @@ def question_of(
         request_id=toolbox.request_id(step.number, index),
         judgement=judgement,
         owner=run.submitted_by,
-        origin={"run": str(run.id), "step": step.number, "call": index},
+        origin=origin | ({"told_by": run.told_by} if run.told_by else {}),
         named_host=run.controllers[0] if len(run.controllers) == 1 else "",
         is_hidden=history.is_hidden(call, steps),
     )

@@ -21,7 +21,7 @@ from projects.audit.log import audit
 from projects.errors.base import ControllerActionError
 from projects.models import Approval
 from projects.policy.call_risk import MONITORS, STARTERS, TYPERS, WAITING_ARGUMENTS
-from projects.sessions.approvals.answering import approval_answer
+from projects.sessions.approvals.answering import approval_answer, is_own_call
 from projects.sessions.approvals.asking import arguments_of, asked_of, changes_itself, goes_unseen
 from projects.wakeups.doorbells import ring_approval
 
@@ -68,7 +68,7 @@ def approval(request: HttpRequest, approval_id: int) -> HttpResponse:
         "arguments": [(name, list(exact(value))) for name, value in _arguments(row)],
         "reason": visible(row.reason),
         "screen": _screen(request, row),
-        "is_own": row.project.wants_four_eyes and row.owner == actor_of(request),
+        "is_own": is_own_call(row, actor_of(request)),
         "may_answer": request.user.has_perm(ANSWER),
         "run_id": row.origin.get("run") if request.user.has_perm(SEE_RUNS) else None,
     }

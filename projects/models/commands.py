@@ -165,7 +165,8 @@ class Approval(models.Model):
     asked_by = models.CharField(max_length=128)
     token_id = models.UUIDField(null=True, blank=True)
     owner = models.CharField(max_length=160, blank=True)
-    # Of a call of a run: the run, the step and the place of the call in it.
+    # Of a call of a run: the run, the step and the place of the call in it, and ``told_by``: those
+    # who resumed the run with a message.
     origin = models.JSONField(default=dict, blank=True)
     tool = models.CharField(max_length=64)
     # JSON, as a person is shown it: typed answers to a question for a secret are left out.

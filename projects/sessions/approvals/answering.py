@@ -28,6 +28,12 @@ AFTER_END: Final[list[Callable[[Approval], None]]] = []
 """Called with each question that ended, in the transaction of its end."""
 
 
+def is_own_call(approval: Approval, actor: str) -> bool:
+    """True if the project wants four eyes, and the actor asked for the call, or told its run to."""
+    asked_for_it = {approval.owner, *approval.origin.get("told_by", ())}
+    return approval.project.wants_four_eyes and actor in asked_for_it
+
+
 @transaction.atomic
 def approval_answer(*, approval_id: int, is_approved: bool, actor: str, reason: str = "") -> bool:
     """Answer a question. Returns False if it is over: answered, expired or withdrawn.
@@ -38,7 +44,7 @@ def approval_answer(*, approval_id: int, is_approved: bool, actor: str, reason: 
     approval = Approval.objects.select_related("project").filter(id=approval_id).first()
     if approval is None:
         raise ApprovalNotFound(approval_id)
-    if approval.project.wants_four_eyes and approval.owner == actor:
+    if is_own_call(approval, actor):
         raise OwnCall
     if is_approved and arguments_of(approval) is None:
         raise CallNotShown(approval_id)

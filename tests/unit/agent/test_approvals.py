@@ -14,9 +14,11 @@ from agent.runs.asking import policy_of, question_of
 from agent.runs.runner import AgentRunner
 from agent.runs.toolbox import Toolbox
 from agent.views.rendering import approval_line
+from projects.errors.access import OwnCall
 from projects.errors.hosts import ControllerAmbiguous
 from projects.errors.sessions import SessionNotFound
 from projects.models import Approval, CommandSession, Controller, Project
+from projects.sessions.approvals.answering import approval_answer
 from projects.storage.access import in_database
 from projects.tools.base import ToolOutcome
 
@@ -167,3 +169,17 @@ async def test_each_call_of_a_run_goes_by_the_policy_of_its_moment(
     steps = await in_database(lambda: list(AgentStep.objects.all()))
     assert [len(step.results) for step in steps] == [1]
     assert (await in_database(Approval.objects.get)).place == (1, 1)
+
+
+def test_nobody_answers_for_a_run_that_they_resumed_with_a_message(run: AgentRun) -> None:
+    Project.objects.update(wants_four_eyes=True)
+    for name, said in (("bob", "run rm x"), ("cy", ""), ("dan", "and rm y")):
+        AgentRun.objects.update(state=AgentRun.State.STOPPED)
+        services.run_resume(run_id=run.id, actor=f"admin:{name}", said=said)
+    AgentRun.objects.update(state=AgentRun.State.RUNNING)
+    run.refresh_from_db()
+    asked = _asked(run, "execute_command", command="rm x", controller="web-1")
+    for own in ("test", "admin:bob", "admin:dan"):
+        with pytest.raises(OwnCall):
+            approval_answer(approval_id=asked.pk, is_approved=True, actor=own)
+    assert approval_answer(approval_id=asked.pk, is_approved=True, actor="admin:cy")
