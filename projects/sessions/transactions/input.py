@@ -96,8 +96,8 @@ def send_input(
         raise session_ended(selectors.session_of(project_id, session_id))
     if session.operator and session.operator != actor_of(caller):
         raise SessionTakenOver(session_id, session.operator)
-    permits.check_prompt(caller, session_id, session.input_seq)
     permits.use(caller)
+    permits.check_prompt(caller, session_id, session.input_seq)
     secret = _typable(project_id, controller_id, session, typing)
     if secret is not None:
         _check_host_proves_readers(controller_id)

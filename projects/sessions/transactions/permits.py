@@ -3,11 +3,13 @@
 from typing import Final
 from uuid import UUID
 
+from django.db import IntegrityError
+
 from controller_client.protocol.messages import NamedFile
 from projects.accounts.authentication import Caller
 from projects.accounts.permits import Permit
 from projects.errors.access import ChangedSinceApproval
-from projects.models import Approval, CommandSession
+from projects.models import ActionRequest, Approval, CommandSession
 from projects.secrets.masks import mask_of
 from projects.storage import clock
 
@@ -17,14 +19,19 @@ USED: Final = "it was carried out, and what came of it is not kept any more"
 def use(caller: Caller | None) -> None:
     """Note that the approved call is carried out now, in the transaction of the call.
 
-    Raises ChangedSinceApproval if it was carried out before.
+    Raises ChangedSinceApproval if it was carried out before, and IntegrityError if a repeat of it
+    was a moment earlier: the next attempt finds what that did.
     """
     permit = _permit_of(caller)
     if permit is None:
         return
-    unused = Approval.objects.filter(id=permit.approval_id, used_at__isnull=True)
-    if not unused.update(used_at=clock.now()):
-        raise ChangedSinceApproval(USED)
+    mine = Approval.objects.filter(id=permit.approval_id)
+    if mine.filter(used_at__isnull=True).update(used_at=clock.now()):
+        return
+    for project_id, request_id in mine.values_list("project_id", "request_id"):
+        if ActionRequest.objects.filter(project_id=project_id, request_id=request_id).exists():
+            raise IntegrityError(USED)
+    raise ChangedSinceApproval(USED)
 
 
 def check_host(caller: Caller | None, controller_id: UUID) -> None:

@@ -64,8 +64,8 @@ def person_ask(
     earlier = None if request is None else request.earlier()
     from_offset = now.shown_offset if earlier is None else earlier.from_offset
     if earlier is None:
-        permits.check_prompt(caller, session_id, now.input_seq + 1)
         permits.use(caller)
+        permits.check_prompt(caller, session_id, now.input_seq + 1)
         if request is not None:
             done = Done(session_id=session_id, input_seq=now.input_seq, from_offset=from_offset)
             request.record(done)

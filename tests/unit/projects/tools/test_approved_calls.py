@@ -21,6 +21,7 @@ from projects.models import (
 )
 from projects.monitors import stop
 from projects.sessions.approvals.answering import approval_answer
+from projects.sessions.idempotency import Done, Request
 from projects.storage.access import in_database
 from projects.tools import holding
 from projects.tools.registry import tool_named
@@ -124,6 +125,27 @@ async def test_a_call_that_was_let_pass_before_the_removal_runs_nothing(caller: 
     permit = Permit(asked.id, asked.controller_id)
     late = await _call(caller.cleared(permit), RUN, **named)
     assert late["code"] == "CHANGED_SINCE_APPROVAL"
+
+
+async def test_of_two_repeats_at_once_both_get_what_the_first_one_did(
+    caller: Caller, controller: Controller, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session = await in_database(lambda: make_session(controller, io_mode="pty", **NO_PROMPT))
+    given = {"session_id": str(session.id), "input_text": "y\n", "wait_seconds": 0}
+    named = {**given, "request_id": str(uuid4())}
+    assert "code" not in await _approved(caller, TYPE, **named)
+    looks: list[Request] = []
+
+    def earlier(request: Request) -> Done | None:
+        """What the other call did is committed after the first look."""
+        looks.append(request)
+        return None if len(looks) == 1 else found(request)
+
+    found = Request.earlier
+    monkeypatch.setattr(Request, "earlier", earlier)
+    assert "code" not in await _call(caller, TYPE, **named)
+    assert len(looks) == 2
+    assert await in_database(ControllerCommand.objects.filter(type="SEND_INPUT").count) == 1
 
 
 # ---- inputs --------------------------------------------------------------------------------------
