@@ -209,7 +209,7 @@ def asked_of(row: Approval) -> Asked:
 
 
 class _Fate(Enum):
-    """Whether the call of a question was carried out. A start that began nothing was not."""
+    """Says whether a call was carried out. A start that began nothing was not."""
 
     NOT_BEGUN = auto()
     BEGUN = auto()
