@@ -74,7 +74,11 @@ class EndWatch:
         # A time of the lifetime clock. None: there is no limit, or the limit is not known yet.
         self._ends_at: float | None = None
         self._timer: asyncio.TimerHandle | None = None
+        # The session has its directory, or had it. Before that, its absence says nothing.
+        self._has_begun = False
         self._is_asked = False
+        # The grace of a TERMINATE_CMD that came before the session had its directory.
+        self._early_grace = math.inf
         # The holder knows how the program ended. The server may not know it yet.
         self._is_done = False
         # A time of the event loop's clock, until which the present step waits for the holder.
@@ -86,6 +90,7 @@ class EndWatch:
 
     def recall(self) -> None:
         """Read the end of the lifetime from the session's files, before the holder answers."""
+        self._note_beginning()
         if self._ends_at is not None or self._is_over.is_set():
             return
         try:
@@ -97,6 +102,7 @@ class EndWatch:
 
     def began(self, start: StartCommand) -> None:
         """Note that a holder was told to start, which its program may stop before it answers."""
+        self._note_beginning()
         seconds = as_start(start).lifetime_seconds
         if seconds > 0 and self._ends_at is None:
             self._ends_at = lifetime_clock() + seconds
@@ -116,7 +122,16 @@ class EndWatch:
         """Note a TERMINATE_CMD that escalates; any other signal leaves the end to the program."""
         if isinstance(command, TerminateCmd) and command.escalate and not self._is_over.is_set():
             self._is_asked = True
-            self._begin(command.grace_seconds)
+            if self._has_begun:
+                self._begin(command.grace_seconds)
+            else:
+                self._early_grace = min(self._early_grace, command.grace_seconds)
+
+    def _note_beginning(self) -> None:
+        """Note that the session has its directory, and act on an end that was asked for before."""
+        self._has_begun = True
+        if self._is_asked and self._task is None and not self._is_over.is_set():
+            self._begin(self._early_grace)
 
     def _stop(self) -> None:
         self._is_over.set()

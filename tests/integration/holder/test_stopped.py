@@ -11,9 +11,11 @@ from pathlib import Path
 
 import pytest
 
+from controller_client.policy.named_files import named_files
 from controller_client.protocol.messages import (
     PauseLifetime,
     Started,
+    StartInteractiveCmd,
     TerminateCmd,
 )
 from controller_client.protocol.values import NOTE_NOTHING_LEFT
@@ -299,3 +301,25 @@ async def test_a_holder_that_is_stopped_at_once_does_not_outlast_its_lifetime(
         if isinstance(message, Started) and message.lifetime and message.session_id not in told
     ]
     assert late == [pytest.approx(0, abs=4)] * len(late), "the lifetime begins with the program"
+
+
+async def test_terminate_that_comes_during_an_approved_start_is_kept(
+    server: ScriptedServer, daemon: DaemonProcess, tmp_path: Path
+) -> None:
+    """The host reads the approved files before it makes the session's directory."""
+    large = [tmp_path / f"large{number}" for number in range(6)]
+    for path in large:
+        path.touch()
+        os.truncate(path, 60 * 1024 * 1024)
+    stop = "kill -STOP $PPID; sleep 1000; "
+    line = stop + "; ".join(f"sh {path}" for path in large)
+    files = await asyncio.to_thread(named_files, line, None)
+    server.transcript("s-early")
+    await server.send(
+        StartInteractiveCmd(
+            seq=1, session_id="s-early", command=line, io_mode="pipe", approved_files=files
+        )
+    )
+    await server.send(TerminateCmd(seq=2, session_id="s-early", grace_seconds=0.1))
+    done = await server.done("s-early")
+    assert (done.end_reason, done.survivors) == ("terminated", [])
