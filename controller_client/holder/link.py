@@ -1,4 +1,7 @@
-"""The holder's end of its unix socket: one daemon at a time, of the same user; never blocks."""
+"""The holder's end of its unix socket: one daemon at a time, of the same user; never blocks.
+
+What runs below the holder is turned away: a program must not command its own holder.
+"""
 
 import math
 import os
@@ -12,7 +15,8 @@ from controller_client.protocol.errors import RemoteProtocolError
 from controller_client.protocol.messages import Error, Message, ToHolder
 from controller_client.session_files.framing import Unpacker, pack, read_frame
 from controller_client.session_files.one_shot import StartCommand
-from controller_client.session_files.peer_credentials import is_same_user
+from controller_client.session_files.peer_credentials import is_same_user, peer_pid
+from controller_client.system.process_tree import is_below_or_gone
 
 HIGH_WATER_BYTES: Final = 256 * 1024
 """Above this much unsent, output waits in the ring instead of here."""
@@ -136,7 +140,7 @@ def listen(name: str) -> socket.socket:
 
 
 def accept(listener: socket.socket) -> HolderLink | None:
-    """Return the daemon that connected; None if nobody did, or another user.
+    """Return the daemon that connected; None if nobody did, or another user or the program.
 
     Raises OSError if no descriptor is left for the connection.
     """
@@ -145,9 +149,18 @@ def accept(listener: socket.socket) -> HolderLink | None:
     except (BlockingIOError, ConnectionAbortedError):
         return None
     try:
-        if is_same_user(connection):
+        if is_same_user(connection) and not _is_from_below(connection):
             return HolderLink(connection)
     except OSError:
         pass
     connection.close()
     return None
+
+
+def _is_from_below(connection: socket.socket) -> bool:
+    """Return whether a process of the program connected. Raises OSError.
+
+    One that has ended since may have left its connection to the program.
+    """
+    pid = peer_pid(connection)
+    return pid is not None and is_below_or_gone(pid, os.getpid())

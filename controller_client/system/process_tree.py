@@ -102,6 +102,30 @@ def named_process(mark: str) -> ProcessInfo | None:
     return process if process is not None and process.started == int(started) else None
 
 
+def is_below_or_gone(pid: int, root: int) -> bool:
+    """Return whether a process descends from ``root``, or has ended, so that nobody can tell.
+
+    A process that hides from this user is none of both. Raises OSError.
+    """
+    for _ in range(_MOST_PASSES):
+        current = pid
+        while current != root:
+            process = read_process(current)
+            if process is None:
+                break
+            if process.parent_pid == 0:
+                return False
+            current = process.parent_pid
+        else:
+            return True
+        if _is_there(current):
+            return False
+        if current == pid:
+            break
+        # A process on the way has ended, and its children have another parent now.
+    return True
+
+
 def own_children() -> list[int]:
     """Return the direct children of this process's main thread, dead ones among them.
 
@@ -195,6 +219,16 @@ def _is_orphan(process: ProcessInfo, found: dict[int, ProcessInfo | None]) -> bo
     parent = found.get(process.parent_pid)
     # 0 is a parent outside of this namespace.
     return process.parent_pid != 0 and (parent is None or parent.state in DEAD_STATES)
+
+
+def _is_there(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
 
 
 def _run_ps(*arguments: str) -> str:

@@ -11,6 +11,10 @@ follow:
 3. Then the daemon kills the holder, and ends what is left as it does after any holder that died.
 
 A holder that is stopped while nothing has to end stays stopped.
+
+Another process of the user can command a holder, and make it report a longer lifetime. So what a
+holder reports counts up to the lifetime in START and the pauses that the server allowed. A daemon
+that began later knows neither: it takes what it finds first, and bounds what comes after.
 """
 
 import asyncio
@@ -26,6 +30,7 @@ from controller_client.protocol.messages import (
     CommandAck,
     FromHolder,
     InteractiveCmdDone,
+    PauseLifetime,
     SessionSummary,
     Started,
     TerminateCmd,
@@ -52,6 +57,8 @@ ACT_SECONDS: Final = 5.0
 LAST_SECONDS: Final = 10.0
 # A holder that is found stopped this often in LAST_SECONDS is being stopped in a loop.
 MANY_STOPS: Final = 4
+# A holder on a busy host begins a lifetime so much later than the daemon takes it to begin.
+LATE_SECONDS: Final = 60.0
 # The lifetime clock is read this often: timers stop while the host is suspended, it does not.
 CLOCK_SECONDS: Final = 60.0
 # The first look is late: hardly any session takes that long to end.
@@ -73,6 +80,12 @@ class EndWatch:
         self._aftermath = aftermath
         # A time of the lifetime clock. None: there is no limit, or the limit is not known yet.
         self._ends_at: float | None = None
+        # The latest end that a report is believed, without the pauses. It is lower once a first
+        # report has told when the holder began.
+        self._latest = math.inf
+        self._has_report = False
+        # The longest time of all pauses together that the server allowed.
+        self._pause_seconds = 0.0
         self._timer: asyncio.TimerHandle | None = None
         # The session has its directory, or had it. Before that, its absence says nothing.
         self._has_begun = False
@@ -106,6 +119,7 @@ class EndWatch:
         seconds = as_start(start).lifetime_seconds
         if seconds > 0 and self._ends_at is None:
             self._ends_at = lifetime_clock() + seconds
+            self._latest = self._ends_at + LATE_SECONDS
             self._set_timer()
 
     def heard(self, said: FromHolder | SessionSummary) -> None:
@@ -113,19 +127,31 @@ class EndWatch:
         if is_end(said):
             self._stop()
         elif isinstance(said, SessionSummary | Started | CommandAck) and said.lifetime is not None:
-            self._ends_at = lifetime_clock() + said.lifetime.longest_seconds
+            self._ends_at = self._believed(lifetime_clock() + said.lifetime.longest_seconds)
             self._set_timer()
         elif isinstance(said, SessionSummary):
             self._is_done = said.state == "done"
 
     def on_command(self, command: Command) -> None:
-        """Note a TERMINATE_CMD that escalates; any other signal leaves the end to the program."""
+        """Note a TERMINATE_CMD that escalates, and a pause of the lifetime.
+
+        Any other signal leaves the end to the program.
+        """
+        if isinstance(command, PauseLifetime):
+            self._pause_seconds = max(self._pause_seconds, command.max_seconds)
         if isinstance(command, TerminateCmd) and command.escalate and not self._is_over.is_set():
             self._is_asked = True
             if self._has_begun:
                 self._begin(command.grace_seconds)
             else:
                 self._early_grace = min(self._early_grace, command.grace_seconds)
+
+    def _believed(self, ends_at: float) -> float:
+        """Return the end that a holder reports, or the latest one that there can be."""
+        if not self._has_report:
+            self._has_report = True
+            self._latest = min(self._latest, ends_at)
+        return min(ends_at, self._latest + self._pause_seconds)
 
     def _note_beginning(self) -> None:
         """Note that the session has its directory, and act on an end that was asked for before."""

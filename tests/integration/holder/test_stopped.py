@@ -19,9 +19,10 @@ from controller_client.protocol.messages import (
     TerminateCmd,
 )
 from controller_client.protocol.values import NOTE_NOTHING_LEFT
+from controller_client.server_link.holders.client import HolderClient
 from controller_client.session_files.directory import OverdueReason, SessionDirectory
 from controller_client.system.boot import lifetime_clock
-from tests.support.hosts.daemon_process import DaemonProcess, daemon_process, holder_pids
+from tests.support.hosts.daemon_process import ROOT, DaemonProcess, daemon_process, holder_pids
 from tests.support.hosts.scripted_server import ScriptedServer, scripted_server
 from tests.support.processes import is_running, pause, status_field
 from tests.support.waiting import await_until
@@ -58,6 +59,43 @@ sessions = Path({state!r}, "sessions")
 for path in sessions.iterdir():
     (path / "holder.lock").write_text("{daemon}\\n")
     (path / "record.json").write_text('{{"boot_id":"forged","members":[],"ends_at":1e12}}')
+time.sleep(1000)
+"""
+
+COMMAND = """
+import os, socket, sys, time
+from pathlib import Path
+sys.path.insert(0, {root!r})
+from controller_client.protocol.codec import encode
+from controller_client.protocol.messages import PauseLifetime
+from controller_client.session_files.framing import pack
+session_id = os.environ["HOLDLINE_SESSION"]
+os.chdir(Path({state!r}, "sessions", session_id))
+connection = socket.socket(socket.AF_UNIX)
+if {who!r} == "heir":
+    if os.fork() == 0:
+        connection.connect("holder.sock")
+        os._exit(0)
+    os.wait()
+elif {who!r} == "orphan" and os.fork() == 0:
+    os.setsid()
+    parent = os.getpid()
+    if os.fork() != 0:
+        os._exit(0)
+    while os.getppid() == parent:
+        time.sleep(0.01)
+elif {who!r} == "orphan":
+    os.wait()
+    time.sleep(1000)
+if {who!r} != "heir":
+    connection.connect("holder.sock")
+pause = PauseLifetime(seq=10**9, session_id=session_id, is_paused=True, max_seconds=1e8)
+try:
+    connection.sendall(pack(encode(pause)))
+    answer = connection.recv(65536)
+except OSError:
+    answer = b""
+print(answer or "refused", flush=True)
 time.sleep(1000)
 """
 
@@ -323,3 +361,38 @@ async def test_terminate_that_comes_during_an_approved_start_is_kept(
     await server.send(TerminateCmd(seq=2, session_id="s-early", grace_seconds=0.1))
     done = await server.done("s-early")
     assert (done.end_reason, done.survivors) == ("terminated", [])
+
+
+@pytest.mark.parametrize("who", ["child", "orphan", "heir"])
+async def test_a_program_cannot_command_its_own_holder(
+    server: ScriptedServer, daemon: DaemonProcess, who: str
+) -> None:
+    """An heir uses the connection that a child has made before it ended."""
+    source = COMMAND.format(state=str(daemon.state_dir), root=str(ROOT), who=who)
+    session_id = await _start(server, source, lifetime_seconds=600)
+    await server.shows(session_id, b"refused")
+    (session,) = daemon.sessions()
+    record = await await_until(session.read_record, SECONDS, "what its holder wrote down")
+    assert record.ends_at == pytest.approx(lifetime_clock() + 600, abs=60)
+    await server.send(TerminateCmd(seq=9, session_id=session_id))
+    assert (await server.done(session_id)).end_reason == "terminated"
+
+
+async def test_a_pause_that_the_server_did_not_ask_for_ends_no_later(
+    server: ScriptedServer, daemon: DaemonProcess
+) -> None:
+    """Any process of the user that the holder did not start can command the holder."""
+    session_id = await _start(server, "import time; time.sleep(1000)", lifetime_seconds=3)
+    await server.wait_for(Started)
+    (session,) = daemon.sessions()
+    pause = PauseLifetime(seq=10**9, session_id=session_id, is_paused=True, max_seconds=1e8)
+    client, _ = await HolderClient.open(session)
+    client.send(pause)
+    record = await await_until(session.read_record, SECONDS, "what its holder wrote down")
+    await await_until(
+        lambda: (session.read_record() or record).ends_at > lifetime_clock() + 1e7,
+        SECONDS,
+        "the holder to take the pause",
+    )
+    client.close()
+    assert (await server.done(session_id)).end_reason == "timed_out"
