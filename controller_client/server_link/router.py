@@ -120,7 +120,7 @@ class SessionRouter:
             for known in self._routes
             if known not in directories and known not in self._starts
         ]:
-            del self._routes[session_id]
+            self._routes.pop(session_id).end_watch.vanished()
         for directory in directories.values():
             self._recall(directory)
         summaries = await asyncio.gather(
@@ -345,8 +345,8 @@ class SessionRouter:
             return from_os_error(error, "the start could not be prepared").failure
         # 2. A holder for it, which is told to start.
         try:
-            await route.begin(start, self._spawner, self._connection, self._window_bytes)
-            route.end_watch.began(start)
+            pid = await route.begin(start, self._spawner, self._connection, self._window_bytes)
+            route.end_watch.began(start, pid)
         except StartFailed as error:
             if remove_unless_held(directory_of(self._config.state_dir, start.session_id)):
                 return error.failure

@@ -9,9 +9,8 @@ each session of the host. A route keeps no output and decides nothing about the 
 the holder, forwards messages, and speaks for a holder that is dead.
 
 Two things change independently: what is known of the holder (``_holder``), and what the server
-wants (``_server``). The value of each field is one of three states, which are classes in
-``route_states``. The tables at the head of that module say what each state means and which event
-leads where. What only one state needs is in the class of that state, so it is gone afterwards.
+wants (``_server``). Each is in one of three states of ``route_states``, whose tables say what each
+means and which event leads where. What only one state needs is in its class.
 
 ``_search`` and ``_report_end`` are the only tasks; ``_task`` is the one of them that runs. Three
 rules of order hold everywhere:
@@ -120,8 +119,8 @@ class SessionRoute:
 
     async def begin(
         self, start: StartCommand, spawner: Spawner, connection: Connection | None, window: int
-    ) -> None:
-        """Have a holder do ``start`` and attach to it in one write. Raises StartFailed."""
+    ) -> int | None:
+        """Have a holder do ``start``, attach in one write; return its pid. Raises StartFailed."""
         attach = []
         if connection is not None:
             self._server = Attached(connection, window, is_found_awaited=False)
@@ -129,6 +128,7 @@ class SessionRoute:
         client = await spawner.spawn(start, attach, (self._on_holder, self._on_holder_closed))
         if client.is_open:  # one of our own fork server, so it knows what we know
             self._holder = Live(client, knows_lifetime=True)
+        return client.pid
 
     def go_on(self, connection: Connection | None, window: int) -> None:
         """Serve ``connection``, which may be another one than when the START began, or none."""
@@ -139,7 +139,6 @@ class SessionRoute:
             self.disconnect()
         else:
             if isinstance(self._holder, Live):
-                # No frame of an earlier connection may reach this one.
                 self._holder.client.close()
                 self._holder = Unreachable()
             self.connect(connection, {}, window)
@@ -155,9 +154,8 @@ class SessionRoute:
     async def find(self) -> SessionSummary | None:
         """Look for the holder, alive or dead, and summarise the session for HELLO.
 
-        None if the session's directory is gone. A session whose holder does not answer within
-        FIND_SECONDS, or cannot be looked for, is summarised as running: the server takes a session
-        that HELLO does not name for lost. The search for the holder goes on after WELCOME.
+        None if its directory is gone. It is running if its holder does not answer in FIND_SECONDS,
+        or cannot be looked for: the server takes a session that HELLO does not name for lost.
         """
         self.disconnect()
         try:
@@ -172,15 +170,13 @@ class SessionRoute:
         )
 
     async def _look(self) -> SessionSummary | None:
-        """Look for the holder once; set ``_holder`` and return the summary if it is found.
-
-        Raises FileNotFoundError if the session's directory is gone.
-        """
+        """Look for the holder once. FileNotFoundError: the session's directory is gone."""
         try:
             self._holder, summary = await look(
                 self._directory, self._on_holder, self._on_holder_closed
             )
         except FileNotFoundError:
+            self.end_watch.vanished()
             raise
         except (HolderUnreachable, OSError) as error:
             _OUTAGE.report("a session cannot be looked for: %s", error)
@@ -277,6 +273,7 @@ class SessionRoute:
 
     def _remove(self, holder: DeadHolder) -> None:
         holder.remove()
+        self.end_watch.stop()
         self._holder = Unreachable()
         self._on_forgotten(self.session_id)
 
@@ -372,6 +369,9 @@ class SessionRoute:
                 summary = await self._look()
             except FileNotFoundError:
                 self._send_found(input_seq=0)
+                lost = await self.end_watch.end_vanished()
+                if lost is not None and isinstance(self._server, Attached):
+                    self._server.connection.send_output(self.session_id, lost)
                 self._on_forgotten(self.session_id)
                 return
         if isinstance(self._server, Attached):

@@ -68,8 +68,11 @@ def first_input(start: StartInteractiveCmd, io_mode: IoMode) -> tuple[SendInput 
 
 def as_end(command: StartCommand | None, done: InteractiveCmdDone) -> InteractiveCmdDone:
     """Return the message that ends a session: a COMMAND_RESULT if RUN_COMMAND began it."""
-    if not isinstance(command, RunCommand):
-        return done
+    return as_result(done) if isinstance(command, RunCommand) else done
+
+
+def as_result(done: InteractiveCmdDone) -> CommandResult:
+    """Return the end of a one-shot's session as the COMMAND_RESULT."""
     return CommandResult(
         **msgspec.structs.asdict(done),
         timed_out=done.end_reason == "timed_out",

@@ -58,6 +58,8 @@ class HolderClient(asyncio.Protocol):
         on_closed: Callable[[], None],
     ) -> None:
         self.session_id = session_id
+        # The process id of the holder, if the fork server told it.
+        self.pid: int | None = None
         self.capabilities: frozenset[str] = frozenset()
         self._on_message = on_message
         self._on_closed = on_closed

@@ -10,6 +10,7 @@ follow:
    usually there. A process cannot leave its holder while the holder lives, stopped or not.
 3. Then the daemon kills the holder, and ends what is left as it does after any holder that died.
 
+A session whose directory is gone before its end is ended at once when nobody reaches its holder.
 A holder that is stopped while nothing has to end stays stopped.
 
 Another process of the user can command a holder, and make it report a longer lifetime. So what a
@@ -39,14 +40,13 @@ from controller_client.server_link.errors import HolderUnreachable
 from controller_client.server_link.holders.aftermath import Aftermath
 from controller_client.server_link.holders.client import HolderClient
 from controller_client.server_link.holders.dead_holder import DeadHolder
+from controller_client.server_link.holders.known_holder import KnownHolder
 from controller_client.server_link.holders.outage import Outage
 from controller_client.server_link.refusals import Command
 from controller_client.session_files.directory import SessionDirectory
-from controller_client.session_files.lock_owner import living_holder
 from controller_client.session_files.one_shot import StartCommand, as_start
-from controller_client.system.adoption import Left
 from controller_client.system.boot import boot_id, lifetime_clock
-from controller_client.system.process_tree import ProcessInfo, live_processes, read_process
+from controller_client.system.process_tree import read_process
 from controller_client.system.termination import send_signal
 
 logger = logging.getLogger(__name__)
@@ -78,6 +78,8 @@ class EndWatch:
         self._directory = aftermath.directory
         self._session_id = aftermath.directory.session_id
         self._aftermath = aftermath
+        self._holder = KnownHolder(aftermath)
+        self._vanishing: asyncio.Task[InteractiveCmdDone] | None = None
         # A time of the lifetime clock. None: there is no limit, or the limit is not known yet.
         self._ends_at: float | None = None
         # The latest end that a report is believed, without the pauses. It is lower once a first
@@ -107,14 +109,16 @@ class EndWatch:
         if self._ends_at is not None or self._is_over.is_set():
             return
         try:
+            self._holder.recall()
             self._ends_at = _recorded_end(self._directory)
             self._set_timer()
         except OSError as error:
             _OUTAGE.report("lifetimes of sessions cannot be read: %s", error)
             self._timer = asyncio.get_running_loop().call_later(CLOCK_SECONDS, self.recall)
 
-    def began(self, start: StartCommand) -> None:
+    def began(self, start: StartCommand, pid: int | None) -> None:
         """Note that a holder was told to start, which its program may stop before it answers."""
+        self._holder.began(start, pid)
         self._note_beginning()
         seconds = as_start(start).lifetime_seconds
         if seconds > 0 and self._ends_at is None:
@@ -125,7 +129,7 @@ class EndWatch:
     def heard(self, said: FromHolder | SessionSummary) -> None:
         """Note a holder's message about the end or the lifetime of the session."""
         if is_end(said):
-            self._stop()
+            self.stop()
         elif isinstance(said, SessionSummary | Started | CommandAck) and said.lifetime is not None:
             self._ends_at = self._believed(lifetime_clock() + said.lifetime.longest_seconds)
             self._set_timer()
@@ -159,7 +163,8 @@ class EndWatch:
         if self._is_asked and self._task is None and not self._is_over.is_set():
             self._begin(self._early_grace)
 
-    def _stop(self) -> None:
+    def stop(self) -> None:
+        """Watch no longer: the session has ended, or its end is on record."""
         self._is_over.set()
         self._drop_timer()
 
@@ -188,9 +193,7 @@ class EndWatch:
 
     def _on_timer(self) -> None:
         self._timer = None
-        if not self._directory.path.is_dir():
-            self._stop()
-        elif self._is_lifetime_over:
+        if self._is_lifetime_over:
             self._begin(TERMINATE_GRACE_SECONDS)
         else:
             self._set_timer()
@@ -235,13 +238,13 @@ class EndWatch:
                 await self._end_without_holder()
         if self._is_done:
             # The holder works, and keeps its last messages until a server is there.
-            self._stop()
+            self.stop()
 
     def _wake_up(self) -> None:
         """Wake a holder that still sleeps after a suspension, so that its program has its grace."""
         if self._is_lifetime_over:
             with suppress(OSError):
-                if (holder := living_holder(self._directory)) is not None:
+                if (holder := self._holder.living()) is not None:
                     send_signal([holder], signal.SIGCHLD)
 
     async def _wait_for_holder(self) -> int:
@@ -257,8 +260,6 @@ class EndWatch:
                     min(left, _LOOK_SECONDS[min(looks, len(_LOOK_SECONDS) - 1)]),
                 )
             looks += 1
-            if not self._directory.path.is_dir():
-                self._stop()
             if self._is_due and self._has_continued():
                 stops += 1
                 if stops == 1:
@@ -271,7 +272,7 @@ class EndWatch:
     def _has_continued(self) -> bool:
         """Continue the holder if it is stopped; return whether it was."""
         try:
-            holder = living_holder(self._directory)
+            holder = self._holder.living()
         except OSError as error:
             _OUTAGE.report("holders cannot be looked at: %s", error)
             return False
@@ -286,7 +287,7 @@ class EndWatch:
         The holder drops the conversation with the route, and the route opens another.
         """
         if self._is_recorded():
-            self._stop()
+            self.stop()
         if not self._is_due:
             return True
         try:
@@ -298,22 +299,17 @@ class EndWatch:
         return True
 
     def _is_recorded(self) -> bool:
-        """The session is forgotten, or its holder is dead and the end is on record."""
+        """The holder is dead and the end is on record."""
         try:
-            is_alive = self._directory.is_holder_alive()
-            is_there = self._directory.path.is_dir()
-            return not is_there or (not is_alive and self._directory.read_done() is not None)
+            return self._holder.living() is None and self._directory.read_done() is not None
         except OSError:
             return False
 
     async def _kill_below(self) -> None:
         try:
-            holder = living_holder(self._directory)
-            if holder is not None:
+            if (holder := self._holder.living()) is not None:
                 self._say_why()
-                await self._aftermath.leftovers.end(
-                    lambda: Left(_children_of(holder), is_all=False)
-                )
+                await self._holder.kill_below(holder)
         except OSError as error:
             _OUTAGE.report("processes of sessions cannot be looked at: %s", error)
 
@@ -335,18 +331,34 @@ class EndWatch:
                 if await self._is_buried():
                     break
             except FileNotFoundError:
+                await self.end_vanished()
                 break
             except OSError as error:
                 _OUTAGE.report("sessions whose holder does not act cannot be ended: %s", error)
             await asyncio.sleep(_LOOK_SECONDS[-1])
-        self._stop()
+        self.stop()
+
+    def vanished(self) -> None:
+        """End what is left of a session whose directory is gone, unless the session has ended.
+
+        Nobody can find such a session any more, so it is lost.
+        """
+        is_ended = self._is_over.is_set() or self._is_done
+        if self._vanishing is None and not is_ended and self._holder.is_directory_gone():
+            self._vanishing = asyncio.get_running_loop().create_task(self._holder.end())
+            self.stop()
+
+    async def end_vanished(self) -> InteractiveCmdDone | None:
+        """Do that, and return the end of the session; None if there is nothing to tell."""
+        self.vanished()
+        return await asyncio.shield(self._vanishing) if self._vanishing is not None else None
 
     async def _is_buried(self) -> bool:
         """Kill the holder, end what it left, and record the loss. False: try again.
 
         Raises FileNotFoundError if the session is gone, OSError.
         """
-        if (holder := living_holder(self._directory)) is not None:
+        if (holder := self._holder.living()) is not None:
             send_signal([holder], signal.SIGKILL)
             return False
         dead = DeadHolder.claim(self._directory)
@@ -378,7 +390,3 @@ def _recorded_end(directory: SessionDirectory) -> float | None:
     pid = directory.read_pid()
     program = read_process(pid) if pid is not None else None
     return (program.started / _TICKS if program is not None else lifetime_clock()) + seconds
-
-
-def _children_of(holder: ProcessInfo) -> list[ProcessInfo]:
-    return [process for process in live_processes().values() if process.parent_pid == holder.pid]

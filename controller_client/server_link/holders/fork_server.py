@@ -114,6 +114,7 @@ class Spawner:
         try:
             spare = await (await self._reached()).give(start.session_id)
             client = await HolderClient.over(spare.connection, start.session_id, *listeners)
+            client.pid = spare.pid
             client.send(start, *more)
             await client.hello_within(SPAWN_SECONDS)
         except TimeoutError:

@@ -154,7 +154,9 @@ async def test_a_directory_that_is_gone_ends_the_search(
     directory.remove()
     server = route.attach()
     await route.end_of_task()
-    assert [type(message) for message in server.sent] == [SessionFound]
+    assert [type(message) for message in server.sent] == [SessionFound, InteractiveCmdDone]
+    assert server.sent[1].end_reason == "lost"
+    assert route.ended == [route.session_id]
     assert route.forgotten == [route.session_id]
 
 

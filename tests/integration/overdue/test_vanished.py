@@ -1,0 +1,116 @@
+"""A program that moves its session's directory away: the session still ends when it has to."""
+
+import os
+import signal
+import sys
+from collections.abc import AsyncIterator
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from controller_client.protocol.messages import TerminateCmd
+from tests.support.hosts.daemon_process import DaemonProcess, daemon_process
+from tests.support.hosts.scripted_server import ScriptedServer, scripted_server
+from tests.support.processes import is_running
+from tests.support.waiting import await_until
+
+SECONDS = 20.0
+VANISH = """
+import os, signal, time
+from pathlib import Path
+for number in (signal.SIGTERM, signal.SIGHUP):
+    signal.signal(number, signal.SIG_IGN)
+holder = os.getppid()
+directory = Path({state!r}, "sessions", os.environ["HOLDLINE_SESSION"])
+while not directory.joinpath("record.json").exists():
+    time.sleep(0.01)
+directory.rename({away!r})
+if {is_replaced!r}:
+    directory.mkdir()
+Path({told!r} + ".new").write_text(f"{{holder}} {{os.getpid()}}")
+os.rename({told!r} + ".new", {told!r})
+if {signal!r}:
+    os.kill(holder, {signal!r})
+time.sleep(1000)
+"""
+
+
+@pytest.fixture
+async def server() -> AsyncIterator[ScriptedServer]:
+    async with scripted_server() as server:
+        yield server
+
+
+@pytest.fixture
+async def daemon(server: ScriptedServer, tmp_path: Path) -> AsyncIterator[DaemonProcess]:
+    async with daemon_process(tmp_path, server.url) as daemon:
+        await server.connected()
+        try:
+            yield daemon
+        finally:
+            told = tmp_path / "told"
+            for pid in told.read_text().split() if told.exists() else []:
+                with suppress(ProcessLookupError):
+                    os.kill(int(pid), signal.SIGKILL)
+
+
+async def _vanished(
+    server: ScriptedServer,
+    daemon: DaemonProcess,
+    *,
+    sign: int,
+    is_replaced: bool = False,
+    lifetime_seconds: float = 0,
+) -> tuple[str, int, int]:
+    """A session without its directory, its holder and its program."""
+    told = daemon.state_dir.parent / "told"
+    source = VANISH.format(
+        state=str(daemon.state_dir),
+        away=str(daemon.state_dir.parent / "away"),
+        told=str(told),
+        signal=int(sign),
+        is_replaced=is_replaced,
+    )
+    session_id = await server.begin(
+        argv=[sys.executable, "-c", source], io_mode="pipe", lifetime_seconds=lifetime_seconds
+    )
+    await await_until(told.exists, SECONDS, "the program to move its session away")
+    holder, program = told.read_text().split()
+    return session_id, int(holder), int(program)
+
+
+@pytest.mark.parametrize("is_replaced", [False, True])
+@pytest.mark.parametrize("sign", [0, signal.SIGSTOP, signal.SIGKILL])
+async def test_terminate_ends_a_program_that_moved_its_session_away(
+    server: ScriptedServer, daemon: DaemonProcess, sign: int, is_replaced: bool
+) -> None:
+    session_id, holder, program = await _vanished(
+        server, daemon, sign=sign, is_replaced=is_replaced
+    )
+    await server.send(TerminateCmd(seq=9, session_id=session_id, grace_seconds=0.1))
+    done = await server.done(session_id, SECONDS)
+    assert (done.end_reason in {"terminated", "lost"}, done.survivors) == (True, [])
+    assert not is_running(program)
+    await await_until(lambda: not is_running(holder), SECONDS, "the holder to end")
+
+
+async def test_a_lifetime_ends_a_program_that_moved_its_session_away(
+    server: ScriptedServer, daemon: DaemonProcess
+) -> None:
+    session_id, _, program = await _vanished(
+        server, daemon, sign=signal.SIGSTOP, lifetime_seconds=3
+    )
+    done = await server.done(session_id, SECONDS)
+    assert (done.end_reason in {"timed_out", "lost"}, done.survivors) == (True, [])
+    assert not is_running(program)
+
+
+async def test_a_session_that_moved_away_without_a_server_is_ended(
+    server: ScriptedServer, daemon: DaemonProcess
+) -> None:
+    _, holder, program = await _vanished(server, daemon, sign=signal.SIGSTOP)
+    server.cut()
+    await server.connected(2)
+    await await_until(lambda: not is_running(program), SECONDS, "the program to be ended")
+    await await_until(lambda: not is_running(holder), SECONDS, "the holder to be ended")
