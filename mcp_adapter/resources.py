@@ -4,7 +4,7 @@ Addresses are ``holdline://session/<id>/transcript``.
 """
 
 import re
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Final
 from uuid import UUID
 
@@ -94,10 +94,12 @@ async def _transcript(project_id: UUID, session_id: UUID) -> str:
 
 def _position(cursor: str) -> datetime:
     try:
-        position = datetime.fromisoformat(cursor)
-    except ValueError:
+        given = datetime.fromisoformat(cursor)
+        # As the database compares it. At the ends of the calendar there is no such moment.
+        position = given.astimezone(UTC) if given.tzinfo is not None else None
+    except (ValueError, OverflowError):
         position = None
-    if position is None or position.tzinfo is None:
+    if position is None:
         raise as_protocol_error(InvalidArgument(["cursor: not one that this server gave"]))
     return position
 

@@ -94,7 +94,7 @@ class Input(msgspec.Struct, tag="input", tag_field="type"):
 class Release(msgspec.Struct, tag="release", tag_field="type"):
     """Hand the keyboard back, with a note for the caller."""
 
-    note: Annotated[str, Meta(max_length=1000)] = ""
+    note: Annotated[str, Meta(max_length=1000, pattern=r"^[^\x00]*$")] = ""
 
 
 class Resize(msgspec.Struct, tag="resize", tag_field="type"):

@@ -91,7 +91,10 @@ def is_from_own_page(headers: Headers) -> bool:
     """
     found: dict[bytes, bytes] = dict(headers)
     host = found.get(b"host", b"").decode("latin-1").lower()
-    origin = urlsplit(found.get(b"origin", b"").decode("latin-1").lower())
+    try:
+        origin = urlsplit(found.get(b"origin", b"").decode("latin-1").lower())
+    except ValueError:
+        return False
     is_allowed = validate_host(_without_port(host), settings.ALLOWED_HOSTS)
     return bool(host) and origin.scheme in _SCHEMES and origin.netloc == host and is_allowed
 

@@ -44,5 +44,8 @@ def _is_allowed_host(host: str, allowed: tuple[str, ...]) -> bool:
 def _is_allowed_origin(origin: str, host: str) -> bool:
     if origin in conf.allowed_origins:
         return True
-    parts = urlsplit(origin)
+    try:
+        parts = urlsplit(origin)
+    except ValueError:
+        return False
     return parts.scheme in {"http", "https"} and parts.netloc.lower() == host.lower()

@@ -30,7 +30,13 @@ _UNSUPPORTED: Final = re.compile(
     rb"|\x1b\[[<=>][0-?]*[ -/]*[@-~]"
     rb"|\x1b\[[0-?]*[ -/]+[@-~]"
     rb"|\x1b\[\?[0-9;]*[^hl0-9;]"
+    rb"|\x1b\[[0-?]*(?=[\x80-\xff])"
 )
+_BEFORE_ESCAPE: Final = re.compile(r"(?=[\x1b\x9b])")
+_MAX_FAILURES: Final = 100
+"""What follows so many sequences that no terminal understands is not drawn."""
+# The emulator reads as numbers what is none, and numbers that are too long.
+_FAILURES: Final = (TypeError, ValueError, UnboundLocalError, LookupError)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,24 +64,47 @@ class _TolerantScreen:
 
 
 def _skip_unknown(handle: Callable[..., Any], *parameters: Any, **options: Any) -> None:
-    with suppress(TypeError, ValueError, UnboundLocalError, LookupError):
+    with suppress(*_FAILURES):
         handle(*parameters, **options)
 
 
 def render_screen(data: bytes, *, rows: int, cols: int) -> Screen:
     """Renders the screen of a terminal after ``data``, the end of a stream."""
     visible, is_alternate = _current_buffer(data[-SCREEN_BYTES:])
-    screen = pyte.Screen(cols, rows)
-    stream = pyte.Stream(cast(pyte.Screen, _TolerantScreen(screen)))
-    # Decoded here, so that the emulator may follow ESC ( 0, with which programs draw their boxes.
-    stream.use_utf8 = False
-    stream.feed(
-        _UNSUPPORTED.sub(b"", _visible_part(visible, None if is_alternate else rows)).decode(
-            "utf-8", "replace"
-        )
-    )
+    drawn = _UNSUPPORTED.sub(b"", _visible_part(visible, None if is_alternate else rows))
+    screen = _drawn(drawn.decode("utf-8", "replace"), rows, cols)
     lines = tuple(visible_text.visible(line.rstrip()) for line in screen.display)
     return Screen(lines, screen.cursor.y, min(screen.cursor.x, cols - 1), is_alternate)
+
+
+def _drawn(text: str, rows: int, cols: int) -> pyte.Screen:
+    """The emulator after ``text``. Sequences that its parser fails on are passed over."""
+    screen = pyte.Screen(cols, rows)
+    listener = cast(pyte.Screen, _TolerantScreen(screen))
+    stream = pyte.Stream(listener, strict=False)
+    # Decoded here, so that the emulator may follow ESC ( 0, with which programs draw their boxes.
+    stream.use_utf8 = False
+    with suppress(*_FAILURES):
+        stream.feed(text)
+        return screen
+    screen.reset()
+    _begin_anew(stream, listener)
+    failures = 0
+    for piece in _BEFORE_ESCAPE.split(text):
+        try:
+            stream.feed(piece)
+        except _FAILURES:
+            failures += 1
+            if failures == _MAX_FAILURES:
+                break
+            # The screen stays.
+            _begin_anew(stream, listener)
+    return screen
+
+
+def _begin_anew(stream: pyte.Stream, listener: pyte.Screen) -> None:
+    stream.detach(listener)
+    stream.attach(listener)
 
 
 def draws_whole_screen(data: bytes, *, rows: int) -> bool:

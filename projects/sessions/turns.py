@@ -196,8 +196,7 @@ def _conclude(turn: Turn, now: Snapshot, state: TerminalState) -> InteractiveOut
         is_final=state != "running",
         mask=mask_of(turn.session_id, now.sealed_secrets),
     )
-    if turn.is_showing and shown.next_offset > now.shown_offset:
-        execute(_SHOWN, [shown.next_offset, as_parameter(turn.session_id), shown.next_offset])
+    shown_to = shown.next_offset
     if turn.view == "screen":
         shown = view_screen(turn.session_id, end, now.rows, now.cols)
     result = terminal_result(
@@ -209,6 +208,9 @@ def _conclude(turn: Turn, now: Snapshot, state: TerminalState) -> InteractiveOut
         shown=shown,
         is_unentered=turn.is_unentered,
     )
+    # Last, so that output of which no answer could be made is shown by a later turn.
+    if turn.is_showing and shown_to > now.shown_offset:
+        execute(_SHOWN, [shown_to, as_parameter(turn.session_id), shown_to])
     if not now.command_failure_code:
         return result
     refused = refused_hint(now.command_failure_code, now.command_failure_message)

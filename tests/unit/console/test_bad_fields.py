@@ -1,7 +1,12 @@
 """A field with a value that means nothing never ends in an error of the server."""
 
+import msgspec
 import pytest
+from django.test import Client
 
+from console.live.messages import Release
+from console.live.person import is_from_own_page, session_key_of
+from console.login.sessions import SessionStore
 from tests.unit.console.conftest import PersonWith, Tenant
 
 RIGHTS = (
@@ -80,3 +85,24 @@ def test_a_nul_is_refused_in_each_field(person_with: PersonWith, path: str) -> N
 def test_a_nul_is_refused_in_a_form(person_with: PersonWith, path: str) -> None:
     fields = {"project": "\0", "name": "\0"}
     assert person_with(*RIGHTS).post(path, fields).status_code == 400
+
+
+@pytest.mark.parametrize("key", ['"abcdefgh\\000abcdefgh"', "abcdefgh/../../x", "é" * 20])
+def test_a_cookie_that_names_no_login_is_that_of_a_stranger(client: Client, key: str) -> None:
+    headers = {"cookie": f"sessionid={key}"}
+    assert client.get("/login/", headers=headers).status_code == 200
+    assert client.get("/", headers=headers).status_code == 302
+    assert (
+        SessionStore(session_key_of([(b"cookie", headers["cookie"].encode())])).session_key is None
+    )
+
+
+@pytest.mark.parametrize("origin", [b"http://[", b"http://[::1]x", b"http://a\xbd", b"\xff"])
+def test_an_origin_that_is_no_address_is_not_ours(origin: bytes) -> None:
+    assert not is_from_own_page([(b"host", b"localhost"), (b"origin", origin)])
+
+
+def test_a_note_with_a_nul_is_no_message() -> None:
+    with pytest.raises(msgspec.ValidationError):
+        msgspec.json.decode(b'{"type":"release","note":"a\\u0000b"}', type=Release)
+    assert msgspec.json.decode(b'{"type":"release","note":"a\\nb"}', type=Release).note == "a\nb"

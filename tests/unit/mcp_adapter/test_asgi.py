@@ -61,6 +61,7 @@ async def test_only_our_own_names_are_served(
     [
         ("https://evil.example", 403),
         ("null", 403),
+        ("http://[", 403),
         ("http://localhost:9999", 403),
         ("http://localhost:8000", 200),
         ("https://tools.example", 200),

@@ -68,7 +68,8 @@ async def test_sessions_are_listed_by_pages(
         "program 0",
     ]
     assert "nextCursor" not in rest
-    assert (await _ask(bearer, "resources/list", cursor="2026-01-01"))["error"]["code"] == -32602
+    for cursor in ("2026-01-01", "0001-01-01T00:00:00+23:59", "9999-12-31T23:59:59-23:59"):
+        assert (await _ask(bearer, "resources/list", cursor=cursor))["error"]["code"] == -32602
 
 
 async def test_the_template_names_the_form_of_the_address(bearer: dict[str, str]) -> None:

@@ -90,3 +90,15 @@ def test_no_mixture_of_sequences_breaks_it(data: bytes) -> None:
 
 def test_boxes_are_drawn_as_boxes_and_stray_shifts_change_nothing() -> None:
     assert _lines(b"\x1b(0lqk\x1b(B\r\n\x0elqk \xe6\xbc\xa2\x0f") == ["┌─┐", "lqk 漢"]
+
+
+@pytest.mark.parametrize(
+    "hostile",
+    ["\x1b[²H", "\x1b[1;①H", "\x1b[" + "1" * 5000 + "H", "\x1b[1\n²H", "\x1b[?" + "9" * 5000 + "h"],
+)
+@pytest.mark.parametrize("count", [1, 3000])
+def test_no_sequence_keeps_what_follows_from_being_drawn(hostile: str, count: int) -> None:
+    before = (hostile * (count if len(hostile) < 100 else 20)).encode()
+    drawn = render_screen(b"first" + before + b"\x1b[2J\x1b[3;4Hlast", rows=5, cols=40)
+    assert drawn.lines[2] == "   last"
+    assert (drawn.cursor_row, drawn.cursor_column) == (2, 7)
