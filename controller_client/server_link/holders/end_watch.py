@@ -296,6 +296,9 @@ class EndWatch:
             return False
         client.close()
         self.heard(summary)
+        with suppress(OSError):
+            # The program has ended, and its last output waits for the server to commit more.
+            self._is_done = self._is_done or await asyncio.to_thread(self._holder.is_alone)
         return True
 
     def _is_recorded(self) -> bool:

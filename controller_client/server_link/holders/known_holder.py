@@ -75,6 +75,11 @@ class KnownHolder:
             return False
         return False
 
+    def is_alone(self) -> bool:
+        """Return whether the holder lives, and nothing below it. Raises OSError."""
+        holder = self.living()
+        return holder is not None and not _children_of(holder)
+
     async def kill_below(self, holder: ProcessInfo) -> None:
         """Kill every process below the holder. Raises OSError."""
         await self._aftermath.leftovers.end(lambda: Left(_children_of(holder), is_all=False))

@@ -1,4 +1,4 @@
-"""A program that moves its session's directory away: the session still ends when it has to."""
+"""A session that has to end, and its holder: without its directory, and with output that waits."""
 
 import os
 import signal
@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from controller_client.protocol.messages import TerminateCmd
+from controller_client.system.boot import lifetime_clock
 from tests.support.hosts.daemon_process import DaemonProcess, daemon_process
 from tests.support.hosts.scripted_server import ScriptedServer, scripted_server
 from tests.support.processes import is_running
@@ -114,3 +115,21 @@ async def test_a_session_that_moved_away_without_a_server_is_ended(
     await server.connected(2)
     await await_until(lambda: not is_running(program), SECONDS, "the program to be ended")
     await await_until(lambda: not is_running(holder), SECONDS, "the holder to be ended")
+
+
+async def test_a_holder_whose_output_waits_for_the_server_is_not_killed(
+    server: ScriptedServer, daemon: DaemonProcess
+) -> None:
+    server.acknowledges = False
+    source = "import os\nwhile True: os.write(1, b'x' * 4096)"
+    session_id = await server.begin(
+        argv=[sys.executable, "-c", source], io_mode="pipe", ring_bytes=65536, overflow="block"
+    )
+    await server.shows(session_id, b"x" * 65536)
+    await server.send(TerminateCmd(seq=9, session_id=session_id, grace_seconds=0.1))
+    # A holder that does not act is killed after 5 s and then 10 s.
+    late = lifetime_clock() + 16.5
+    await await_until(lambda: lifetime_clock() > late, SECONDS, "the daemon to have looked")
+    server.acknowledges = True
+    server.cut()
+    assert (await server.done(session_id, SECONDS)).end_reason == "terminated"
