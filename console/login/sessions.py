@@ -1,8 +1,11 @@
 """The store of logins: Django's own, which looks up nothing but keys that it may have made."""
 
-from typing import Any
+from typing import Any, Final
 
 from django.contrib.sessions.backends.db import SessionStore as _DatabaseStore
+
+_MIN_CHARS: Final = 8
+"""No shorter key is taken, as in Django's store."""
 
 
 class SessionStore(_DatabaseStore):
@@ -10,4 +13,4 @@ class SessionStore(_DatabaseStore):
 
     def _validate_session_key(self, key: Any) -> bool:
         is_plain = isinstance(key, str) and key.isascii() and key.isalnum()
-        return is_plain and bool(super()._validate_session_key(key))
+        return is_plain and len(key) >= _MIN_CHARS
