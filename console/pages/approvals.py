@@ -68,6 +68,7 @@ def approval(request: HttpRequest, approval_id: int) -> HttpResponse:
         "arguments": [(name, list(exact(value))) for name, value in _arguments(row)],
         "reason": visible(row.reason),
         "screen": _screen(request, row),
+        "may_read": request.user.has_perm(SEE_SCREENS),
         "is_own": is_own_call(row, actor_of(request)),
         "may_answer": request.user.has_perm(ANSWER),
         "run_id": row.origin.get("run") if request.user.has_perm(SEE_RUNS) else None,

@@ -10,7 +10,7 @@ from uuid import UUID
 from django.db.models import Max, Min, Q
 
 from controller_client.protocol.messages import Stream
-from projects.models import CommandSession, OutputChunk, OutputGap, SessionEvent
+from projects.models import Approval, CommandSession, OutputChunk, OutputGap, SessionEvent
 from projects.output.recording import rows, screens
 from projects.output.recording.timeline import STREAMS, RecordingClock, clock_of
 
@@ -103,3 +103,5 @@ def _forget_prompts(session_id: UUID, after: int, upto: int | None) -> None:
         event.detail["prompt"] = ""
     SessionEvent.objects.bulk_update(told, ["detail"], batch_size=500)
     newest.update(terminal_prompt="")
+    # They do not say where in the output their prompt stood.
+    Approval.objects.filter(session_id=session_id).update(prompt="")

@@ -167,6 +167,15 @@ def test_the_screen_that_is_typed_into_is_shown_and_the_look_is_on_record(
     assert AuditEvent.objects.get(action="transcript.view").detail == {"approval": asked.pk}
 
 
+def test_a_prompt_is_shown_to_those_who_may_read_screens_only(
+    person_with: PersonWith, ours: Tenant
+) -> None:
+    asked = make_approval(ours.project, session_id=ours.session.pk, prompt="line: Go on?")
+    text = person_with(*RIGHTS).get(f"/approvals/{asked.pk}/").text
+    assert "Go on?" not in text
+    assert "you may not read screens" in text
+
+
 def test_the_log_of_a_monitor_is_shown_whole(person_with: PersonWith, ours: Tenant) -> None:
     log_file = f"/logs/{'a' * 200}/\u202evictim.log"
     asked = make_approval(ours.project, "stop_session_monitor", session_command=log_file)

@@ -11,6 +11,7 @@ from controller_client.protocol.session_state import SessionState
 from projects.errors.calls import InvalidArgument
 from projects.errors.sessions import SessionActive, SessionNotFound
 from projects.models import (
+    Approval,
     AuditEvent,
     CommandSession,
     OutputChunk,
@@ -28,7 +29,7 @@ from projects.output.recording.replay import replay_part
 from projects.output.recording.screens import NewScreen, ScreenPlace
 from projects.sessions.transactions.erasure import output_black_out, output_clear
 from projects.storage.access import in_database
-from tests.support.rows import make_controller, make_session
+from tests.support.rows import make_approval, make_controller, make_session
 
 pytestmark = pytest.mark.django_db(transaction=True)
 PRINTED = (b"Name: ", b"hunter2 is ", b"my secret", b" and more\r\n")
@@ -52,6 +53,7 @@ def _recorded(state: SessionState = SessionState.EXITED, host: str = "host") -> 
         events.append([NewEvent(session.pk, "prompt", end, detail=told, at=at)])
         place = ScreenPlace(time=number * 10, stdout=end, stderr=0)
         screens.store(session.pk, screens.version(session.pk), [NewScreen(place, b"deflated")])
+    make_approval(session.project, session_id=session.pk, prompt="line: hunter2 is my secret")
     CommandSession.objects.filter(pk=session.pk).update(stdout_next_offset=end)
     return CommandSession.objects.get(pk=session.pk)
 
@@ -63,6 +65,7 @@ def _all_text(session_id: UUID) -> str:
     told = list(SessionEvent.objects.filter(session=session).values_list("detail", flat=True))
     shown = [
         session.terminal_prompt,
+        *Approval.objects.filter(session_id=session_id).values_list("prompt", flat=True),
         "".join(cast(session)),
         replay_index(session).model_dump_json(),
     ]
