@@ -40,6 +40,8 @@ SLICE_SECONDS: Final = 0.1
 MAX_LINE_CHARS: Final = 500
 """A longer line is cut where it is shown; it is searched whole."""
 _LINES_PER_CLOCK_CHECK: Final = 256
+_BYTES_PER_CLOCK_CHECK: Final = 16 * 1024
+"""A long line and a slow expression can take a second."""
 
 
 class Hit(Result):
@@ -184,6 +186,7 @@ class _Scan:
     def run_slice(self) -> None:
         """Continues the scan for SLICE_SECONDS, or until its state changes."""
         deadline = time.monotonic() + SLICE_SECONDS
+        checked_at = self.searched_bytes
         for count, (stream, part) in enumerate(self._parts, start=1):
             if stream is not self.stream:
                 self._begin_stream(stream)
@@ -193,8 +196,10 @@ class _Scan:
                 self._search_line(stream, part)
                 if self.state is _State.FULL:
                     return
-                if count % _LINES_PER_CLOCK_CHECK:
+                is_much = self.searched_bytes - checked_at >= _BYTES_PER_CLOCK_CHECK
+                if count % _LINES_PER_CLOCK_CHECK and not is_much:
                     continue
+                checked_at = self.searched_bytes
             if time.monotonic() > deadline:
                 return
         self.state = _State.COMPLETE

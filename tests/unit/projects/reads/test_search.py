@@ -83,6 +83,16 @@ async def test_a_search_that_takes_too_long_says_where_to_go_on(
     assert (result.hits, result.stopped_by) == ([], "time")
 
 
+async def test_a_search_of_long_lines_looks_at_its_clock_between_them(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(search, "SLICE_SECONDS", -1.0)
+    monkeypatch.setattr(search, "MAX_SECONDS", 0.0)
+    session = await in_database(stored, (b"y" * 20_000 + b"z\n") * 30)
+    result = await found(session, "x|z")
+    assert (len(result.hits), result.stopped_by, result.searched_bytes) == (1, "time", 20_002)
+
+
 async def test_a_search_of_the_project_goes_on_over_all_that_is_older(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
