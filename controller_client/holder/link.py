@@ -139,17 +139,18 @@ def listen(name: str) -> socket.socket:
     return listener
 
 
-def accept(listener: socket.socket) -> HolderLink | None:
+def accept(listener: socket.socket, *, has_begun: bool) -> HolderLink | None:
     """Return the daemon that connected; None if nobody did, or another user or the program.
 
-    Raises OSError if no descriptor is left for the connection.
+    ``has_begun``: there is a program. To know it from the daemon takes one more descriptor. Raises
+    OSError if no descriptor is left for the connection.
     """
     try:
         connection, _ = listener.accept()
     except (BlockingIOError, ConnectionAbortedError):
         return None
     try:
-        if is_same_user(connection) and not _is_from_below(connection):
+        if is_same_user(connection) and not (has_begun and _is_from_below(connection)):
             return HolderLink(connection)
     except OSError:
         pass

@@ -159,7 +159,7 @@ class Holder:
 
     def _on_connect(self, now: float) -> None:
         try:
-            link = accept(self._listener)
+            link = accept(self._listener, has_begun=self._session.pid is not None)
         except OSError:
             # The daemon still waits at the socket, and select would report it without end.
             self._listen_again_at = now + LISTEN_AGAIN_SECONDS
