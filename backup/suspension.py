@@ -30,7 +30,7 @@ from projects.models import (
     Secret,
 )
 from projects.sessions.approvals.answering import approvals_withdraw
-from projects.sessions.transactions.keyboard import Abandoned, keyboard_expire
+from projects.sessions.transactions.keyboard import abandoned, keyboard_expire
 from projects.storage import clock
 
 _NOTE: Final = "handed back by itself: the database was restored"
@@ -72,7 +72,7 @@ def _open_codes() -> QuerySet[EnrolmentCode]:
 def _hand_back_keyboards() -> int:
     held = list(HeldKeyboard.objects.select_related("session"))
     for row in held:
-        keyboard_expire(Abandoned(row.session.project_id, row.session_id, row.operator, _NOTE))
+        keyboard_expire(abandoned(row, _NOTE))
     return len(held)
 
 

@@ -15,6 +15,7 @@ from projects.accounts.authentication import Caller
 from projects.attention.events import Cause, attention_raise
 from projects.audit.log import audit
 from projects.errors.inputs import ResizeRefused
+from projects.errors.sessions import SessionTakenOver
 from projects.models import AttentionKind, CommandSession, ControllerCommand, HeldKeyboard
 from projects.output.recording import events
 from projects.output.recording.events import NewEvent
@@ -252,6 +253,11 @@ def hand_back(project_id: UUID, session_id: UUID, operator: str, note: str) -> T
 
 
 def _set_operator(session: CommandSession, **changes: str) -> None:
+    """Raises SessionEnded, and SessionTakenOver if another operator was a moment earlier."""
     active = CommandSession.objects.filter(id=session.id, state__in=selectors.ACTIVE)
-    if not active.update(**changes):
-        raise session_ended(selectors.session_of(session.project_id, session.id))
+    if active.filter(taken_over_by=session.taken_over_by).update(**changes):
+        return
+    now = selectors.session_of(session.project_id, session.id)
+    if active.exists():
+        raise SessionTakenOver(session.id, now.taken_over_by)
+    raise session_ended(now)

@@ -6,7 +6,7 @@ nothing for long, or whose browser is gone, hands the keyboard back without doin
 ``HeldKeyboard`` says when the browser was last heard, and the sweeper looks at these rows.
 """
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Final, NamedTuple
 from uuid import UUID
 
@@ -39,6 +39,8 @@ class Abandoned(NamedTuple):
     session_id: UUID
     operator: str
     note: str
+    seen_at: datetime
+    typed_at: datetime
 
 
 @transaction.atomic
@@ -118,10 +120,8 @@ def abandoned_keyboards() -> list[Abandoned]:
         is_left |= Q(typed_at__lt=idle_since)
     rows = HeldKeyboard.objects.filter(is_left)
     return [
-        Abandoned(
-            row.session.project_id,
-            row.session_id,
-            row.operator,
+        abandoned(
+            row,
             "handed back by itself: "
             + ("the browser was gone" if row.seen_at < gone_since else "nothing was typed"),
         )
@@ -129,11 +129,23 @@ def abandoned_keyboards() -> list[Abandoned]:
     ]
 
 
+def abandoned(row: HeldKeyboard, note: str) -> Abandoned:
+    """The keyboard of the row, as it is now, with the note that says why it goes back."""
+    session = row.session
+    return Abandoned(session.project_id, session.id, row.operator, note, row.seen_at, row.typed_at)
+
+
 def keyboard_expire(left: Abandoned) -> Told | None:
-    """Hand an abandoned keyboard back, unless somebody else has it by now."""
+    """Hand an abandoned keyboard back, unless its browser came back or somebody else has it."""
     try:
-        return keyboard_release(left.project_id, left.session_id, left.operator, left.note)
-    except (KeyboardNotHeld, SessionEnded):
+        with transaction.atomic():
+            held = HeldKeyboard.objects.filter(session_id=left.session_id, operator=left.operator)
+            as_seen = held.filter(seen_at=left.seen_at, typed_at=left.typed_at)
+            # This locks the row until the keyboard is handed back.
+            if held.exists() and not as_seen.update(seen_at=left.seen_at):
+                return None
+            return keyboard_release(left.project_id, left.session_id, left.operator, left.note)
+    except (KeyboardNotHeld, SessionEnded, SessionTakenOver):
         # Taken by another operator, who has a row of their own, or of no use to anybody.
         HeldKeyboard.objects.filter(session_id=left.session_id, operator=left.operator).delete()
         return None

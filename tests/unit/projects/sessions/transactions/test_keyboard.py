@@ -2,6 +2,7 @@
 
 import uuid
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from django.utils import timezone
@@ -10,6 +11,13 @@ from projects import services
 from projects.accounts.authentication import Caller
 from projects.errors.sessions import KeyboardNotHeld, SessionTakenOver
 from projects.models import AuditEvent, CommandSession, ControllerCommand, HeldKeyboard
+from projects.sessions.transactions import control
+from projects.sessions.transactions.keyboard import (
+    GONE_SECONDS,
+    abandoned_keyboards,
+    keyboard_expire,
+    keyboard_keep,
+)
 from projects.storage import clock
 from projects.storage.access import in_database
 from projects.upkeep import sweeper
@@ -151,3 +159,35 @@ async def test_the_keyboard_of_an_ended_session_is_forgotten(session: CommandSes
     await in_database(HeldKeyboard.objects.update, seen_at=timezone.now() - timedelta(hours=1))
     await sweeper.sweep()
     assert not await in_database(HeldKeyboard.objects.exists)
+
+
+async def test_of_two_who_take_the_keyboard_at_once_one_gets_it(
+    session: CommandSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begin = control.lifetimes.hold
+
+    def bob_was_earlier(*about: Any) -> Any:
+        CommandSession.objects.filter(id=session.id).update(taken_over_by=BOB)
+        return begin(*about)
+
+    monkeypatch.setattr(control.lifetimes, "hold", bob_was_earlier)
+    with pytest.raises(SessionTakenOver, match=BOB):
+        await _take(session, ANN)
+    assert await in_database(HeldKeyboard.objects.count) == 0
+
+
+async def test_an_operator_who_came_back_keeps_the_keyboard(
+    session: CommandSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(clock, "can_tell", lambda seconds: True)
+    await _take(session, ANN)
+    long_ago = timezone.now() - timedelta(seconds=GONE_SECONDS + 1)
+    await in_database(HeldKeyboard.objects.update, seen_at=long_ago)
+    (left,) = await in_database(abandoned_keyboards)
+    assert await in_database(keyboard_keep, session.id, ANN, has_typed=True)
+    assert await in_database(keyboard_expire, left) is None
+    assert await _operator(session) == ANN
+    await in_database(HeldKeyboard.objects.update, seen_at=long_ago)
+    (left,) = await in_database(abandoned_keyboards)
+    await in_database(keyboard_expire, left)
+    assert await _operator(session) == ""
