@@ -129,7 +129,17 @@ async def _stopped(daemon: DaemonProcess) -> tuple[SessionDirectory, int, int]:
 
 
 def _child(pid: int) -> int:
-    return int(Path(f"/proc/{pid}/task/{pid}/children").read_text().split()[0])
+    return int(_children(pid)[0])
+
+
+def _programs(daemon: DaemonProcess) -> int:
+    """How many programs the holders have begun."""
+    holders = [pid for session in daemon.sessions() for pid in holder_pids(session)]
+    return sum(len(_children(pid)) for pid in holders)
+
+
+def _children(pid: int) -> list[str]:
+    return Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
 
 
 def _stands(pid: int) -> bool:
@@ -326,7 +336,8 @@ async def test_a_holder_that_is_stopped_at_once_does_not_outlast_its_lifetime(
 ) -> None:
     """The program may be faster than its holder, which has not told of the start then."""
     argv = ["/bin/sh", "-c", "kill -STOP $PPID; exec sleep 1000"]
-    begun = [await server.begin(argv=argv, lifetime_seconds=10) for _ in range(20)]
+    begun = [await server.begin(argv=argv, lifetime_seconds=10) for _ in range(10)]
+    await await_until(lambda: _programs(daemon) == len(begun), SECONDS, "all programs")
     # Meanwhile those holders tell of their start that are not stopped before.
     half = lifetime_clock() + 5
     await await_until(lambda: lifetime_clock() > half, SECONDS, "half of the lifetime to be over")
