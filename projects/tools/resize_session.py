@@ -7,7 +7,7 @@ from projects.accounts.authentication import Caller
 from projects.errors.calls import RequestIdReused
 from projects.errors.hosts import ControllerOffline
 from projects.errors.inputs import ResizeRefused
-from projects.errors.sessions import SessionEnded, SessionNotFound
+from projects.errors.sessions import SessionEnded, SessionNotFound, SessionTakenOver
 from projects.errors.uncertain import RequestNotKnown
 from projects.output.result import Result
 from projects.sessions.answers.results import TerminalState
@@ -64,6 +64,7 @@ RESIZE_SESSION = Tool(
     errors=(
         SessionNotFound,
         SessionEnded,
+        SessionTakenOver,
         ResizeRefused,
         ControllerOffline,
         RequestIdReused,

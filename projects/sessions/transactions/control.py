@@ -157,7 +157,8 @@ def resize_session(
 ) -> Acted:
     """Commit a RESIZE.
 
-    Raises SessionNotFound, SessionEnded, ControllerOffline, or ResizeRefused for pipes.
+    Raises SessionNotFound, SessionEnded, SessionTakenOver if a person has the keyboard,
+    ControllerOffline, or ResizeRefused for pipes.
     """
     if request is not None and (earlier := request.earlier()) is not None:
         return Acted(
@@ -169,6 +170,8 @@ def resize_session(
     numbered = number_command(project_id, session_id)
     controller_id, seq = numbered.controller_id, numbered.seq
     before = selectors.session_of(project_id, session_id)
+    if before.taken_over_by not in ("", actor_of(caller)):
+        raise SessionTakenOver(session_id, before.taken_over_by)
     if before.io_mode == CommandSession.IoModeChoice.PIPE:
         raise ResizeRefused("NOT_A_TERMINAL", "the program runs on pipes, which have no size")
     active = CommandSession.objects.filter(id=session_id, state__in=selectors.ACTIVE)

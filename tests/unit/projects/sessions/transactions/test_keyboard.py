@@ -191,3 +191,22 @@ async def test_an_operator_who_came_back_keeps_the_keyboard(
     (left,) = await in_database(abandoned_keyboards)
     await in_database(keyboard_expire, left)
     assert await _operator(session) == ""
+
+
+async def test_only_who_has_the_keyboard_gives_the_terminal_a_size(
+    session: CommandSession,
+) -> None:
+    await _take(session, ANN)
+    for caller in ("token:agent", BOB, ANN):
+        about = Caller(session.project_id, caller, frozenset({"session:input"}))
+        resize = services.session_resize(
+            session.project_id, session.id, rows=3, cols=70, caller=about, wait_seconds=0.0
+        )
+        if caller == ANN:
+            await resize
+        else:
+            with pytest.raises(SessionTakenOver):
+                await resize
+    sizes = await in_database(lambda: CommandSession.objects.get(id=session.id))
+    assert (sizes.rows, sizes.cols) == (3, 70)
+    assert await in_database(ControllerCommand.objects.filter(type="RESIZE").count) == 1
