@@ -3,6 +3,7 @@
 import os
 import resource
 import signal
+import socket
 import sys
 from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager
@@ -10,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from controller_client.holder.link import accept, listen
 from controller_client.protocol.messages import InteractiveCmdDone, IoMode
 from controller_client.system.process_tree import session_members
 from controller_client.system.termination import kill_leftovers
@@ -271,29 +273,29 @@ async def test_orphans_are_reaped(host: HolderHost) -> None:
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs another user")
-def test_only_its_own_user_may_talk_to_a_holder(tmp_path: Path) -> None:
+@pytest.mark.parametrize("has_begun", [False, True])
+def test_only_its_own_user_may_talk_to_a_holder(tmp_path: Path, *, has_begun: bool) -> None:
     """The directory is closed to others; the socket turns them away as well."""
-    import socket
-
-    from controller_client.holder.link import accept, listen
-
     tmp_path.chmod(0o755)
     back = Path.cwd()
     os.chdir(tmp_path)
     try:
-        listener = listen("holder.sock")
-        Path("holder.sock").chmod(0o777)
-        child = os.fork()
-        if child == 0:
-            os.setgid(65534)
-            os.setuid(65534)
-            with socket.socket(socket.AF_UNIX) as stranger:
-                stranger.connect("holder.sock")
-                os._exit(0 if stranger.recv(1) == b"" else 1)
-        listener.setblocking(True)
-        assert accept(listener) is None
-        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
-        listener.close()
+        with listen("holder.sock") as listener:
+            Path("holder.sock").chmod(0o777)
+            child = os.fork()
+            if child == 0:
+                os.setgid(65534)
+                os.setuid(65534)
+                with socket.socket(socket.AF_UNIX) as stranger:
+                    stranger.settimeout(20)
+                    stranger.connect("holder.sock")
+                    os._exit(0 if stranger.recv(1) == b"" else 1)
+            try:
+                listener.setblocking(True)
+                assert accept(listener, has_begun=has_begun) is None
+            finally:
+                status = os.waitpid(child, 0)[1]
+            assert os.waitstatus_to_exitcode(status) == 0
     finally:
         os.chdir(back)
 
