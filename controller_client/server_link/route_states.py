@@ -113,10 +113,11 @@ async def look(
     directory: SessionDirectory,
     on_message: Callable[[FromHolder], None],
     on_closed: Callable[[], None],
+    holder_pid: int | None,
 ) -> tuple[Live | DeadHolder, SessionSummary]:
     """Find the holder, alive or dead, and summarise its session for HELLO.
 
-    ``on_message`` and ``on_closed`` are for the conversation, as in :class:`HolderClient`.
+    The other arguments are for the conversation, as in :meth:`HolderClient.open`.
 
     Raises:
         HolderUnreachable: The holder lives and does not answer.
@@ -127,7 +128,9 @@ async def look(
     dead = DeadHolder.claim(directory)
     if dead is not None:
         return dead, dead.summary()
-    client, summary = await HolderClient.open(directory, on_message, on_closed)
+    client, summary = await HolderClient.open(
+        directory, on_message, on_closed, holder_pid=holder_pid
+    )
     if not client.is_open:
         # The holder hung up in the turn of the event loop that read its hello. ``on_closed`` was
         # called before the caller had the conversation, and is not called again.

@@ -173,7 +173,10 @@ class SessionRoute:
         """Look for the holder once. FileNotFoundError: the session's directory is gone."""
         try:
             self._holder, summary = await look(
-                self._directory, self._on_holder, self._on_holder_closed
+                self._directory,
+                self._on_holder,
+                self._on_holder_closed,
+                self.end_watch.holder_pid,
             )
         except FileNotFoundError:
             self.end_watch.vanished()

@@ -17,7 +17,7 @@ from projects.errors.server import StorageUnavailable
 from projects.process import draining
 from projects.process import leader_lease as duty
 from projects.process.task import Rounds
-from projects.storage.access import at_length, in_database
+from projects.storage.access import in_database, in_upkeep
 
 logger = logging.getLogger(__name__)
 
@@ -46,7 +46,7 @@ class Worker:
         """Note what is new, write messages, and begin to send them. Raises StorageUnavailable."""
         if draining.has_begun() or not await self._leads():
             return
-        todo = await at_length(look)
+        todo = await in_upkeep(look)
         if todo.has_news:
             await in_database(noticing.note_news, todo.wanted)
         if todo.has_news or todo.has_due_events:
@@ -65,7 +65,7 @@ class Worker:
 
     async def _begin_sending(self) -> None:
         self._sending = {each: task for each, task in self._sending.items() if not task.done()}
-        for letter in await at_length(messages.due_letters, tuple(self._sending)):
+        for letter in await in_upkeep(messages.due_letters, tuple(self._sending)):
             task = asyncio.create_task(_send(letter), name=f"message {letter.message_id}")
             self._sending[letter] = task
 

@@ -303,7 +303,8 @@ class Conf:
     database_threads = Number(
         "HOLDLINE_DATABASE_THREADS",
         0,
-        "threads for short transactions, each with a connection. Two more threads do long reads",
+        "threads for short transactions, each with a connection. Two more threads do long reads, "
+        "and one the upkeep",
         at_least=1,
         shown="1 on SQLite, 4 otherwise",
     )

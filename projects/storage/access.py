@@ -55,7 +55,9 @@ REPLACE_SECONDS: Final = 1.0
 _PREFER_INDEXES = "SET enable_seqscan = off"
 
 LONG_THREADS = 2
-"""Threads for long reads."""
+"""Threads for long reads. Callers choose what these cost, and can keep all of them busy."""
+UPKEEP_THREADS: Final = 1
+"""Threads for the work that no caller asks for: ends, retention, letters."""
 
 
 @dataclass
@@ -64,9 +66,20 @@ class _Pools:
 
     short: DatabaseThreads | None = None
     long: DatabaseThreads | None = None
+    upkeep: DatabaseThreads | None = None
     replaced_at: float = -REPLACE_SECONDS
     ending: list[DatabaseThread] = field(default_factory=list)
     """Threads that were retired, and still have connections."""
+
+    def all(self) -> list[DatabaseThreads]:
+        """Return the pools that were made, and not replaced since."""
+        return [pool for pool in (self.short, self.long, self.upkeep) if pool is not None]
+
+    def take(self) -> list[DatabaseThreads]:
+        """Return them for their end; the next hop makes new ones."""
+        taken = self.all()
+        self.short = self.long = self.upkeep = None
+        return taken
 
 
 _pools = _Pools()
@@ -137,6 +150,11 @@ async def at_length(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs)
     return await _hop(_long_threads, lambda: _run(False, function, *args, **kwargs))
 
 
+async def in_upkeep(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+    """Runs a read of the server's upkeep as ``at_length`` does, in a thread that no caller gets."""
+    return await _hop(_upkeep_threads, lambda: _run(False, function, *args, **kwargs))
+
+
 async def _hop(
     threads_of: Callable[[], DatabaseThreads], work: Callable[[], T], *, may_share: bool = False
 ) -> T:
@@ -173,15 +191,11 @@ def _replace_connections(seen_in: DatabaseThreads) -> None:
 
     Nothing happens if the threads of ``seen_in`` are being replaced already.
     """
-    if (
-        seen_in not in {_pools.short, _pools.long}
-        or time.monotonic() - _pools.replaced_at < REPLACE_SECONDS
-    ):
+    if seen_in not in _pools.all() or time.monotonic() - _pools.replaced_at < REPLACE_SECONDS:
         return
     _pools.replaced_at = time.monotonic()
     logger.error("the database's connections are broken and are opened again")
-    ending, _pools.short, _pools.long = (_pools.short, _pools.long), None, None
-    retired = [worker for threads in ending if threads is not None for worker in threads.retire()]
+    retired = [worker for threads in _pools.take() for worker in threads.retire()]
     # A connection to SQLite shares what the process found when it opened the first connection, so
     # the new threads wait for the end of the last old connection.
     if connection.vendor == "sqlite":
@@ -191,10 +205,8 @@ def _replace_connections(seen_in: DatabaseThreads) -> None:
 
 def close_threads() -> None:
     """Ends the threads and their connections; the next hop makes new ones."""
-    ending, _pools.short, _pools.long = (_pools.short, _pools.long), None, None
-    for threads in ending:
-        if threads is not None:
-            threads.close()
+    for threads in _pools.take():
+        threads.close()
 
 
 # A process that exits cuts its threads off wherever they are. Transactions that have begun must
@@ -221,6 +233,14 @@ def _long_threads() -> DatabaseThreads:
             LONG_THREADS, name="database-long", on_end=_close_connection, after=_pools.ending
         )
     return _pools.long
+
+
+def _upkeep_threads() -> DatabaseThreads:
+    if _pools.upkeep is None:
+        _pools.upkeep = DatabaseThreads(
+            UPKEEP_THREADS, name="database-upkeep", on_end=_close_connection, after=_pools.ending
+        )
+    return _pools.upkeep
 
 
 def _close_connection() -> None:

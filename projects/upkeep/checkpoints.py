@@ -10,7 +10,7 @@ from typing import Final
 from django.db import connection
 
 from projects.process.task import Rounds
-from projects.storage.access import at_length
+from projects.storage.access import in_upkeep
 from projects.storage.columns import is_sqlite
 
 INTERVAL_SECONDS: Final = 1.0
@@ -30,4 +30,4 @@ def checkpoint() -> int:
     return int(in_log - moved)
 
 
-_ROUNDS: Final = Rounds("checkpoints", lambda: at_length(checkpoint), lambda: INTERVAL_SECONDS)
+_ROUNDS: Final = Rounds("checkpoints", lambda: in_upkeep(checkpoint), lambda: INTERVAL_SECONDS)

@@ -34,7 +34,7 @@ from projects.output import log as output_log
 from projects.output.recording import erasure
 from projects.process import metrics
 from projects.storage import clock
-from projects.storage.access import at_length, in_database
+from projects.storage.access import in_database, in_upkeep
 
 ACTOR: Final = "sweeper"
 ROUND_BATCHES: Final = 200
@@ -62,7 +62,7 @@ async def expire() -> None:
         (sessions_to_remove, _remove, "session"),
         (chains_to_shorten, _shorten, "audit"),
     ):
-        for key in await at_length(find):
+        for key in await in_upkeep(find):
             while left and await in_database(step, key):
                 left -= 1
             if not left:

@@ -40,7 +40,7 @@ from projects.sessions.state import end_lost, end_session
 from projects.sessions.transactions.control import terminate_session
 from projects.sessions.transactions.keyboard import abandoned_keyboards, keyboard_expire
 from projects.storage import clock, room
-from projects.storage.access import at_length, in_database
+from projects.storage.access import in_database, in_upkeep
 from projects.upkeep import retention
 from projects.upkeep.put_back import PutBack
 from projects.upkeep.retention import ACTOR
@@ -85,29 +85,29 @@ async def sweep() -> None:
     """Runs one round of all upkeep. Raises StorageUnavailable."""
     await in_database(_DISK.look)
     await in_database(_PUT_BACK.moments)
-    for session_id in await at_length(overdue_sessions):
+    for session_id in await in_upkeep(overdue_sessions):
         if await in_database(end_overdue, session_id):
             await doorbells.ring_session(session_id)
-    idle = await at_length(idle_sessions) if clock.can_tell(conf.background_idle_seconds) else []
+    idle = await in_upkeep(idle_sessions) if clock.can_tell(conf.background_idle_seconds) else []
     for project_id, session_id in idle:
         if (controller_id := await in_database(end_idle, project_id, session_id)) is not None:
             await doorbells.ring_controller(controller_id)
-    for left in await at_length(abandoned_keyboards):
+    for left in await in_upkeep(abandoned_keyboards):
         told = await in_database(keyboard_expire, left)
         await doorbells.ring_session(left.session_id)
         if told is not None and told.to_ring is not None:
             await doorbells.ring_controller(told.to_ring)
     await _expire_approvals()
-    for session_id, retained_bytes in await at_length(oversized_sessions):
+    for session_id, retained_bytes in await in_upkeep(oversized_sessions):
         for stream in _STREAMS:
             # Batch by batch, so that other transactions fit in between.
             while await in_database(output_log.trim, session_id, stream, retained_bytes):
                 pass
-    for session_id in await at_length(overfull_sessions):
+    for session_id in await in_upkeep(overfull_sessions):
         while await in_database(events.trim, session_id):
             pass
     await retention.expire()
-    await at_length(heads_sign, timedelta(seconds=conf.audit_sign_seconds))
+    await in_upkeep(heads_sign, timedelta(seconds=conf.audit_sign_seconds))
     await in_database(file_questions.forget_expired)
     await in_database(monitor_log.forget_stopped)
     await in_database(rate_limits.forget_idle)
@@ -115,7 +115,7 @@ async def sweep() -> None:
 
 
 async def _expire_approvals() -> None:
-    for approval_id in await at_length(approvals_overdue):
+    for approval_id in await in_upkeep(approvals_overdue):
         if await in_database(approval_expire, approval_id):
             await doorbells.ring_approval(approval_id)
     await in_database(approvals_forget)

@@ -1,6 +1,7 @@
 """The daemon's end of a holder's unix socket: it turns frames into messages and back.
 
-Only a holder of the same user is accepted: the uid of the other end is checked.
+Only a holder of the same user is accepted, and only the one that is known: the kernel tells the
+user and the process of the other end.
 """
 
 import asyncio
@@ -23,7 +24,7 @@ from controller_client.protocol.messages import (
 from controller_client.server_link.errors import HolderUnreachable
 from controller_client.session_files.directory import SessionDirectory
 from controller_client.session_files.framing import Unpacker, pack
-from controller_client.session_files.peer_credentials import is_same_user
+from controller_client.session_files.peer_credentials import is_same_user, peer_pid
 
 logger = logging.getLogger(__name__)
 
@@ -73,9 +74,12 @@ class HolderClient(asyncio.Protocol):
         directory: SessionDirectory,
         on_message: Callable[[FromHolder], None] = ignore,
         on_closed: Callable[[], None] = nothing,
+        *,
+        holder_pid: int | None = None,
     ) -> tuple[Self, SessionSummary]:
         """Connect to the holder of ``directory`` and wait for its HOLDER_HELLO.
 
+        ``holder_pid``: the holder, if the caller knows it. No other process is believed then.
         Returns the conversation and the summary of HOLDER_HELLO. Raises HolderUnreachable.
         """
         session_id = directory.session_id
@@ -84,6 +88,8 @@ class HolderClient(asyncio.Protocol):
             connected = directory.connect()
             if not is_same_user(connected):
                 raise PermissionError(errno.EPERM, "its socket belongs to another user")
+            if holder_pid is not None and peer_pid(connected) not in {holder_pid, None}:
+                raise PermissionError(errno.EPERM, "its socket belongs to another process")
             client = await cls.over(connected, session_id, on_message, on_closed)
             return client, await client.hello_within(HELLO_SECONDS)
         except OSError as error:  # also TimeoutError

@@ -101,6 +101,11 @@ class EndWatch:
         self._is_over = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
 
+    @property
+    def holder_pid(self) -> int | None:
+        """The process id of the session's holder; None if it is not known."""
+        return self._holder.pid
+
     # ---- what the session's end depends on
 
     def recall(self) -> None:
@@ -291,7 +296,7 @@ class EndWatch:
         if not self._is_due:
             return True
         try:
-            client, summary = await HolderClient.open(self._directory)
+            client, summary = await HolderClient.open(self._directory, holder_pid=self.holder_pid)
         except HolderUnreachable:
             return False
         client.close()

@@ -56,6 +56,11 @@ class KnownHolder:
             self._remembered = living_holder(self._directory)
             self._is_one_shot = isinstance(self._directory.read_start(), RunCommand)
 
+    @property
+    def pid(self) -> int | None:
+        """The process id of the holder, dead or alive; None if it is not known."""
+        return self._remembered.pid if self._remembered is not None else None
+
     def living(self) -> ProcessInfo | None:
         """Return the holder; None if it is dead, or nobody knows it. Raises OSError."""
         known = self._remembered

@@ -14,7 +14,14 @@ from projects.conf import conf
 from projects.errors.server import StorageUnavailable
 from projects.models import Project
 from projects.storage import access as database
-from projects.storage.access import ATTEMPTS, LONG_THREADS, at_length, close_threads, in_database
+from projects.storage.access import (
+    ATTEMPTS,
+    LONG_THREADS,
+    at_length,
+    close_threads,
+    in_database,
+    in_upkeep,
+)
 from tests.support.descriptors import spare_descriptors
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -34,6 +41,7 @@ async def test_what_takes_long_does_not_hold_up_the_others() -> None:
     release = threading.Event()
     slow = [asyncio.create_task(at_length(release.wait, 10)) for _ in range(LONG_THREADS)]
     assert await in_database(Project.objects.count) == 0
+    assert await in_upkeep(Project.objects.count) == 0
     assert not any(hop.done() for hop in slow)
     release.set()
     assert await asyncio.gather(*slow) == [True] * LONG_THREADS
