@@ -25,7 +25,7 @@ from projects.output.recording.screens import ScreenPlace, places, state_at
 from projects.output.result import Result
 from projects.reads.recordings import EXPORT_FORMATS, recording_attachment, recording_export
 from projects.sessions.selectors import ACTIVE
-from projects.storage.access import at_length
+from projects.storage.access import at_any_length, at_length
 
 _MOST: Final = 2**62
 _HEADERS: Final = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
@@ -81,7 +81,7 @@ def screens(request: HttpRequest, session_id: UUID) -> HttpResponse:
     after = _offset(request, "after")
     if after is None:
         return HttpResponseBadRequest("after is an offset")
-    return _json(async_to_sync(at_length)(_screens, found, after).model_dump_json())
+    return _json(async_to_sync(at_any_length)(_screens, found, after).model_dump_json())
 
 
 def _screens(session: CommandSession, after: int) -> Screens:
@@ -95,7 +95,7 @@ def screen(request: HttpRequest, session_id: UUID) -> HttpResponse:
     """Answers the state of a terminal at a place, as JSON that is deflated as it is stored."""
     found = session_or_404(request, session_id)
     place = _offset(request, "place")
-    state = None if place is None else async_to_sync(at_length)(state_at, found.pk, place)
+    state = None if place is None else async_to_sync(at_any_length)(state_at, found.pk, place)
     if state is None:
         raise Http404
     headers = {**_HEADERS, "Content-Encoding": "deflate"}

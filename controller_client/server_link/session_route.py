@@ -76,8 +76,7 @@ logger = logging.getLogger(__name__)
 
 # A stopped holder, say, must not keep HELLO from naming all the others.
 FIND_SECONDS = 1.5
-# The delays between two looks of a search. The first are short because the socket of a dying holder
-# closes a moment before its lock is free.
+# The delays between two looks. The first are short: a dying holder's socket closes before its lock.
 SEARCH_SECONDS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
 # All sessions share it: a host that cannot open sockets logs that once, not once for each session.
 _OUTAGE = Outage(logger)
@@ -172,11 +171,9 @@ class SessionRoute:
     async def _look(self) -> SessionSummary | None:
         """Look for the holder once. FileNotFoundError: the session's directory is gone."""
         try:
+            known = self.end_watch.holder_pid
             self._holder, summary = await look(
-                self._directory,
-                self._on_holder,
-                self._on_holder_closed,
-                self.end_watch.holder_pid,
+                self._directory, self._on_holder, self._on_holder_closed, known
             )
         except FileNotFoundError:
             self.end_watch.vanished()

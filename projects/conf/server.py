@@ -303,8 +303,8 @@ class Conf:
     database_threads = Number(
         "HOLDLINE_DATABASE_THREADS",
         0,
-        "threads for short transactions, each with a connection. Two more threads do long reads, "
-        "and one the upkeep",
+        "threads for short transactions, each with a connection. Up to five more threads do "
+        "long reads and the upkeep",
         at_least=1,
         shown="1 on SQLite, 4 otherwise",
     )

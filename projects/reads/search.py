@@ -33,7 +33,7 @@ from projects.reads.searched_streams import (
 )
 from projects.secrets.masks import SecretMask, secret_mask
 from projects.sessions.turns import Pattern, compile_pattern
-from projects.storage.access import at_length
+from projects.storage.access import at_any_length, at_length
 
 MAX_SECONDS: Final = 5.0
 SLICE_SECONDS: Final = 0.1
@@ -122,7 +122,7 @@ async def output_search(
     loop = asyncio.get_running_loop()
     deadline = loop.time() + MAX_SECONDS
     while scan.state is _State.SEARCHING:
-        await at_length(scan.run_slice)
+        await at_any_length(scan.run_slice)
         if loop.time() >= deadline:
             break
     return _result_of(scan, scope, selection)

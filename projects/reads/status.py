@@ -22,8 +22,8 @@ from projects.sessions.answers.results import (
 from projects.sessions.snapshot import Snapshot, session_snapshot
 from projects.sessions.transactions.acting import touch
 from projects.sessions.turns import DEFAULT_OUTPUT_BYTES, terminal_result
-from projects.sessions.waiting import clamped, watch
-from projects.storage.access import at_length
+from projects.sessions.waiting import Cost, clamped, watch
+from projects.storage.access import at_any_length, at_length
 from projects.wakeups import doorbells
 
 TAIL_BYTES = 2048
@@ -64,11 +64,13 @@ async def session_read_output(
         view=view,
         stream=stream,
     )
-    found = await at_length(read, wait_seconds <= 0)
+    is_open = view == "screen"
+    found = await (at_any_length if is_open else at_length)(read, wait_seconds <= 0)
     if found is not None:
         return found
     async with doorbells.session_doorbell(session_id) as bell:
-        return await watch(bell, read, clamped(wait_seconds), look_first=True, is_long=True)
+        cost: Cost = "open" if is_open else "long"
+        return await watch(bell, read, clamped(wait_seconds), look_first=True, cost=cost)
 
 
 def _session_get(project_id: UUID, session_id: UUID, ordered_bytes: int) -> SessionDetails:

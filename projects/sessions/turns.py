@@ -28,7 +28,7 @@ from projects.sessions.answers.results import (
     TerminalState,
 )
 from projects.sessions.snapshot import Snapshot, session_snapshot
-from projects.sessions.waiting import watch
+from projects.sessions.waiting import Cost, watch
 from projects.storage import clock
 from projects.storage.columns import as_parameter
 from projects.storage.rows import execute
@@ -132,12 +132,12 @@ async def take_turn(turn: Turn, bell: Doorbell, *, look_first: bool) -> Interact
 
     ``look_first`` is for a turn that may be over already, as a poll or a retry.
     """
-    is_long = (
-        turn.view == "screen"
-        or turn.pattern is not None
-        or turn.max_output_bytes > DEFAULT_OUTPUT_BYTES
-    )
-    return await watch(bell, turn.look, turn.wait_seconds, look_first=look_first, is_long=is_long)
+    cost: Cost = "short"
+    if turn.view == "screen" or turn.pattern is not None:
+        cost = "open"
+    elif turn.max_output_bytes > DEFAULT_OUTPUT_BYTES:
+        cost = "long"
+    return await watch(bell, turn.look, turn.wait_seconds, look_first=look_first, cost=cost)
 
 
 def _check_refusals(turn: Turn, now: Snapshot) -> None:

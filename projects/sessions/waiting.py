@@ -10,14 +10,14 @@ from contextlib import asynccontextmanager, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import partial
-from typing import Final, Generic, NamedTuple, Protocol, TypeVar
+from typing import Final, Generic, Literal, NamedTuple, Protocol, TypeVar
 from uuid import UUID
 
 from projects.accounts.authentication import Caller, check_caller
 from projects.conf import conf
 from projects.process import draining, metrics
 from projects.sessions.transactions.acting import Acted
-from projects.storage.access import at_length, in_database, in_shared_transaction
+from projects.storage.access import at_any_length, at_length, in_database, in_shared_transaction
 from projects.storage.columns import as_parameter
 from projects.storage.rows import fetch_row
 from projects.wakeups.doorbells import Doorbell, ring_controller, session_doorbell
@@ -25,6 +25,8 @@ from projects.wakeups.looks import Offer
 
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
+Cost = Literal["short", "long", "open"]
+"""How long one look may take; ``open``: the caller chooses, by an expression or a screen."""
 
 # A little less than the time between two looks, so that a silent session is reported on at each.
 REPORT_SECONDS: Final = 0.9
@@ -95,14 +97,14 @@ async def watch(
     wait_seconds: float,
     *,
     look_first: bool,
-    is_long: bool = False,
+    cost: Cost = "short",
     is_offered: bool = True,
 ) -> T:
     """Wait until ``look`` finds something, and return that.
 
     ``look`` runs in a database thread: at once if ``look_first``, otherwise after the first
-    doorbell, and then after each doorbell. ``is_long`` says that looking may take long. A look that
-    ``is_offered`` and not long may instead run in the transaction that stores news of the session
+    doorbell, and then after each doorbell. ``cost`` says how long looking may take. A look that
+    ``is_offered`` and short may instead run in the transaction that stores news of the session
     (``projects.wakeups.looks``), so it writes at most to the session's own row. The last look is
     after ``wait_seconds``, or sooner if this process is being stopped.
 
@@ -113,8 +115,10 @@ async def watch(
     caller = _CALLER.get()
     deadline = began + wait_seconds
     report = REPORT.get() if bell.session_id is not None else None
-    is_offered = is_offered and not is_long
-    hop = at_length if is_long else in_shared_transaction if is_offered else in_database
+    is_offered = is_offered and cost == "short"
+    hop = in_shared_transaction if is_offered else in_database
+    if cost != "short":
+        hop = at_any_length if cost == "open" else at_length
     heard = _Heard[T](look_first, None)
     if not look_first:
         heard = await _hear(bell, look, wait_seconds, is_offered=is_offered)

@@ -55,7 +55,9 @@ REPLACE_SECONDS: Final = 1.0
 _PREFER_INDEXES = "SET enable_seqscan = off"
 
 LONG_THREADS = 2
-"""Threads for long reads. Callers choose what these cost, and can keep all of them busy."""
+"""Threads for long reads."""
+OPEN_THREADS = 2
+"""Threads for reads whose callers choose the cost, and can keep all of these threads busy."""
 UPKEEP_THREADS: Final = 1
 """Threads for the work that no caller asks for: ends, retention, letters."""
 
@@ -66,6 +68,7 @@ class _Pools:
 
     short: DatabaseThreads | None = None
     long: DatabaseThreads | None = None
+    open: DatabaseThreads | None = None
     upkeep: DatabaseThreads | None = None
     replaced_at: float = -REPLACE_SECONDS
     ending: list[DatabaseThread] = field(default_factory=list)
@@ -73,12 +76,13 @@ class _Pools:
 
     def all(self) -> list[DatabaseThreads]:
         """Return the pools that were made, and not replaced since."""
-        return [pool for pool in (self.short, self.long, self.upkeep) if pool is not None]
+        pools = (self.short, self.long, self.open, self.upkeep)
+        return [pool for pool in pools if pool is not None]
 
     def take(self) -> list[DatabaseThreads]:
         """Return them for their end; the next hop makes new ones."""
         taken = self.all()
-        self.short = self.long = self.upkeep = None
+        self.short = self.long = self.open = self.upkeep = None
         return taken
 
 
@@ -142,12 +146,20 @@ async def in_shared_transaction(function: Callable[P, T], *args: P.args, **kwarg
 
 
 async def at_length(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-    """Runs a long read in a thread of its own: a digest, a rendered screen, a page of output.
+    """Runs a long read in a thread of its own: a digest, a list, a page of output.
 
     It keeps no transaction waiting. It may write at most one row at its end, because it is a second
     writer of SQLite then. Repeats and raises as ``in_database`` does.
     """
     return await _hop(_long_threads, lambda: _run(False, function, *args, **kwargs))
+
+
+async def at_any_length(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+    """Runs a read of which the caller chooses the cost: an expression, a rendered screen.
+
+    It goes as ``at_length`` does, and such reads hold up only each other.
+    """
+    return await _hop(_open_threads, lambda: _run(False, function, *args, **kwargs))
 
 
 async def in_upkeep(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
@@ -229,18 +241,24 @@ def _short_threads() -> DatabaseThreads:
 
 def _long_threads() -> DatabaseThreads:
     if _pools.long is None:
-        _pools.long = DatabaseThreads(
-            LONG_THREADS, name="database-long", on_end=_close_connection, after=_pools.ending
-        )
+        _pools.long = _threads_of_reads(LONG_THREADS, "database-long")
     return _pools.long
+
+
+def _open_threads() -> DatabaseThreads:
+    if _pools.open is None:
+        _pools.open = _threads_of_reads(OPEN_THREADS, "database-open")
+    return _pools.open
 
 
 def _upkeep_threads() -> DatabaseThreads:
     if _pools.upkeep is None:
-        _pools.upkeep = DatabaseThreads(
-            UPKEEP_THREADS, name="database-upkeep", on_end=_close_connection, after=_pools.ending
-        )
+        _pools.upkeep = _threads_of_reads(UPKEEP_THREADS, "database-upkeep")
     return _pools.upkeep
+
+
+def _threads_of_reads(count: int, name: str) -> DatabaseThreads:
+    return DatabaseThreads(count, name=name, on_end=_close_connection, after=_pools.ending)
 
 
 def _close_connection() -> None:
