@@ -13,7 +13,7 @@ from django.views.decorators.http import require_POST
 
 from console.parts.access import ANSWER, SEE_APPROVALS, SEE_RUNS, SEE_SCREENS, page, sessions_of
 from console.parts.header import open_approvals_of
-from console.parts.screen_text import screen_text
+from console.parts.looks import screen_text
 from console.parts.shares import fair_share
 from projects.admin.parts.access import actor_of, projects_of
 from projects.admin.parts.display import spelled, visible

@@ -13,10 +13,10 @@ from django.views.decorators.http import require_POST
 
 from console.parts.access import ERASE, SEE_SCREENS, page, session_or_404
 from console.parts.browser_files import has_terminal
+from console.parts.looks import audit_look, ensure_look
 from console.parts.screens import ensure_made
 from projects import services
 from projects.admin.parts.access import actor_of
-from projects.audit.log import audit
 from projects.errors.base import ControllerActionError
 from projects.models import CommandSession
 from projects.output.recording.index import replay_index
@@ -42,12 +42,7 @@ class Screens(Result):
 def replay(request: HttpRequest, session_id: UUID) -> HttpResponse:
     """Shows the player of one session. A session of another project does not exist."""
     found = session_or_404(request, session_id)
-    audit(
-        actor_of(request),
-        "transcript.view",
-        (found.project_id, found.controller_id, found.pk),
-        {"view": "replay"},
-    )
+    audit_look(request, found, "replay")
     shown = {
         "session": found,
         "has_terminal": has_terminal(),
@@ -57,17 +52,24 @@ def replay(request: HttpRequest, session_id: UUID) -> HttpResponse:
     return render(request, "console/replay.html", shown)
 
 
+def _looked_at(request: HttpRequest, session_id: UUID) -> CommandSession:
+    """Returns the session, of which the player reads output. A look at it is on record."""
+    found = session_or_404(request, session_id)
+    ensure_look(request, found, "replay")
+    return found
+
+
 @page(SEE_SCREENS)
 def index(request: HttpRequest, session_id: UUID) -> HttpResponse:
     """Answers the index of the recording as JSON."""
-    found = async_to_sync(at_length)(replay_index, session_or_404(request, session_id))
-    return _json(found.model_dump_json())
+    found = _looked_at(request, session_id)
+    return _json(async_to_sync(at_length)(replay_index, found).model_dump_json())
 
 
 @page(SEE_SCREENS)
 def part(request: HttpRequest, session_id: UUID) -> HttpResponse:
     """Answers the output from the offsets ``stdout`` and ``stderr`` on, as JSON."""
-    found = session_or_404(request, session_id)
+    found = _looked_at(request, session_id)
     stdout, stderr = _offset(request, "stdout"), _offset(request, "stderr")
     if stdout is None or stderr is None:
         return HttpResponseBadRequest("stdout and stderr are offsets")
@@ -93,7 +95,7 @@ def _screens(session: CommandSession, after: int) -> Screens:
 @page(SEE_SCREENS)
 def screen(request: HttpRequest, session_id: UUID) -> HttpResponse:
     """Answers the state of a terminal at a place, as JSON that is deflated as it is stored."""
-    found = session_or_404(request, session_id)
+    found = _looked_at(request, session_id)
     place = _offset(request, "place")
     state = None if place is None else async_to_sync(at_any_length)(state_at, found.pk, place)
     if state is None:

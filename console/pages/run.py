@@ -15,9 +15,9 @@ from agent.models import AgentRun
 from agent.runs.records import approvals_of
 from agent.views.rendering import approval_line, sessions_of, used_line, whole_run
 from console.parts.access import ANSWER, SEE_APPROVALS, SEE_RUNS, page
+from console.parts.looks import audit_run_look, ensure_run_look
 from projects.admin.parts.access import actor_of, projects_of
 from projects.admin.parts.display import shortened, visible
-from projects.audit.log import audit
 from projects.errors.base import ControllerActionError
 from projects.models import Approval, CommandSession
 
@@ -30,15 +30,17 @@ def run(request: HttpRequest, run_id: UUID) -> HttpResponse:
     """Shows one run. Reading its transcript leaves an audit row."""
     found = _run(request, run_id)
     if request.user.has_perm(READ):
-        about = (found.project_id, None, None)
-        audit(actor_of(request), "agent_run.view", about, {"run": str(found.id)})
+        audit_run_look(request, found)
     return render(request, "console/run.html", _shown(request, found))
 
 
 @page(SEE_RUNS)
 def run_live(request: HttpRequest, run_id: UUID) -> HttpResponse:
     """The part of the page that changes; 204 if the page has this version already."""
-    shown = _shown(request, _run(request, run_id))
+    found = _run(request, run_id)
+    if request.user.has_perm(READ):
+        ensure_run_look(request, found)
+    shown = _shown(request, found)
     if request.GET.get("have") == shown["version"]:
         return HttpResponse(status=204)
     return render(request, "console/run_live.html", shown)

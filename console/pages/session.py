@@ -12,7 +12,7 @@ from django.shortcuts import render
 from console.parts.access import SEE_APPROVALS, SEE_SCREENS, TYPE, page, session_or_404
 from console.parts.browser_files import has_terminal
 from console.parts.header import open_approvals_of
-from console.parts.screen_text import screen_text
+from console.parts.looks import ensure_look, screen_text
 from projects.admin.parts.access import actor_of
 from projects.admin.parts.display import shortened
 from projects.models import (
@@ -36,9 +36,12 @@ _MOST: Final = 2**62
 def session(request: HttpRequest, session_id: UUID) -> HttpResponse:
     """Shows one session. A session of another project does not exist.
 
-    The screen comes over the socket, which puts the look on record.
+    The screen comes over the socket, which puts the look on record. Without a terminal emulator the
+    page has the screen as text.
     """
     found = session_or_404(request, session_id)
+    if not has_terminal():
+        ensure_look(request, found, "text")
     context = {
         "session": found,
         "command": shortened(found.command, 200),
@@ -83,6 +86,7 @@ class Told(NamedTuple):
 def events(request: HttpRequest, session_id: UUID) -> HttpResponse:
     """Answers the newest events after the number ``after``, the newest first."""
     found = session_or_404(request, session_id)
+    ensure_look(request, found, "events")
     after = request.GET.get("after", "0")
     if not (after.isascii() and after.isdigit()):
         return HttpResponseBadRequest("after is a number")

@@ -72,11 +72,12 @@ def audit(actor: str, action: str, about: About, detail: Mapping[str, Any] | Non
         actor: who acts; cut to MAX_ACTOR_CHARS.
         action: the verb, such as ``session.start``.
         about: the project, the controller and the session that the row is about.
-        detail: JSON without fractions.
+        detail: JSON. A fraction is stored as a text, as PostgreSQL would store another number.
 
     """
     project_id = about[0] or SERVER
-    actor, detail, now = actor[:MAX_ACTOR_CHARS], dict(detail or {}), timezone.now()
+    actor, now = _storable(actor[:MAX_ACTOR_CHARS]), timezone.now()
+    detail = _storable(detail or {})
     with transaction.atomic(savepoint=False):
         if not is_sqlite():
             # SQLite has one writer anyway. The lock is a statement of its own, because the next
@@ -91,6 +92,25 @@ def audit(actor: str, action: str, about: About, detail: Mapping[str, Any] | Non
         execute(
             _INSERT, [time_as_parameter(now), *ids, actor, action, json.dumps(detail), seq, digest]
         )
+
+
+def _storable(value: Any) -> Any:
+    """The value as both databases store it and give it back, because the hash covers it.
+
+    PostgreSQL gives 1e+16 back as an integer and -0.0 as 0.0, and refuses NUL and half a surrogate
+    pair.
+    """
+    match value:
+        case float():
+            return repr(value)
+        case str():
+            plain = value.replace("\0", "\N{SYMBOL FOR NULL}")
+            return plain.encode(errors="replace").decode()
+        case Mapping():
+            return {_storable(str(name)): _storable(item) for name, item in value.items()}
+        case list() | tuple():
+            return [_storable(item) for item in value]
+    return value
 
 
 def hash_of(previous: str, entry: Entry) -> str:

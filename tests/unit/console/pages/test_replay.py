@@ -1,9 +1,12 @@
 """The replay is for those who may see screens, only of their projects, and looks are audited."""
 
 import json
+from unittest.mock import patch
 
 import pytest
+from django.utils import timezone
 
+from console.parts.looks import LOOK_LASTS
 from controller_client.protocol.messages import HostTime
 from projects.models import AuditEvent, CommandSession
 from projects.output import log as output_log
@@ -67,6 +70,22 @@ def test_the_download_is_the_recording_and_is_audited(
     assert (lines[0]["version"], lines[1:]) == (3, [[0.0, "o", "hello"]])
     assert "attachment" in answer["Content-Disposition"]
     assert AuditEvent.objects.filter(action="transcript.download").count() == 1
+
+
+@pytest.mark.parametrize("address", ["index/", "part/", "screen/?place=6", "../events/"])
+def test_what_a_player_reads_without_its_page_is_audited_once(
+    person_with: PersonWith, ours: Tenant, address: str
+) -> None:
+    _print(ours.session, b"hello")
+    client = person_with(*RIGHTS)
+    for _ in range(3):
+        client.get(f"/sessions/{ours.session.pk}/replay/{address}".replace("replay/../", ""))
+    rows = AuditEvent.objects.filter(action="transcript.view", session_id=ours.session.pk)
+    assert rows.count() == 1
+    before = timezone.now() - LOOK_LASTS
+    with patch("console.parts.looks.timezone.now", return_value=before + 2 * LOOK_LASTS):
+        client.get(f"/sessions/{ours.session.pk}/replay/index/")
+    assert rows.count() == 2
 
 
 @pytest.mark.parametrize("address", ADDRESSES)

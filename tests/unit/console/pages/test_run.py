@@ -13,7 +13,7 @@ from django.utils import timezone
 
 from agent import services
 from agent.models import AgentRun, AgentStep
-from projects.models import Approval, Controller, Project
+from projects.models import Approval, AuditEvent, Controller, Project
 from tests.support.rows import make_approval, of_run
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -111,6 +111,19 @@ def test_the_live_part_is_sent_only_when_it_has_changed(
     assert admin_client.get(url("run_live", run.pk), {"have": have}).status_code == 204
     asked(run)
     assert admin_client.get(url("run_live", run.pk), {"have": have}).status_code == 200
+
+
+def test_who_reads_a_run_without_its_page_leaves_one_audit_row(
+    admin_client: Client, project: Project
+) -> None:
+    run = run_of(project)
+    for _ in range(3):
+        admin_client.get(url("run_live", run.pk))
+    rows = AuditEvent.objects.filter(action="agent_run.view", detail__run=str(run.pk))
+    assert rows.count() == 1
+    admin_client.get(url("run", run.pk))
+    admin_client.get(url("run_live", run.pk))
+    assert rows.count() == 2
 
 
 def test_a_run_that_is_over_goes_on_with_what_the_model_is_told(

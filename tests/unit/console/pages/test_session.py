@@ -6,7 +6,7 @@ from uuid import uuid4
 import pytest
 from django.utils import timezone
 
-from projects.models import ActionRequest, AttentionEvent, SessionEvent
+from projects.models import ActionRequest, AttentionEvent, AuditEvent, SessionEvent
 from projects.output.log import NewChunk, append
 from tests.support.rows import make_approval
 from tests.unit.console.conftest import PersonWith, Tenant
@@ -64,6 +64,7 @@ def test_without_the_emulator_the_page_has_the_screen_as_text(
     assert "only &lt;this&gt;" in text
     assert "\u202e" not in text
     assert "first" not in text
+    assert AuditEvent.objects.get(action="transcript.view").session_id == ours.session.pk
 
 
 @pytest.mark.django_db(transaction=True)

@@ -49,6 +49,22 @@ def test_rows_are_numbered_and_chained_per_project(project_id: UUID) -> None:
     assert (verdict.rows, verdict.problems) == (3, ())
 
 
+def test_what_a_database_would_change_or_refuse_is_a_row_that_verifies(project_id: UUID) -> None:
+    odd = {"to": 1e16, "from": [-0.0, {"much": 1e300}], "nul\0": "a\0b", "half": "\ud800"}
+    audit("nul\0", "session.black_out", (project_id, None, None), odd)
+    row = AuditEvent.objects.filter(project_id=project_id).latest("seq")
+    assert (row.actor, row.detail) == (
+        "nul\N{SYMBOL FOR NULL}",
+        {
+            "to": "1e+16",
+            "from": ["-0.0", {"much": "1e+300"}],
+            "nul\N{SYMBOL FOR NULL}": "a\N{SYMBOL FOR NULL}b",
+            "half": "?",
+        },
+    )
+    assert audit_verify(project_id).problems == ()
+
+
 def test_an_action_that_fails_leaves_no_row_and_no_hole(project_id: UUID) -> None:
     def act() -> None:
         audit("x", "y", (project_id, None, None))
