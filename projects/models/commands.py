@@ -195,7 +195,8 @@ class Approval(models.Model):
     # good.
     expires_at = models.DateTimeField(null=True, blank=True)
     answered_at = models.DateTimeField(null=True, blank=True)
-    # When the call was carried out. The other rows that say so are removed with its session.
+    # When the call was carried out, or when the other rows that say so were removed with its
+    # session.
     used_at = models.DateTimeField(null=True, blank=True)
 
     class Meta:

@@ -33,6 +33,7 @@ from projects.models import (
 from projects.output import log as output_log
 from projects.output.recording import erasure
 from projects.process import metrics
+from projects.sessions.approvals.answering import approvals_keep
 from projects.storage import clock
 from projects.storage.access import in_database, in_upkeep
 
@@ -122,7 +123,10 @@ def _remove(session_id: UUID) -> bool:
     for part, at_once in _PARTS:
         ids = list(part.filter(session=session_id).values_list("pk", flat=True)[:at_once])
         if ids:
-            part.filter(pk__in=ids).delete()
+            with transaction.atomic():
+                if part.model is ActionRequest:
+                    approvals_keep(ActionRequest.objects.filter(pk__in=ids))
+                part.filter(pk__in=ids).delete()
             return True
     with transaction.atomic():
         about = _about(session_id)

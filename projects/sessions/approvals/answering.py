@@ -3,18 +3,18 @@
 Each end is one transaction, and the first one stays.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from datetime import timedelta
 from typing import Final
 from uuid import UUID
 
 from django.db import transaction
-from django.db.models import Q
+from django.db.models import Exists, OuterRef, Q
 
 from projects.audit.log import audit
 from projects.conf import conf
 from projects.errors.access import ApprovalNotFound, CallNotShown, OwnCall
-from projects.models import Approval
+from projects.models import ActionRequest, Approval
 from projects.output.recording.events import NewEvent, append_locking
 from projects.sessions import lifetimes
 from projects.sessions.approvals import attention
@@ -59,13 +59,31 @@ def approvals_overdue() -> list[int]:
 
 
 def approvals_forget() -> int:
-    """Remove some questions that ended as long ago as sessions are kept. Returns their number."""
+    """Remove some questions that ended as long ago as sessions are kept. Returns their number.
+
+    One of a call that was carried out stays as long as its session, and that long once more. Until
+    then a repeat of the call is told so, and begins nothing.
+    """
     seconds = conf.session_retention_seconds
     if not seconds or not clock.can_tell(seconds):
         return 0
-    over = Approval.objects.filter(answered_at__lt=clock.now() - timedelta(seconds=seconds))
+    before = clock.now() - timedelta(seconds=seconds)
+    done = ActionRequest.objects.filter(
+        project_id=OuterRef("project_id"), request_id=OuterRef("request_id")
+    )
+    over = Approval.objects.filter(
+        Q(used_at=None) | Q(used_at__lt=before), ~Exists(done), answered_at__lt=before
+    )
     ids = list(over.order_by("answered_at").values_list("id", flat=True)[:_FORGOTTEN_AT_ONCE])
     return Approval.objects.filter(id__in=ids).delete()[0]
+
+
+def approvals_keep(requests: Iterable[ActionRequest]) -> None:
+    """Keep the questions about calls of which nothing else will be known from now on."""
+    for request in requests:
+        Approval.objects.filter(
+            project_id=request.project_id, request_id=request.request_id, used_at__isnull=False
+        ).update(used_at=clock.now())
 
 
 @transaction.atomic

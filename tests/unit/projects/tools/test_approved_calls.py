@@ -20,7 +20,7 @@ from projects.models import (
     Project,
 )
 from projects.monitors import stop
-from projects.sessions.approvals.answering import approval_answer
+from projects.sessions.approvals.answering import approval_answer, approvals_forget
 from projects.sessions.idempotency import Done, Request
 from projects.storage.access import in_database
 from projects.tools import holding
@@ -78,6 +78,11 @@ def _end_sessions(state: str) -> None:
     CommandSession.objects.update(state=state, ended_at=long_ago, slot=None)
 
 
+def _age_approvals() -> None:
+    long_ago = timezone.now() - timedelta(seconds=61)
+    Approval.objects.update(answered_at=long_ago, used_at=long_ago)
+
+
 def _started() -> int:
     return ControllerCommand.objects.filter(type="RUN_COMMAND").count()
 
@@ -95,6 +100,25 @@ async def test_an_approved_start_runs_once_after_its_session_is_removed(caller: 
     assert again["code"] == "CHANGED_SINCE_APPROVAL"
     assert "carried out" in again["error"]
     assert await in_database(_started) == 0
+
+
+@pytest.mark.parametrize("of_project", [None, 3600])
+async def test_the_question_about_a_start_outlives_its_session(
+    caller: Caller, settings: Any, of_project: int | None
+) -> None:
+    settings.SESSION_RETENTION_SECONDS = 60
+    named = {"command": "rm x", "request_id": str(uuid4())}
+    first = await _approved(caller, RUN, **named)
+    await in_database(_age_approvals)
+    assert await in_database(approvals_forget) == 0
+    assert await _call(caller, RUN, **named) == first
+    await in_database(_end_sessions, "COMPLETED")
+    await in_database(Project.objects.update, session_retention_seconds=of_project)
+    await retention.expire()
+    assert await in_database(approvals_forget) == 0
+    assert (await _call(caller, RUN, **named))["code"] == "CHANGED_SINCE_APPROVAL"
+    await in_database(_age_approvals)
+    assert await in_database(approvals_forget) == 1
 
 
 async def test_a_start_without_an_id_asks_again_after_it_is_removed(caller: Caller) -> None:
