@@ -25,10 +25,13 @@ _WORD: Final = (
     r"|\b(?:api|access|secret|private|encryption|recovery)[ "
     r"_-]?key|(?:verification|authentication|security|one[ -]time|2fa)[ -]code)"
 )
-# Text between the word and the end of its question: whom or what it is for, or a remark.
+_REMARK: Final = r"\([^()\n]*\)|\[[^\[\]\n]*\]"
+# Text between the word and the end of its question: remarks, then whom or what it is for. All is
+# taken in one way only: the program chooses the text, and must not choose how long a look takes.
 _ADDITION: Final = (
-    r"(?:\s+(?:for|of|to|on|at|from|again|once "
-    r"more|and|or|then)\b[^\n?]*|\s*,[^\n?]*|\s*\([^()\n]*\)|\s*\[[^\[\]\n]*\])*"
+    rf"(?:\s*(?:{_REMARK}))*+"
+    r"(?:(?:\s+(?:for|of|to|on|at|from|again|once more|and|or|then)\b|\s*,)"
+    rf"(?:{_REMARK}|[^\n?])*+)?+"
 )
 _QUESTION_END: Final = (
     r"(?:(?:\s*[:?.\uff1a\u2023\u2026\u203a\u25b8\u276f\u00bb\u00b7-])*(?:\s*[(\[][^()\[\]\n]*[)\]])?"
@@ -58,9 +61,13 @@ _PROMPT: Final = re.compile(
 _SHELL: Final = re.compile(r"(?<!^read)(?<!^\?)[$#%>\u276f] ?$")
 
 
+# What a program asks stands at the end of its text, which may be as long as a screen.
+_MOST_CHARS: Final = 500
+
+
 def likeness(line: str) -> Likeness:
     """Return the degree to which a line looks like a prompt."""
-    text = line.strip()
+    text = line[-_MOST_CHARS:].strip()
     if not text:
         return Likeness.NONE
     return Likeness.PROMPT if _PROMPT.search(text) or asks_for_secret(text) else Likeness.TEXT
@@ -68,6 +75,7 @@ def likeness(line: str) -> Likeness:
 
 def asks_for_secret(line: str) -> bool:
     """Return whether the line is a question that ends in the name of a secret."""
+    line = line[-_MOST_CHARS:]
     return bool(_SECRET.search(line)) and not (
         _YES_OR_NO.search(line) or _ABOUT_A_SECRET.search(line)
     )
@@ -75,6 +83,7 @@ def asks_for_secret(line: str) -> bool:
 
 def asks_for_one_key(line: str) -> bool:
     """Return whether the line asks for a key rather than a line."""
+    line = line[-_MOST_CHARS:]
     return asks_surely_for_key(line) or bool(_HINT_OF_KEY.search(line))
 
 

@@ -116,3 +116,13 @@ def test_shell_prompts_are_recognised() -> None:
     assert reads_like_shell("thread> ")
     assert not reads_like_shell("read> ")
     assert not reads_like_shell("Name: ")
+
+
+@pytest.mark.parametrize("unit", [",", " for", " (a)", " [a", "(", ":", " (?", "*", " and,", "\n"])
+@pytest.mark.parametrize("word", ["password", "any key", "(y/n", "name of token", "\u2022"])
+def test_no_output_makes_a_look_take_long(word: str, unit: str) -> None:
+    """An expression that tries each way to split such a text would go on for years."""
+    for text in (word + unit * 40, word + unit * 20_000, (word + unit) * 5_000):
+        for end in ("?x", "x", "\nx", ") x"):
+            for judge in (likeness, asks_for_secret, asks_for_one_key, reads_like_shell):
+                judge(text + end)
