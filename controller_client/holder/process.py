@@ -107,6 +107,9 @@ class Holder:
     def _turn(self) -> None:
         """Wait until something happens or is due, and deal with it."""
         now = time.monotonic()
+        if self._link is not None and self._link.is_closed:
+            # The daemon was gone before it was greeted, say.
+            self._drop_link()
         outputs = self._session.read_fds(now)
         wanted = self._wanted(outputs, now)
         readable, writable, _ = select.select(*wanted, (), self._timeout(now))

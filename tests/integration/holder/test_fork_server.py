@@ -8,9 +8,14 @@ import socket
 import subprocess
 import sys
 from pathlib import Path
+from uuid import uuid4
 
 import pytest
 
+from controller_client.protocol.codec import encode
+from controller_client.protocol.messages import StartInteractiveCmd
+from controller_client.session_files.directory import create
+from controller_client.session_files.framing import pack
 from tests.support.hosts.holders import holder_host
 from tests.support.processes import is_running
 from tests.support.waiting import await_until, wait_until
@@ -90,3 +95,23 @@ async def test_a_holder_whose_directory_was_removed_ends_after_its_program(
         # The holder looks four times a minute, and whenever it is woken.
         os.kill(holder, signal.SIGCHLD)
         await await_until(lambda: not is_running(holder), 30, "the holder to end")
+
+
+async def test_a_session_goes_on_whose_daemon_died_before_it_was_greeted(tmp_path: Path) -> None:
+    start = StartInteractiveCmd(seq=1, session_id=str(uuid4()), command="bash -c 'read x; exit 7'")
+    async with holder_host(tmp_path) as host:
+        ours, server = _fork_server(tmp_path)
+        (spare,) = _spares(ours, 1)
+        assert create(tmp_path, start)
+        ours.send(b"%d %s\n" % (spare, start.session_id.encode()))
+        with _open.pop() as connection:
+            connection.sendall(pack(encode(start)))
+        directory = host.directory(start.session_id)
+        await await_until(directory.read_pid, 30, "the program to start")
+        talk = await host.talk(start.session_id)
+        talk.attach()
+        await talk.prompt()
+        await talk.type(b"\n")
+        assert (await talk.done()).exit_code == 7
+        ours.close()
+        assert server.communicate() == (None, b"")
