@@ -16,6 +16,7 @@ from contextlib import suppress
 from typing import Final
 
 from controller_client.holder.input.answers import InputAnswers
+from controller_client.holder.input.keys import InputRefused
 from controller_client.holder.input.pipe_target import STDIN_CLOSED, PipeTarget
 from controller_client.holder.input.queue import InputQueue, InputTarget
 from controller_client.holder.input.secret_guard import SecretGuard
@@ -119,7 +120,8 @@ class RunningProgram(InputTarget):
         ]
         if self._read_budget(now):
             # A paused program is neither read nor looked at; what ends the pause wakes the loop.
-            times += [self._next_look_at, self._read_again_at]
+            look_at = None if self.end.has_exited else self._next_look_at
+            times += [look_at, self._read_again_at]
         return times
 
     def on_readable(self, now: float) -> None:
@@ -141,6 +143,8 @@ class RunningProgram(InputTarget):
 
     def resize(self, rows: int, cols: int, now: float) -> None:
         """Change the size of the terminal; the program counts as running until it has drawn."""
+        if self._is_hung_up:
+            return
         if self._watcher is not None:
             self._watcher.before_resize()
             self._pump.report(self._report(RUNNING), now, at=host_time(), at_once=True)
@@ -181,6 +185,8 @@ class RunningProgram(InputTarget):
 
     def encode(self, command: SendInput) -> bytes:
         """Return the bytes to type, as things are now. Raises InputRefused."""
+        if self._is_hung_up:
+            raise InputRefused(STDIN_CLOSED.code, STDIN_CLOSED.message)
         if command.secret is not None:
             self._secrets.check(command)
         data = self._target.encode(command)
@@ -273,7 +279,12 @@ class RunningProgram(InputTarget):
         now = time.monotonic()
         self._read_all(now, is_last=True)
         self._process.close()
-        self._read_again_at = now
+        self._read_again_at, self._next_look_at = now, None
+
+    @property
+    def _is_hung_up(self) -> bool:
+        """The terminal is closed, and its descriptor may be another one's by now."""
+        return self._watcher is not None and self._process.input_fd < 0
 
     # ---- looks at the terminal
 
@@ -282,7 +293,7 @@ class RunningProgram(InputTarget):
             self._next_look_at = now + FIRST_LOOK_SECONDS
 
     def _look(self, now: float) -> None:
-        if self._watcher is None:
+        if self._watcher is None or self._is_hung_up:
             return
         self._secrets.observe()
         verdict, delay = self._watcher.look(self._drain)

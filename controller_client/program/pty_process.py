@@ -117,7 +117,7 @@ class PtyProcess(Process):
     def write(self, data: bytes) -> int:
         """Type ``data``; the caller types again what the kernel has no room for."""
         try:
-            return os.write(self.input_fd, data)
+            return os.write(self.input_fd, data) if self.input_fd >= 0 else 0
         except OSError:
             return 0
 
@@ -126,7 +126,8 @@ class PtyProcess(Process):
 
     def resize(self, rows: int, cols: int) -> None:
         """Set the size; the kernel sends SIGWINCH to the foreground process group."""
-        self._child.setwinsize(rows, cols)
+        if self.input_fd >= 0:
+            self._child.setwinsize(rows, cols)
 
     def is_out_of_reach(self) -> bool:
         """Return whether the name of the terminal has been closed from the start on."""
@@ -138,6 +139,8 @@ class PtyProcess(Process):
         pexpect would wait for the program and kill it; the end of the program is decided elsewhere.
         """
         self._outputs = {}
+        # The number of the descriptor may soon be that of another one.
+        self.input_fd = -1
         if self._terminal is not None:
             self._terminal.close()
         terminal = self._child.ptyproc

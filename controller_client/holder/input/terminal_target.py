@@ -58,6 +58,8 @@ class TerminalTarget(InputTarget):
 
     def type_bytes(self, data: bytes) -> int:
         """Write what the terminal has room for; return how many bytes."""
+        if self._process.input_fd < 0:
+            return 0
         modes = read_modes(self._process.input_fd)
         self._watcher.before_input(data)
         taken = self._process.write(data)
@@ -75,6 +77,8 @@ class TerminalTarget(InputTarget):
 
     def interrupt(self, _command: SendInput) -> bool:
         """Drop unread input and signal by the terminal, if ctrl-c would wait behind that input."""
+        if self._process.input_fd < 0:
+            return False
         modes = read_modes(self._process.input_fd)
         is_done = _interrupt_past_input(
             self._process.input_fd, modes, is_queue_blocked=self._is_queue_blocked()

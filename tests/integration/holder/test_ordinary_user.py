@@ -16,7 +16,7 @@ from uuid import uuid4
 import pytest
 
 from controller_client.protocol.codec import decode_from_holder, encode
-from controller_client.protocol.messages import HolderHello, StartInteractiveCmd
+from controller_client.protocol.messages import HolderHello, InputAck, StartInteractiveCmd
 from controller_client.session_files.directory import create, directory_of
 from controller_client.session_files.framing import pack, read_frame
 from tests.support.accounts import Account, host_libraries, interpreter_for, ordinary_user, requires
@@ -132,9 +132,12 @@ async def test_a_program_of_root_that_survives_everything_is_named(host: UserHos
     loop = "trap '' HUP TERM INT; echo begun; while :; do read -t 60 x < <(sleep 60); done"
     talk = await _sudo(host, f"""sudo -k bash -c "{loop}" {marker}""")
     await talk.shows(b"begun")
+    # Input that the program does not read waits meanwhile.
+    waiting = [talk.type_later((b"x" * 4000 + b"\n") * 15) for _ in range(4)]
     await talk.terminate(grace_seconds=0.3)
     done = await talk.done()
     assert done.end_reason == "terminated"
+    assert {ack.input_seq for ack in talk.all_of(InputAck)} >= set(waiting)
     # sudo itself may kill it when its terminal is gone; what is there now has been named.
     left = [pid for pid in pids_mentioning(marker) if is_running(pid)]
     named = {int(found) for found in re.findall(r"\[(\d+)\]", " ".join(done.survivors))}
