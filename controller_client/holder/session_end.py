@@ -34,7 +34,12 @@ from controller_client.system.process_tree import (
     read_process,
     session_members,
 )
-from controller_client.system.termination import HANG_UP_AFTER_SECONDS, Termination, send_signal
+from controller_client.system.termination import (
+    HANG_UP_AFTER_SECONDS,
+    MAX_SURVIVORS,
+    Termination,
+    send_signal,
+)
 
 NOTE_TTY_HELD: Final = "tty_held"
 """A child outlived the program and kept its terminal open; it was terminated."""
@@ -327,7 +332,8 @@ class SessionEnd:
                 return False
             self._notes.append(NOTE_LEFT_UNKNOWN)
             return True
-        self._survivors = [process.label for process in below if process.state not in DEAD_STATES]
+        left = [process.label for process in below if process.state not in DEAD_STATES]
+        self._survivors = left[:MAX_SURVIVORS]
         if self._survivors:
             self._notes.append(NOTE_LEFT_RUNNING)
         return True

@@ -19,6 +19,7 @@ from controller_client.protocol.messages import (
     Started,
 )
 from controller_client.system.process_tree import session_members
+from controller_client.system.termination import MAX_SURVIVORS
 from tests.support.hosts.holders import Conversation, HolderHost, holder_host
 from tests.support.processes import resident_bytes
 from tests.support.waiting import await_until
@@ -43,6 +44,17 @@ def _assert_whole(talk: Conversation, done: InteractiveCmdDone) -> None:
             len(talk.outputs[final.stream]),
             hashlib.sha256(talk.outputs[final.stream]).hexdigest(),
         )
+
+
+async def test_of_many_programs_that_are_left_only_some_are_named(host: HolderHost) -> None:
+    leave = "setsid sleep 60 < /dev/null > /dev/null 2>&1 &"
+    talk = await host.run(f"bash -c 'for n in {{1..50}}; do {leave} done'", io_mode="pipe")
+    done = await talk.done()
+    assert (done.exit_code, done.notes, len(done.survivors)) == (
+        0,
+        ["left_running"],
+        MAX_SURVIVORS,
+    )
 
 
 async def test_a_one_shot_reads_its_input_to_the_end_and_ends_with_a_result(
