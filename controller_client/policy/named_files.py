@@ -60,7 +60,9 @@ def named_files(command: str, cwd: str | None) -> list[NamedFile]:
         if path not in found:
             if len(found) == MAX_NAMED_FILES:
                 break
-            found[path] = NamedFile(path=path, sha256=_digest(path))
+            # Spelled here as in a frame, because what comes back is compared.
+            told = path.encode(errors="backslashreplace").decode()
+            found[path] = NamedFile(path=told, sha256=_digest(path))
     return list(found.values())
 
 

@@ -26,11 +26,30 @@ _FIELD_PATH = re.compile(r" - at `\$[\w.\[\]]*`$")
 
 
 def encode(message: Message) -> bytes:
-    """Return one frame of UTF-8 bytes. Raises FrameTooLarge over MAX_FRAME_BYTES."""
-    frame = _encoder.encode(message)
+    """Return one frame of UTF-8 bytes. Raises FrameTooLarge over MAX_FRAME_BYTES.
+
+    The name of a file or a process need not be UTF-8. What is not is spelled in ASCII.
+    """
+    try:
+        frame = _encoder.encode(message)
+    except UnicodeEncodeError:
+        plain = msgspec.to_builtins(message, builtin_types=(bytes,))
+        frame = _encoder.encode(_spelled(plain))
     if len(frame) > MAX_FRAME_BYTES:
         raise FrameTooLarge(len(frame), MAX_FRAME_BYTES)
     return frame
+
+
+def _spelled(value: Any) -> Any:
+    """The value, with what UTF-8 does not know spelled in ASCII."""
+    match value:
+        case str():
+            return value.encode(errors="backslashreplace").decode()
+        case dict():
+            return {_spelled(name): _spelled(item) for name, item in value.items()}
+        case list() | tuple():
+            return [_spelled(item) for item in value]
+    return value
 
 
 class Decoder(Generic[T]):

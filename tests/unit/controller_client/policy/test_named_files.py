@@ -259,3 +259,18 @@ def test_a_fifo_in_the_place_of_a_script_is_not_waited_for(
     monkeypatch.setattr(Path, "is_file", lambda self: self == script or self.exists())
     _, named = named_files("sh deploy.sh", str(script.parent))
     assert (named.path, named.sha256) == (str(script), "")
+
+
+def test_a_script_whose_name_is_no_text_is_compared(script: Path) -> None:
+    odd = script.with_name("d\udcff.sh")
+    script.rename(odd)
+    script.symlink_to(odd)
+    line = "sh deploy.sh"
+    approved = named_files(line, str(script.parent))
+    assert approved[-1].path == f"{script.parent}/d\\udcff.sh"
+    place = (str(script.parent), {})
+    assert why_changed(line, place, approved) is None
+    odd.write_text("echo harm\n")
+    refused = why_changed(line, place, approved)
+    assert refused is not None
+    assert refused.code == "CHANGED_SINCE_APPROVAL"

@@ -19,8 +19,10 @@ from controller_client.protocol.codec import (
 from controller_client.protocol.errors import BadFrame, FrameTooLarge, ProtocolError
 from controller_client.protocol.limits import MAX_CHUNK_BYTES, MAX_FRAME_BYTES
 from controller_client.protocol.messages import (
+    FilesNamed,
     HolderDetach,
     InteractiveOutput,
+    NamedFile,
     Ping,
     SendInput,
     Started,
@@ -52,6 +54,17 @@ def _outcome(frame: bytes) -> str:
         return type(decode_any.decode(frame)).__name__
     except BadFrame as refusal:
         return str(refusal)
+
+
+def test_a_name_that_is_no_text_is_spelled_in_its_frame() -> None:
+    files = [NamedFile(path="/srv/\udcff.sh", sha256="0" * 64)]
+    named = decode_any.decode(encode(FilesNamed(reply_to="x", files=files)))
+    assert isinstance(named, FilesNamed)
+    assert [file.path for file in named.files] == ["/srv/\\udcff.sh"]
+    output = InteractiveOutput(session_id="\ud800", stream="stderr", offset=1, seq=3, data=b"\xff")
+    told = decode_any.decode(encode(output))
+    assert isinstance(told, InteractiveOutput)
+    assert (told.session_id, told.data) == ("\\ud800", b"\xff")
 
 
 @given(st.binary(max_size=300), st.integers(0, 2**62), st.text(max_size=20))
