@@ -10,7 +10,7 @@ import asyncio
 import logging
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
@@ -57,10 +57,11 @@ class DirectoryWatch:
             self._bells.setdefault(directory, set()).add(bell)
             if self._thread is None:
                 loop = asyncio.get_running_loop()
-                self._thread = threading.Thread(
-                    target=self._run, args=(loop,), name="directory watch"
-                )
-                self._thread.start()
+                thread = threading.Thread(target=self._run, args=(loop,), name="directory watch")
+                # A thread that cannot be started now is not there: the next bell tries again.
+                with suppress(RuntimeError):
+                    thread.start()
+                    self._thread = thread
             elif directory not in self._armed:
                 self._is_stale.set()
         try:
