@@ -39,6 +39,7 @@ from controller_client.protocol.messages import (
     TerminateCmd,
     Welcome,
 )
+from controller_client.server_link.file_looks import FileLooks
 from controller_client.server_link.holders.aftermath import Aftermath
 from controller_client.server_link.holders.dead_holder import remove_unless_held
 from controller_client.server_link.holders.fork_server import Spawner
@@ -62,6 +63,8 @@ logger = logging.getLogger(__name__)
 
 # How long the daemon waits, when it stops, for the STARTs that are under way.
 STARTS_SECONDS = 2.0
+# A server that asks which files a command names waits no longer.
+NAMING_SECONDS = 10.0
 # How many ended sessions are remembered. A repeated START of one of them must not run it again.
 REMEMBERED_ENDS = 4096
 
@@ -85,6 +88,7 @@ class SessionRouter:
         self._ended: OrderedDict[str, None] = OrderedDict()
         self._echo: asyncio.Task[None] | None = None
         self._namings: set[asyncio.Task[None]] = set()
+        self._looks = FileLooks()
         self.last_command_seq = 0
 
     # ---- between connections
@@ -220,7 +224,9 @@ class SessionRouter:
 
         async def answer() -> None:
             try:
-                files = await asyncio.to_thread(named_files, question.command, question.cwd)
+                files = await self._looks.take(
+                    NAMING_SECONDS, named_files, question.command, question.cwd
+                )
             except (OSError, MemoryError) as error:
                 known = error if isinstance(error, OSError) else OSError(ENOMEM, "no memory")
                 failure = from_os_error(known, "the files of the command cannot be read").failure
@@ -328,12 +334,9 @@ class SessionRouter:
         # 1. May the program run?
         if time.monotonic() >= deadline:
             return Failure(code="EXPIRED", message="the host took the command too late to start it")
-        if start.approved_files is not None:
-            line = start.command or shlex.join(start.argv or [])
-            place, approved = (start.cwd, start.env), start.approved_files
-            changed = await asyncio.to_thread(why_changed, line, place, approved)
-            if changed is not None:
-                return changed
+        changed = await self._changed_since_approval(start, deadline)
+        if changed is not None:
+            return changed
         try:
             start = self._policy.admit(
                 msgspec.structs.replace(start, limits=lowest(start.limits, self._config.limits))
@@ -355,6 +358,16 @@ class SessionRouter:
             route.end_watch.recall()
             logger.warning("session %s: %s", start.session_id, error)
         return None
+
+    async def _changed_since_approval(self, start: StartCommand, deadline: float) -> Failure | None:
+        if start.approved_files is None:
+            return None
+        line, place = start.command or shlex.join(start.argv or []), (start.cwd, start.env)
+        left = deadline - time.monotonic()
+        try:
+            return await self._looks.take(left, why_changed, line, place, start.approved_files)
+        except OSError as error:
+            return from_os_error(error, "the files of the command cannot be read").failure
 
     def _refuse_start(self, start: StartCommand, failure: Failure) -> None:
         if self._connection is not None:
