@@ -20,6 +20,7 @@ _TESTS: Final = (
     # Modules with SQL of their own or with locks.
     "tests/unit/projects/link/inbound",
     "tests/unit/projects/attention/test_events.py",
+    "tests/unit/projects/attention/test_messages.py",
     "tests/unit/projects/attention/test_noticing.py",
     "tests/unit/projects/attention/test_telling.py",
     "tests/unit/projects/audit/test_log.py",

@@ -8,6 +8,7 @@ from typing import Final
 from django.db import transaction
 from django.db.models import Exists, Min, QuerySet
 
+from projects.attention.bodies import MOST_LISTED, News, body_of
 from projects.attention.places import Places
 from projects.attention.sending import Letter, SendResult
 from projects.attention.targets import opened
@@ -47,11 +48,11 @@ def due_letters(on_way: Sequence[Letter] = ()) -> list[Letter]:
     """
     places = Places(on_way)
     due = _due().exclude(target_id__in=[letter.target_id for letter in on_way])
-    due = due.exclude(target__project_id__in=places.full_projects()).select_related("target")
+    due = due.exclude(target__project_id__in=places.full_projects())
     targets = due.order_by().values("target_id").annotate(first=Min("due_at")).order_by("first")
     chosen: list[Letter] = []
     for row in targets if places.are_left else ():
-        of_target = due.filter(target_id=row["target_id"])
+        of_target = due.filter(target_id=row["target_id"]).select_related("target__project")
         message = of_target.order_by("due_at", "created_at", "id").first()
         if message is not None and places.give(letter := letter_of(message)):
             chosen.append(letter)
@@ -61,16 +62,28 @@ def due_letters(on_way: Sequence[Letter] = ()) -> list[Letter]:
 
 
 def letter_of(message: AttentionMessage) -> Letter:
-    """The message with the place it goes to."""
+    """The message with the place it goes to, in the form of the target as it is now."""
+    target = message.target
+    to = opened(target)
     return Letter(
         message_id=message.id,
-        target_id=message.target_id,
-        project_id=message.target.project_id,
-        way=message.target.way,
-        to=opened(message.target),
-        body=message.body,
+        target_id=target.id,
+        project_id=target.project_id,
+        way=target.way,
+        to=to,
+        body=body_of(target, _news_of(message), to.address),
         attempts=message.attempts,
     )
+
+
+def _news_of(message: AttentionMessage) -> News:
+    if news := News.read(message.body):
+        return news
+    # A release before this one wrote it in a form that is not kept. What its events are about is
+    # known, but not what their programs asked then.
+    events = list(message.events.select_related("controller")[:MOST_LISTED])
+    count, project = max(1, message.event_count), message.target.project.name
+    return News.of(project, message.kind, events, count, has_texts=False)
 
 
 def record(letter: Letter, outcome: SendResult) -> None:

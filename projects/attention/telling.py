@@ -13,18 +13,15 @@ from uuid import UUID, uuid4
 from django.db import transaction
 from django.db.models import Q, QuerySet
 
-from projects.attention.bodies import MOST_LISTED, News, ToldEvent, body_of
+from projects.attention.bodies import News
 from projects.attention.events import GATHERED, GATHERING_SECONDS
-from projects.attention.targets import opened
 from projects.models import AttentionEvent, AttentionMessage, AttentionTarget
 from projects.models.attention_kinds import RESOLVED
-from projects.secrets.masks import mask_of
 from projects.storage import clock
 
 MOST_AT_ONCE: Final = 500
 MOST_WAITING: Final = 1000
 """Messages that wait for one target, at most. Further ones are dead letters from the start."""
-TEXT_CHARS: Final = 200
 
 
 class _Group(NamedTuple):
@@ -103,29 +100,15 @@ def message_of(
 ) -> AttentionMessage:
     """A message that is due now, not stored yet."""
     now = clock.now()
-    listed = [_told(event, has_texts=target.has_texts) for event in events[:MOST_LISTED]]
-    news = News(kind=kind, project=target.project.name, count=max(1, len(events)), told=listed)
+    count, project = max(1, len(events)), target.project.name
+    news = News.of(project, kind, events, count, has_texts=target.has_texts)
     return AttentionMessage(
         id=uuid4(),
         target=target,
         kind=kind,
         event_count=len(events),
-        body=body_of(target, news, opened(target).address),
+        body=news.text,
         created_at=now,
         began_at=now,
         due_at=now,
     )
-
-
-def _told(event: AttentionEvent, *, has_texts: bool) -> ToldEvent:
-    host = "" if event.controller is None else event.controller.name
-    return ToldEvent(event, host, _text(event) if has_texts else "")
-
-
-def _text(event: AttentionEvent) -> str:
-    """The words of the caller, or else what the terminal asks; secrets are masked."""
-    session = event.session
-    if session is None:
-        return event.wanted
-    asked = session.terminal_prompt if "asks_for" in event.detail else ""
-    return mask_of(session.id, session.sealed_secrets).masked(event.wanted or asked)[:TEXT_CHARS]

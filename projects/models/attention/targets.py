@@ -71,6 +71,8 @@ class AttentionMessage(models.Model):
     events = models.ManyToManyField(AttentionEvent, related_name="messages")
     kind = models.CharField(max_length=32)
     event_count = models.PositiveIntegerField()
+    # The facts (``projects.attention.bodies.News``). They get the target's form when they are sent:
+    # a part of its address, such as the topic of ntfy, is in no column but the sealed one.
     body = models.TextField()
     created_at = models.DateTimeField(default=timezone.now, db_index=True)
     # From here on attempts go on for a day: it is put forward when somebody sends it again.

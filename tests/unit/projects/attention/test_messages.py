@@ -1,22 +1,35 @@
 """Messages that are due: each target in its turn, and only those that may be told now."""
 
+import asyncio
+import json
 from datetime import timedelta
+from importlib import import_module
+from typing import Any
+from unittest.mock import Mock
 
 import pytest
+from cryptography.fernet import Fernet
+from django.apps import apps
+from django.core import mail
 from django.utils import timezone
 
-from projects.attention.messages import due_letters, has_due_messages
-from projects.attention.targets import target_save
+from projects.attention.messages import due_letters, has_due_messages, send_again
+from projects.attention.sending import SendResult, send
+from projects.attention.targets import Way, target_save
 from projects.attention.telling import message_of
-from projects.models import AttentionMessage, AttentionTarget, Controller
+from projects.models import AttentionEvent, AttentionMessage, AttentionTarget, Controller
 from tests.support.rows import make_controller
 
 pytestmark = pytest.mark.django_db
 
 
-def _target(host: Controller, name: str) -> AttentionTarget:
-    target = AttentionTarget(project=host.project, name=name, way="webhook")
-    target_save(target, address="https://example.com/ops", key=None, actor="test")
+def _target(host: Controller, name: str, way: str = Way.WEBHOOK) -> AttentionTarget:
+    target = AttentionTarget(project=host.project, name=name, way=way)
+    return _aim(target, "https://example.com/ops")
+
+
+def _aim(target: AttentionTarget, address: str) -> AttentionTarget:
+    target_save(target, address=address, key=None, actor="test")
     return target
 
 
@@ -64,3 +77,68 @@ def test_a_target_that_was_switched_off_is_told_nothing_more(controller: Control
     assert (has_due_messages(), due_letters()) == (False, [])
     AttentionTarget.objects.update(is_enabled=True)
     assert has_due_messages()
+
+
+# ---- the target as it is when a message is sent --------------------------------------------------
+
+
+def _body() -> Any:
+    [letter] = due_letters()
+    return json.loads(letter.body)
+
+
+def _stored() -> str:
+    return str(list(AttentionMessage.objects.values()))
+
+
+def test_a_topic_is_in_no_row_and_what_waits_goes_to_the_newest(controller: Controller) -> None:
+    target = _target(controller, "phone", Way.NTFY)
+    _aim(target, "https://example.com/zarniwoop")
+    _wait(target, 1, minutes=1)
+    assert "zarniwoop" not in _stored()
+    assert _body()["topic"] == "zarniwoop"
+    _aim(target, "https://example.com/vogon")
+    assert _body()["topic"] == "vogon"
+    AttentionMessage.objects.update(due_at=None, dead_at=timezone.now())
+    assert send_again(AttentionMessage.objects.get(), actor="admin:ada")
+    assert _body()["topic"] == "vogon"
+
+
+def test_what_waited_without_the_key_goes_to_the_target_set_anew(
+    controller: Controller, settings: Any
+) -> None:
+    target = _target(controller, "phone", Way.NTFY)
+    settings.ENCRYPTION_KEYS = [Fernet.generate_key().decode()]
+    _wait(target, 1, minutes=1)
+    _aim(target, "https://example.com/vogon")
+    assert _body()["topic"] == "vogon"
+
+
+def test_what_waits_has_the_form_of_the_way_that_the_target_gets(controller: Controller) -> None:
+    target = _target(controller, "ops")
+    _wait(target, 1, minutes=1)
+    fields = {"webhook": {"type", "data"}, "slack": {"text"}, "email": {"subject", "text"}}
+    for way, names in fields.items():
+        target.way = Way(way)
+        _aim(target, "ops@example.com" if way == "email" else "https://example.com/ops")
+        assert _body().keys() == names
+    [letter] = due_letters()
+    assert asyncio.run(send(letter)) == SendResult()
+    assert "A keyboard was taken over" in mail.outbox[0].subject
+
+
+def test_the_migration_takes_topics_out_and_what_waits_is_told(controller: Controller) -> None:
+    target = _target(controller, "phone", Way.NTFY)
+    _wait(target, 2, minutes=1)
+    event = AttentionEvent.objects.create(
+        cause="one", kind="taken_over", project=controller.project, controller=controller
+    )
+    earlier, kept = AttentionMessage.objects.order_by("id")
+    earlier.events.add(event)
+    earlier.body = json.dumps({"topic": "ops", "title": "a", "message": "b", "click": ""})
+    earlier.due_at -= timedelta(minutes=1)
+    earlier.save()
+    import_module("projects.migrations.0037_messages_without_topics").forget_forms(apps, Mock())
+    assert "topic" not in _stored()
+    assert AttentionMessage.objects.get(id=kept.id).body == kept.body
+    assert _body()["message"] == f"A keyboard was taken over · on {controller.name}"
