@@ -17,6 +17,7 @@ from django.db.models import Case, Q, Value, When
 
 from projects.audit.log import audit
 from projects.models import AttentionEvent, AttentionKind, Project
+from projects.models.attention_kinds import RESOLVED
 from projects.storage import clock
 
 ALWAYS_WRITTEN: Final = frozenset({AttentionKind.APPROVAL_WANTED})
@@ -68,15 +69,22 @@ def attention_raise(cause: Cause) -> UUID | None:
 def attention_resolve(key: str, resolution: str, *, by: str = "") -> bool:
     """End the event of this cause in the caller's transaction.
 
-    ``resolution`` says in a word how the cause ended, and ``by`` who ended it. Returns False if
-    there is no such event, or if it has ended before.
+    ``resolution`` says in a word how the cause ended, and ``by`` who ended it. Those who were told
+    of the event are told of its end if the project wants that. Returns False if there is no such
+    event, or if it has ended before.
     """
-    now = clock.now()
-    is_told = Case(When(told_at__isnull=False, then=Value(now)), default=Value(None))
     is_open = AttentionEvent.objects.filter(cause=key, resolved_at__isnull=True)
-    return bool(
-        is_open.update(resolved_at=now, resolution=resolution, resolved_by=by[:128], due_at=is_told)
-    )
+    project_id = is_open.values_list("project_id", flat=True).first()
+    if project_id is None:
+        return False
+    now, seconds = clock.now(), _seconds_of(project_id).get(RESOLVED)
+    due_at = None
+    if seconds is not None:
+        told = When(told_at__isnull=False, then=Value(now + timedelta(seconds=seconds)))
+        due_at = Case(told, default=Value(None))
+    ended = {"resolved_at": now, "resolution": resolution, "resolved_by": by[:128]}
+    # What is over needs no rest: a snooze would hold up the news of the end.
+    return bool(is_open.update(**ended, due_at=due_at, snoozed_until=None, snoozed_by=""))
 
 
 @transaction.atomic

@@ -72,13 +72,21 @@ def test_an_event_ends_once_and_stays_ended(session: CommandSession) -> None:
     assert event.due_at is None
 
 
-def test_an_end_is_due_for_those_who_were_told(session: CommandSession) -> None:
+@pytest.mark.parametrize(
+    ("wanted", "after"), [({"resolved": 0}, 0), ({"resolved": 90}, 90), ({}, None), (None, None)]
+)
+def test_an_end_is_due_for_those_who_were_told_if_the_project_wants_it(
+    session: CommandSession, wanted: dict[str, float] | None, after: float | None
+) -> None:
     with transaction.atomic():
         attention_raise(_cause(session))
     AttentionEvent.objects.update(told_at=session.created_at, due_at=None)
+    Project.objects.update(attention_seconds=wanted)
     assert attention_resolve("one", "handed_back")
     event = AttentionEvent.objects.get()
-    assert event.due_at == event.resolved_at
+    assert event.resolved_at is not None
+    due_at = None if after is None else event.resolved_at + timedelta(seconds=after)
+    assert event.due_at == due_at
 
 
 def test_what_is_over_as_it_happens_is_told_and_never_open(session: CommandSession) -> None:

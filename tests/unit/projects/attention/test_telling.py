@@ -13,7 +13,7 @@ from django.test import override_settings
 from django.utils import timezone
 
 from projects.attention import messages, sending, telling
-from projects.attention.events import Cause, attention_raise, attention_resolve
+from projects.attention.events import Cause, attention_raise, attention_resolve, attention_snooze
 from projects.attention.targets import UnusableTarget, Way, target_save
 from projects.models import (
     AttentionEvent,
@@ -151,6 +151,15 @@ def test_a_snoozed_event_is_told_when_the_snooze_is_over(wanting: Controller) ->
     assert _bodies() == []
     AttentionEvent.objects.update(snoozed_until=timezone.now())
     assert len(_bodies()) == 1
+
+
+def test_an_end_does_not_wait_for_the_snooze_of_its_event(wanting: Controller) -> None:
+    _target(wanting)
+    key = _raise(wanting)
+    assert len(_bodies()) == 1
+    assert attention_snooze(AttentionEvent.objects.get(), timedelta(hours=8), actor="admin:ada")
+    attention_resolve(key, "handed_back")
+    assert len(_bodies()) == 2
 
 
 def test_a_target_that_takes_nothing_has_a_bounded_queue(
