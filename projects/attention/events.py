@@ -1,9 +1,11 @@
 """Raise and resolve an event, inside the transaction of what it is about.
 
-One row for each cause: a cause that is raised again changes nothing. A project names the kinds that
-it wants, each with the seconds after which people are told (``Project.attention_seconds``). Events
-of other kinds are not written at all. An approval that somebody waits for is the exception: it is
-always written, because the console lists it, and nobody is told of it.
+One row for each cause. While it is open, the same cause raised again changes nothing. Once it has
+ended, the cause has come back: the event is open again, and people are told again. A project names
+the kinds that it wants, each with the seconds after which people are told
+(``Project.attention_seconds``). Events of other kinds are not written at all. An approval that
+somebody waits for is the exception: it is always written, because the console lists it, and nobody
+is told of it.
 """
 
 from collections.abc import Mapping
@@ -13,7 +15,7 @@ from typing import Final
 from uuid import UUID
 
 from django.db import transaction
-from django.db.models import Case, Q, Value, When
+from django.db.models import Case, Max, Min, Q, Value, When
 
 from projects.audit.log import audit
 from projects.models import AttentionEvent, AttentionKind, Project
@@ -32,6 +34,9 @@ GATHERED: Final = frozenset(
 """The kinds of which many come at once, when a network or a host fails."""
 GATHERING_SECONDS: Final = 10.0
 """People are told of events of these kinds so much later, to be told of all of them at once."""
+_SHORTEST_REST: Final = timedelta(seconds=10)
+_LONGEST_REST: Final = timedelta(minutes=10)
+"""People are told of a cause that comes and goes ever more rarely, up to so often."""
 MAX_WANTED_CHARS: Final = 200
 
 
@@ -56,7 +61,7 @@ class Cause:
 
 
 def attention_raise(cause: Cause) -> UUID | None:
-    """Write the event of ``cause`` in the caller's transaction, unless it is written already.
+    """Write the event of ``cause`` in the caller's transaction, unless it is open already.
 
     Returns the id of the event; None if the project does not want this kind.
     """
@@ -126,7 +131,43 @@ def _write(cause: Cause, seconds: float | None) -> UUID:
     )
     # A conflict is a cause that is known. It must not break the caller's transaction.
     AttentionEvent.objects.bulk_create([event], ignore_conflicts=True)
-    return AttentionEvent.objects.values_list("id", flat=True).get(cause=cause.key)
+    known = AttentionEvent.objects.get(cause=cause.key)
+    if known.id != event.id and known.resolved_at is not None:
+        _open_again(known.id, event)
+    return known.id
+
+
+def _open_again(event_id: UUID, back: AttentionEvent) -> None:
+    """Open the event of a cause that has come ``back``. Who asked for what stays as it is."""
+    ended = AttentionEvent.objects.select_for_update(no_key=True).filter(resolved_at__isnull=False)
+    known = ended.filter(id=event_id).first()
+    if known is None:
+        return
+    told_at, due_at = None, _rested(known, back.due_at)
+    if known.told_at and known.due_at:
+        # Nobody knows of the end yet, so there is no news.
+        told_at, due_at = known.told_at, None
+    ended.filter(id=event_id).update(
+        kind=back.kind,
+        detail=back.detail,
+        raised_at=back.raised_at,
+        due_at=due_at,
+        told_at=told_at,
+        resolved_at=back.resolved_at,
+        resolution="",
+        resolved_by="",
+    )
+
+
+def _rested(known: AttentionEvent, due_at: datetime | None) -> datetime | None:
+    """The moment ``due_at`` or later: the longer people have been told of it, the more rarely."""
+    told = known.messages.aggregate(first=Min("created_at"), last=Max("created_at"))
+    if due_at is None or told["last"] is None:
+        return due_at
+    rest = min(max(told["last"] - told["first"], _SHORTEST_REST), _LONGEST_REST)
+    # The clock may have been ahead when they were told.
+    again: datetime = min(told["last"], clock.now()) + rest
+    return max(due_at, again)
 
 
 def _due(kind: AttentionKind, now: datetime, seconds: float | None) -> datetime | None:

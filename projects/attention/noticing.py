@@ -3,7 +3,8 @@
 These events follow from rows alone, so no turn and no connection pays for them. The worker compares
 the open events with the rows about once a second, and only for projects that want such events. A
 prompt is named by the inputs typed before and by its offset, so a prompt that the host repeats is
-the event that is there. A shell that waits for a command is at rest: it wants nobody.
+the event that is there, and one that comes back at its place opens that event again. A shell that
+waits for a command is at rest: it wants nobody.
 
 Rows are read page by page to the last one: however many prompts are known already, they keep no new
 one from being noticed.
@@ -107,7 +108,7 @@ def projects_that_want() -> Wanted:
 
 
 def causes_to_raise(wanted: Wanted) -> list[Cause]:
-    """The prompts that have stayed, and the hosts that are away, without an event yet.
+    """The prompts that have stayed, and the hosts that are away, without an open event.
 
     At most MOST_AT_ONCE: the others are found once these have their events.
     """
@@ -115,7 +116,8 @@ def causes_to_raise(wanted: Wanted) -> list[Cause]:
     new: list[Cause] = []
     while len(new) < MOST_AT_ONCE and (some := list(islice(causes, MOST_AT_ONCE))):
         keys = [cause.key for cause in some]
-        known = set(AttentionEvent.objects.filter(cause__in=keys).values_list("cause", flat=True))
+        is_open = AttentionEvent.objects.filter(cause__in=keys, resolved_at__isnull=True)
+        known = set(is_open.values_list("cause", flat=True))
         new += [cause for cause in some if cause.key not in known]
     return new[:MOST_AT_ONCE]
 
@@ -165,7 +167,8 @@ def _hosts_away(wanted: Wanted) -> Iterator[Cause]:
     for controller_id, project_id, epoch, since in rows:
         yield Cause(
             kind=AttentionKind.HOST_AWAY,
-            # Each connection has an epoch of its own, so this is the end of that connection.
+            # Each connection has an epoch of its own. One that went on after the server could not
+            # renew its lease, and ends later, opens its event again.
             key=f"host_away:{controller_id}:{epoch}",
             project_id=project_id,
             controller_id=controller_id,

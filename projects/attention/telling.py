@@ -42,6 +42,8 @@ def messages_write() -> int:
     """Write the messages of all events that are due. Returns how many messages were written."""
     groups: dict[_Group, list[AttentionEvent]] = defaultdict(list)
     rows = AttentionEvent.objects.select_for_update(no_key=True, of=("self",))
+    # One that has ended or come back before it was locked may have nothing to tell any more.
+    rows = rows.filter(due_at__isnull=False)
     for event in rows.filter(pk__in=[each.pk for each in _due()[:MOST_AT_ONCE]]):
         is_end = event.told_at is not None and event.resolved_at is not None
         groups[_Group(event.project_id, event.kind, is_end)].append(event)

@@ -15,8 +15,8 @@ class AttentionEvent(models.Model):
     """Something that wants a person, or that a person wants to know: one row for each cause.
 
     ``cause`` names what happened, so that a cause that is seen again adds no second event. The
-    event is open until ``resolved_at``. An event of something that is over as it happens, such as
-    the end of a run, is resolved from the start.
+    event is open until ``resolved_at``, and again if its cause comes back. An event of something
+    that is over as it happens, such as the end of a run, is resolved from the start.
 
     ``due_at`` is when targets are to be told next: of the event, or of its end if they were told
     before. Null: there is nothing to tell.

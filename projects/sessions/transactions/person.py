@@ -54,10 +54,11 @@ def person_ask(
     wanted: str,
     request: Request | None = None,
 ) -> PersonAsked:
-    """Raise the event that asks a person for the secret of the prompt, once for each prompt.
+    """Raise the event that asks a person for the secret of the prompt, once while the prompt stays.
 
-    A repeat of its ``request`` waits on at the same prompt, and asks at no later one. Raises
-    SessionNotFound, and ChangedSinceApproval for a prompt that is not the approved one.
+    A repeat of its ``request`` waits on at the same prompt, asks again if that went and came back,
+    and asks at no later one. Raises SessionNotFound, and ChangedSinceApproval for a prompt that is
+    not the approved one.
     """
     require_cleared(caller)
     now = session_snapshot(project_id, session_id)
@@ -72,9 +73,11 @@ def person_ask(
     if not asks_for_secret(now):
         return PersonAsked(None, now.input_seq, from_offset)
     key = prompt_key(session_id, now.input_seq, now.terminal_offset)
-    known = AttentionEvent.objects.filter(cause=key, wanted=wanted).values_list("id", flat=True)
-    event_id = known.first()
-    if event_id is None and earlier is None:
+    known = AttentionEvent.objects.filter(cause=key, wanted=wanted).first()
+    if known is not None and known.resolved_at is None:
+        return PersonAsked(known.id, now.input_seq, from_offset)
+    event_id = None
+    if earlier is None or (known is not None and earlier.input_seq == now.input_seq):
         session = selectors.session_of(project_id, session_id)
         event_id = _raise(session, caller, key, now.input_seq, wanted)
     return PersonAsked(event_id, now.input_seq, from_offset)

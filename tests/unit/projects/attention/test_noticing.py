@@ -51,6 +51,19 @@ def test_a_prompt_that_stays_is_one_event_until_it_is_answered(controller: Contr
     assert ended.resolution == "answered"
 
 
+def test_a_prompt_that_comes_back_at_its_place_is_noticed_again(controller: Controller) -> None:
+    _want(controller, secret_wanted=5)
+    session = _asking(controller)
+    [event] = _look()
+    CommandSession.objects.update(terminal_state="running")
+    assert [event.resolution for event in _look()] == ["went_on"]
+    CommandSession.objects.update(terminal_state="awaiting_input")
+    [again] = _look()
+    assert (again.id, again.resolved_at, again.told_at) == (event.id, None, None)
+    assert not noticing.has_news(noticing.projects_that_want())
+    assert again.session_id == session.id
+
+
 def test_known_prompts_keep_no_other_from_being_noticed(
     controller: Controller, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -116,6 +129,16 @@ def test_a_host_is_away_once_for_each_connection(controller: Controller) -> None
     assert [event.resolution for event in _look()] == ["back"]
     Controller.objects.update(lease_expires_at=past)
     assert [event.resolution for event in _look()] == ["back", ""]
+
+
+def test_a_connection_that_outlives_an_outage_is_missed_later(
+    controller: Controller,
+) -> None:
+    _want(controller, host_away=0)
+    for expected in ("", "back", "", "back"):
+        lease = timedelta(minutes=-1 if not expected else 1)
+        Controller.objects.update(lease_expires_at=timezone.now() + lease)
+        assert [event.resolution for event in _look()] == [expected]
 
 
 def test_an_end_of_the_session_ends_its_events(controller: Controller) -> None:

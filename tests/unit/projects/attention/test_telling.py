@@ -162,6 +162,19 @@ def test_an_end_does_not_wait_for_the_snooze_of_its_event(wanting: Controller) -
     assert len(_bodies()) == 2
 
 
+def test_a_cause_that_comes_and_goes_is_no_storm_of_messages(wanting: Controller) -> None:
+    _target(wanting)
+    key = _raise(wanting)
+    for _ in range(9):
+        _bodies()
+        attention_resolve(key, "handed_back")
+        _bodies()
+        _raise(wanting, key=key)
+    # It began and was over, once each. Now it is open, and is told again when its rest is over.
+    assert len(_bodies()) == 2
+    assert AttentionEvent.objects.get().due_at is not None
+
+
 def test_a_target_that_takes_nothing_has_a_bounded_queue(
     wanting: Controller, monkeypatch: pytest.MonkeyPatch
 ) -> None:

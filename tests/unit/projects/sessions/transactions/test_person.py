@@ -2,13 +2,16 @@
 
 from datetime import timedelta
 from typing import Any
+from uuid import uuid4
 
 import pytest
 from django.utils import timezone
 
 from projects.accounts.authentication import Caller
+from projects.attention.events import attention_resolve
 from projects.errors.inputs import PersonPending, PromptGone
 from projects.models import AttentionEvent, AuditEvent, CommandSession, Controller
+from projects.sessions.idempotency import Request, request_for
 from projects.sessions.people.secret import session_ask_person
 from projects.sessions.transactions.person import person_ask, person_type
 from projects.storage.access import in_database
@@ -29,8 +32,12 @@ def _person(session: CommandSession) -> Caller:
     return Caller(session.project_id, "admin:ada", frozenset({"session:input"}))
 
 
-def _ask(session: CommandSession) -> Any:
-    return person_ask(session.project_id, session.id, None, "the password of web-17")
+def _ask(session: CommandSession, request: Request | None = None) -> Any:
+    return person_ask(session.project_id, session.id, None, "the password of web-17", request)
+
+
+def _request(session: CommandSession) -> Request | None:
+    return request_for(session.project_id, uuid4(), "session.ask_person", {})
 
 
 def test_a_prompt_is_asked_for_once_whatever_the_project_wants(session: CommandSession) -> None:
@@ -41,6 +48,28 @@ def test_a_prompt_is_asked_for_once_whatever_the_project_wants(session: CommandS
         f"/sessions/{session.id}/secret/",
     )
     assert AuditEvent.objects.filter(action="session.ask_person").count() == 1
+
+
+@pytest.mark.parametrize("is_repeat", [False, True])
+def test_a_prompt_that_went_and_came_back_is_asked_for_again(
+    session: CommandSession, is_repeat: bool
+) -> None:
+    request = _request(session) if is_repeat else None
+    asked = _ask(session, request)
+    attention_resolve(AttentionEvent.objects.get().cause, "went_on")
+    assert _ask(session, request) == _ask(session, request) == asked
+    event = AttentionEvent.objects.get()
+    assert (event.resolved_at, event.wanted) == (None, "the password of web-17")
+    assert AuditEvent.objects.filter(action="session.ask_person").count() == 2
+
+
+def test_a_repeat_asks_at_no_later_prompt(session: CommandSession) -> None:
+    request = _request(session)
+    _ask(session, request)
+    CommandSession.objects.update(input_seq=1, terminal_input_seq=1)
+    assert _ask(session, None).event_id
+    attention_resolve(AttentionEvent.objects.latest("raised_at").cause, "went_on")
+    assert _ask(session, request).event_id is None
 
 
 def test_nobody_is_asked_if_the_program_asks_for_no_secret(session: CommandSession) -> None:
