@@ -14,17 +14,26 @@ from projects.attention.sending import Letter, SendResult
 from projects.attention.targets import opened
 from projects.audit.log import audit
 from projects.conf import conf
-from projects.models import AttentionEvent, AttentionMessage, Restore
+from projects.models import AttentionEvent, AttentionMessage, AttentionTarget, Restore
 from projects.process import metrics
 from projects.storage import clock
 
 TRIED_FOR: Final = timedelta(days=1)
 """A message that its target has not received after this is a dead letter."""
+MOST_WAITING: Final = 1000
+"""Messages that wait for one target, at most."""
 _FIRST_PAUSE_SECONDS: Final = 5.0
 _LONGEST_PAUSE_SECONDS: Final = 3600.0
 _SPREAD: Final = 0.2
 LONGEST_PAUSE_SECONDS: Final = (1 + _SPREAD) * _LONGEST_PAUSE_SECONDS
 MOST_FORGOTTEN: Final = 200
+
+
+class TooManyWaiting(Exception):
+    """A dead letter stays one: as many messages as may be wait for its target already."""
+
+    def __init__(self) -> None:
+        super().__init__(f"{MOST_WAITING} messages wait for this target already")
 
 
 def has_due_messages() -> bool:
@@ -112,12 +121,23 @@ def pause_after(attempts: int) -> float:
     return pause * SystemRandom().uniform(1 - _SPREAD, 1 + _SPREAD)
 
 
+def room_of(target: AttentionTarget) -> int:
+    """The number of messages that may still wait for a target."""
+    waiting = AttentionMessage.objects.filter(target=target, due_at__isnull=False).count()
+    return max(0, MOST_WAITING - waiting)
+
+
 @transaction.atomic
 def send_again(message: AttentionMessage, *, actor: str) -> bool:
-    """Try a dead letter for another day. Returns False for a message that is none."""
+    """Try a dead letter for another day, as a new message is tried.
+
+    Returns False for a message that is none. Raises TooManyWaiting.
+    """
     now = clock.now()
     dead = AttentionMessage.objects.filter(id=message.id, dead_at__isnull=False)
-    if not dead.update(dead_at=None, due_at=now, began_at=now):
+    if dead.exists() and not room_of(message.target):
+        raise TooManyWaiting
+    if not dead.update(dead_at=None, due_at=now, began_at=now, attempts=0):
         return False
     about = (message.target.project_id, None, None)
     audit(actor, "attention_message.send_again", about, {"message": str(message.id)})

@@ -15,13 +15,12 @@ from django.db.models import Q, QuerySet
 
 from projects.attention.bodies import News
 from projects.attention.events import GATHERED, GATHERING_SECONDS
+from projects.attention.messages import TooManyWaiting, room_of
 from projects.models import AttentionEvent, AttentionMessage, AttentionTarget
 from projects.models.attention_kinds import RESOLVED
 from projects.storage import clock
 
 MOST_AT_ONCE: Final = 500
-MOST_WAITING: Final = 1000
-"""Messages that wait for one target, at most. Further ones are dead letters from the start."""
 
 
 class _Group(NamedTuple):
@@ -88,11 +87,10 @@ def _known_to(
 
 
 def _write(target: AttentionTarget, kind: str, events: Sequence[AttentionEvent]) -> None:
-    waiting = AttentionMessage.objects.filter(target=target, due_at__isnull=False).count()
     message = message_of(target, kind, events)
-    if waiting >= MOST_WAITING:
+    if not room_of(target):
         message.due_at, message.dead_at = None, message.created_at
-        message.last_error = f"{MOST_WAITING} messages wait for this target already"
+        message.last_error = str(TooManyWaiting())
     message.save(force_insert=True)
     message.events.add(*events)
 

@@ -14,7 +14,7 @@ from console.parts.access import CHANGE_PROJECT, SEE_SESSIONS, TYPE, page
 from console.parts.shares import fair_share
 from projects.admin.parts.access import actor_of, projects_of
 from projects.attention.events import attention_snooze
-from projects.attention.messages import send_again
+from projects.attention.messages import TooManyWaiting, send_again
 from projects.models import AttentionEvent, AttentionMessage
 from projects.storage import clock
 
@@ -69,9 +69,12 @@ def snooze(request: HttpRequest, event_id: UUID) -> HttpResponse:
 def send_letter_again(request: HttpRequest, message_id: UUID) -> HttpResponse:
     """Has a dead letter sent again, for another day."""
     letter = _dead_letters_of(request).filter(pk=message_id).first()
-    if letter is None or not send_again(letter, actor=actor_of(request)):
-        raise Http404
-    messages.success(request, "The message is sent again.")
+    try:
+        if letter is None or not send_again(letter, actor=actor_of(request)):
+            raise Http404
+        messages.success(request, "The message is sent again.")
+    except TooManyWaiting as refusal:
+        messages.error(request, f"{refusal}.")
     return redirect("console:attention")
 
 

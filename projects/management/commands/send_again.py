@@ -1,8 +1,9 @@
 """``manage.py send_again PROJECT``: try the dead letters of a project for another day."""
 
 from argparse import ArgumentParser
+from contextlib import suppress
 
-from projects.attention.messages import send_again
+from projects.attention.messages import MOST_WAITING, TooManyWaiting, send_again
 from projects.management.naming import actor, project_named, targets_of
 from projects.management.refusals import RefusingCommand
 from projects.models import AttentionMessage
@@ -16,7 +17,14 @@ class Command(RefusingCommand):
         parser.add_argument("--target", default="", help="only messages to this target")
 
     def handle(self, *, project: str, target: str, **_options: object) -> None:
-        targets = targets_of(project_named(project), target)
-        dead = AttentionMessage.objects.filter(target__in=targets, dead_at__isnull=False)
-        sent = [send_again(message, actor=actor()) for message in dead.select_related("target")]
-        self.stdout.write(f"messages that are sent again: {sum(sent)}")
+        dead = AttentionMessage.objects.filter(dead_at__isnull=False).order_by("created_at")
+        sent = left = 0
+        for each in targets_of(project_named(project), target):
+            letters = dead.filter(target=each).select_related("target")
+            with suppress(TooManyWaiting):
+                for letter in letters[:MOST_WAITING]:
+                    sent += send_again(letter, actor=actor())
+            left += letters.count()
+        self.stdout.write(f"messages that are sent again: {sent}")
+        if left:
+            self.stdout.write(f"dead letters for which there is no room yet: {left}")

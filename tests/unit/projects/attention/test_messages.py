@@ -11,9 +11,17 @@ import pytest
 from cryptography.fernet import Fernet
 from django.apps import apps
 from django.core import mail
+from django.core.management import call_command
 from django.utils import timezone
 
-from projects.attention.messages import due_letters, has_due_messages, send_again
+from projects.attention import messages
+from projects.attention.messages import (
+    TooManyWaiting,
+    due_letters,
+    has_due_messages,
+    record,
+    send_again,
+)
 from projects.attention.sending import SendResult, send
 from projects.attention.targets import Way, target_save
 from projects.attention.telling import message_of
@@ -34,10 +42,10 @@ def _aim(target: AttentionTarget, address: str) -> AttentionTarget:
 
 
 def _wait(target: AttentionTarget, count: int, minutes: int) -> None:
-    messages = [message_of(target, "taken_over", []) for _ in range(count)]
-    for message in messages:
-        message.due_at = timezone.now() - timedelta(minutes=minutes)
-    AttentionMessage.objects.bulk_create(messages)
+    rows = [message_of(target, "taken_over", []) for _ in range(count)]
+    for row in rows:
+        row.due_at = timezone.now() - timedelta(minutes=minutes)
+    AttentionMessage.objects.bulk_create(rows)
 
 
 def test_a_target_of_which_many_wait_takes_one_place(controller: Controller) -> None:
@@ -77,6 +85,46 @@ def test_a_target_that_was_switched_off_is_told_nothing_more(controller: Control
     assert (has_due_messages(), due_letters()) == (False, [])
     AttentionTarget.objects.update(is_enabled=True)
     assert has_due_messages()
+
+
+# ---- dead letters --------------------------------------------------------------------------------
+
+
+def _give_up(target: AttentionTarget, count: int) -> None:
+    _wait(target, count, minutes=1)
+    of_target = AttentionMessage.objects.filter(target=target)
+    of_target.update(due_at=None, dead_at=timezone.now(), attempts=30)
+
+
+def test_dead_letters_are_sent_again_as_far_as_there_is_room(
+    controller: Controller, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(messages, "MOST_WAITING", 3)
+    many, few = _target(controller, "many"), _target(controller, "few")
+    _give_up(many, 5)
+    _give_up(few, 1)
+    _wait(many, 1, minutes=1)
+    call_command("send_again", controller.project.name)
+    said = capsys.readouterr().out
+    assert "sent again: 3\n" in said
+    assert "no room yet: 3\n" in said
+    dead = AttentionMessage.objects.filter(dead_at__isnull=False)
+    oldest_left = dead.earliest("created_at")
+    sent = many.messages.filter(due_at__isnull=False)
+    assert sent.filter(created_at__lt=oldest_left.created_at).count() == 2
+    with pytest.raises(TooManyWaiting):
+        send_again(oldest_left, actor="admin:ada")
+    assert (sent.count(), dead.count()) == (3, 3)
+
+
+def test_a_letter_that_is_sent_again_is_tried_like_a_new_one(controller: Controller) -> None:
+    _give_up(_target(controller, "ops"), 1)
+    assert send_again(AttentionMessage.objects.get(), actor="admin:ada")
+    [letter] = due_letters()
+    record(letter, SendResult("the answer was 500"))
+    due_at = AttentionMessage.objects.get().due_at
+    assert due_at is not None
+    assert due_at < timezone.now() + timedelta(seconds=7)
 
 
 # ---- the target as it is when a message is sent --------------------------------------------------

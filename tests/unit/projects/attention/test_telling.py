@@ -178,7 +178,7 @@ def test_a_cause_that_comes_and_goes_is_no_storm_of_messages(wanting: Controller
 def test_a_target_that_takes_nothing_has_a_bounded_queue(
     wanting: Controller, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(telling, "MOST_WAITING", 1)
+    monkeypatch.setattr(messages, "MOST_WAITING", 1)
     _target(wanting)
     for _ in range(2):
         _raise(wanting)

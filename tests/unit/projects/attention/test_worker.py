@@ -90,7 +90,6 @@ async def test_a_failing_listener_becomes_a_dead_letter_that_can_be_sent(
     dead = await _sent()
     assert (dead.due_at, dead.dead_at is None) == (None, False)
     listener.status = 204
-    await in_database(lambda: AttentionMessage.objects.update(attempts=0))
     assert await in_database(lambda: send_again(dead, actor="admin:ada"))
     assert not await in_database(lambda: send_again(dead, actor="admin:ada"))
     await Worker().round()

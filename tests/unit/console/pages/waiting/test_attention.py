@@ -2,8 +2,10 @@
 
 from uuid import uuid4
 
+import pytest
 from django.utils import timezone
 
+from projects.attention import messages
 from projects.models import AttentionEvent, AttentionMessage, AttentionTarget, AuditEvent
 from tests.unit.console.conftest import PersonWith, Tenant
 
@@ -84,6 +86,18 @@ def test_a_dead_letter_is_seen_and_sent_again(
     letter.refresh_from_db()
     foreign.refresh_from_db()
     assert (letter.dead_at, letter.due_at is None, foreign.due_at) == (None, False, None)
+
+
+def test_a_dead_letter_for_which_there_is_no_room_stays(
+    person_with: PersonWith, ours: Tenant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(messages, "MOST_WAITING", 0)
+    letter = _dead_letter(ours)
+    person = person_with("view_commandsession", "change_project")
+    person.post(f"/messages/{letter.pk}/again/")
+    assert "0 messages wait for this target already" in person.get("/attention/").text
+    letter.refresh_from_db()
+    assert (letter.dead_at is None, letter.due_at) == (False, None)
 
 
 def test_without_the_rights_nothing_is_snoozed_and_no_letter_seen(
