@@ -123,6 +123,8 @@ def run_stop(*, run_id: UUID, actor: str) -> AgentRun:
     approvals_withdraw(Q(asked_by=records.caller_label(run_id)), actor=actor)
     lifetimes.release_all(records.asks_cause(run_id))
     AgentRun.objects.filter(id=run_id).update(**changes)
+    if not is_held:
+        records.run_end_tell(run_id, _STATE.STOPPED, now)
     _audit(run, actor, "agent_run.stop", {"run": str(run.id)})
     run.refresh_from_db()
     return run

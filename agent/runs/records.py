@@ -8,7 +8,7 @@ the time to a fraction of a lease.
 import json
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -141,6 +141,7 @@ def run_ended(
 
     Raises LeaseLost.
     """
+    now = clock.now()
     _write(
         run_id,
         lease,
@@ -152,7 +153,7 @@ def run_ended(
         lease_expires_at=None,
         draft="",
         notice="",
-        ended_at=clock.now(),
+        ended_at=now,
     )
     step = (
         AgentStep.objects.filter(run_id=run_id, is_complete=False).last()
@@ -165,16 +166,20 @@ def run_ended(
             *step.results,
             *({"body": {"ended": True}, "is_error": False, "seconds": 0.0} for _ in range(left)),
         ]
-        step.is_complete, step.sealed, step.completed_at = True, None, clock.now()
+        step.is_complete, step.sealed, step.completed_at = True, None, now
         step.save(update_fields=["results", "is_complete", "sealed", "completed_at"])
-    _tell_of_end(run_id, state)
+    run_end_tell(run_id, state, now)
 
 
-def _tell_of_end(run_id: UUID, state: str) -> None:
+def run_end_tell(run_id: UUID, state: str, ended_at: datetime) -> None:
+    """Raises the event of this end, in the transaction that ends the run.
+
+    A run that is resumed ends again, so the time is part of the cause.
+    """
     project_id = AgentRun.objects.values_list("project_id", flat=True).get(id=run_id)
     ended = Cause(
         kind=AttentionKind.RUN_ENDED,
-        key=f"run_ended:{run_id}",
+        key=f"run_ended:{run_id}:{ended_at.isoformat()}",
         project_id=project_id,
         path=f"/runs/{run_id}/",
         detail={"state": state},

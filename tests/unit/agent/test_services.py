@@ -1,0 +1,73 @@
+"""Runs are submitted, stopped and resumed, and people are told of each end."""
+
+from datetime import timedelta
+
+import pytest
+from django.utils import timezone
+
+from agent import services
+from agent.models import AgentRun
+from agent.runs import records
+from projects.models import AttentionEvent, Controller
+from tests.support.rows import make_controller
+
+pytestmark = pytest.mark.django_db
+LEASE_SECONDS = 30.0
+_STATE = AgentRun.State
+
+
+@pytest.fixture
+def host() -> Controller:
+    online = timezone.now() + timedelta(seconds=LEASE_SECONDS)
+    made = make_controller(lease_expires_at=online)
+    made.project.attention_seconds = {"run_ended": 0}
+    made.project.save()
+    return made
+
+
+@pytest.fixture
+def run(host: Controller) -> AgentRun:
+    return services.run_submit(project=host.project, task="tidy up", actor="test")
+
+
+def _worked_to_its_end(run: AgentRun) -> None:
+    claimed = records.run_claim(LEASE_SECONDS)
+    assert claimed is not None
+    records.run_ended(
+        *claimed, _STATE.FAILED, stop_reason="max_steps", report="", is_successful=None
+    )
+
+
+def _told() -> list[tuple[str, str]]:
+    events = AttentionEvent.objects.filter(kind="run_ended").order_by("raised_at")
+    return [(event.path, event.detail["state"]) for event in events]
+
+
+def test_every_end_of_a_run_that_is_resumed_is_told(run: AgentRun) -> None:
+    _worked_to_its_end(run)
+    services.run_resume(run_id=run.id, actor="test")
+    _worked_to_its_end(run)
+    services.run_resume(run_id=run.id, actor="test")
+    services.run_stop(run_id=run.id, actor="test")
+    page = f"/runs/{run.id}/"
+    assert _told() == [(page, "failed"), (page, "failed"), (page, "stopped")]
+
+
+@pytest.mark.parametrize("state", [_STATE.QUEUED, _STATE.WAITING, _STATE.RUNNING])
+def test_a_stop_without_a_worker_is_told_once(run: AgentRun, state: str) -> None:
+    """A run whose worker is lost says that it is running."""
+    AgentRun.objects.update(state=state)
+    for _ in range(2):
+        services.run_stop(run_id=run.id, actor="test")
+    assert [end for _page, end in _told()] == ["stopped"]
+
+
+def test_a_stop_of_a_run_at_work_is_told_when_its_worker_ends_it(run: AgentRun) -> None:
+    claimed = records.run_claim(LEASE_SECONDS)
+    assert claimed is not None
+    services.run_stop(run_id=run.id, actor="test")
+    assert _told() == []
+    records.run_ended(
+        *claimed, _STATE.STOPPED, stop_reason="stopped", report="", is_successful=None
+    )
+    assert [end for _page, end in _told()] == ["stopped"]
