@@ -136,22 +136,28 @@ def run_resume(
 ) -> AgentRun:
     """Resumes a run that is over after its last complete step.
 
-    ``said`` is a message to the model. Limits that are given replace those of the run; what it has
-    used so far counts. Raises RunNotFound, RunActive or InvalidArgument.
+    ``said`` is a message to the model, after those that it has not read yet. Limits that are given
+    replace those of the run; what it has used so far counts. Raises RunNotFound, RunActive or
+    InvalidArgument.
     """
     run = _locked(run_id)
     if run.state not in OVER:
         raise RunActive(run_id)
     problems = _limit_problems(limits)
-    if len(said) > MOST_TASK_CHARS:
-        problems.append(f"said: must have at most {MOST_TASK_CHARS} characters")
+    said_next = [*run.said_next, *([said] if said.strip() else [])]
+    left = MOST_TASK_CHARS - sum(map(len, run.said_next))
+    if len(said) > left:
+        problems.append(
+            f"said: must have at most {left} characters, so that all the messages that the model "
+            f"has not read have at most {MOST_TASK_CHARS}"
+        )
     if problems:
         raise InvalidArgument(problems)
     AgentRun.objects.filter(id=run_id).update(
         **_given(limits),
         state=_STATE.QUEUED,
         is_reserved=is_reserved,
-        said_next=[said] if said.strip() else [],
+        said_next=said_next,
         told_by=sorted({*(run.told_by or ()), actor[:128]}) if said.strip() else run.told_by,
         # Steps before this do not count as a lack of progress any more.
         nudged_at_step=run.steps.count() if run.nudged_at_step else 0,

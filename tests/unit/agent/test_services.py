@@ -6,8 +6,10 @@ import pytest
 from django.utils import timezone
 
 from agent import services
+from agent.llm.conversation import Answer
 from agent.models import AgentRun
 from agent.runs import records
+from projects.errors.calls import InvalidArgument
 from projects.models import AttentionEvent, Controller
 from tests.support.rows import make_controller
 
@@ -71,3 +73,28 @@ def test_a_stop_of_a_run_at_work_is_told_when_its_worker_ends_it(run: AgentRun) 
         *claimed, _STATE.STOPPED, stop_reason="stopped", report="", is_successful=None
     )
     assert [end for _page, end in _told()] == ["stopped"]
+
+
+def _resumed(run: AgentRun, said: str) -> list[str]:
+    services.run_stop(run_id=run.id, actor="test")
+    return list(services.run_resume(run_id=run.id, actor="test", said=said).said_next)
+
+
+def test_a_message_waits_for_the_model_over_another_resumption(run: AgentRun) -> None:
+    assert _resumed(run, "use git") == ["use git"]
+    assert _resumed(run, " ") == ["use git"]
+    assert _resumed(run, "not svn") == ["use git", "not svn"]
+    claimed = records.run_claim(LEASE_SECONDS)
+    assert claimed is not None
+    records.step_answered(
+        *claimed, number=1, said_before=(), is_nudge=False, answer=Answer(text="ok"), hidden=()
+    )
+    records.run_released(*claimed)
+    assert _resumed(run, "go on") == ["go on"]
+
+
+def test_unread_messages_are_together_as_long_as_one_may_be(run: AgentRun) -> None:
+    _resumed(run, "x" * (services.MOST_TASK_CHARS - 3))
+    with pytest.raises(InvalidArgument, match="said: must have at most 3 characters"):
+        _resumed(run, "four")
+    assert len(_resumed(run, "yes")) == 2
