@@ -15,6 +15,7 @@ from agent.conf import conf
 from agent.errors import RunActive, RunNotFound
 from agent.models import AgentRun
 from agent.runs import records
+from agent.runs.stored_text import is_storable
 from projects.audit.log import audit
 from projects.errors.calls import InvalidArgument
 from projects.errors.hosts import ControllerOffline, NoControllerEnrolled
@@ -24,6 +25,7 @@ from projects.sessions.approvals.answering import approvals_withdraw
 from projects.storage import clock
 
 MOST_TASK_CHARS: Final = 20_000
+MOST_MODEL_CHARS: Final = 128
 _STATE = AgentRun.State
 OVER: Final = (_STATE.FINISHED, _STATE.FAILED, _STATE.STOPPED)
 MOST_LIMIT: Final = 2**31 - 1
@@ -67,7 +69,8 @@ def run_submit(
     policy = records.policy_of_runs(project, conf.approvals)
     wanted = approvals or policy
     hosts = list(Controller.objects.filter(project=project, revoked_at__isnull=True))
-    problems = [*_problems(task, wanted, policy), *_limit_problems(limits)]
+    model = model or conf.model
+    problems = [*_problems(task, model, wanted, policy), *_limit_problems(limits)]
     unknown = set(controllers) - {host.name for host in hosts}
     known = ", ".join(sorted(host.name for host in hosts)[:MOST_NAMES]) or "none"
     problems += [
@@ -80,7 +83,7 @@ def run_submit(
     run = AgentRun.objects.create(
         project=project,
         task=task,
-        model=model or conf.model,
+        model=model,
         controllers=list(controllers),
         approvals=wanted,
         submitted_by=actor[:128],
@@ -151,6 +154,7 @@ def run_resume(
             f"said: must have at most {left} characters, so that all the messages that the model "
             f"has not read have at most {MOST_TASK_CHARS}"
         )
+    problems += _text_problems(said=said)
     if problems:
         raise InvalidArgument(problems)
     AgentRun.objects.filter(id=run_id).update(
@@ -212,10 +216,20 @@ def _limit_problems(limits: Limits) -> list[str]:
     ]
 
 
-def _problems(task: str, wanted: str, policy: str) -> list[str]:
-    problems = []
+def _text_problems(**texts: str) -> list[str]:
+    return [
+        f"{name}: contains a NUL or a lone surrogate, which is no character"
+        for name, text in texts.items()
+        if not is_storable(text)
+    ]
+
+
+def _problems(task: str, model: str, wanted: str, policy: str) -> list[str]:
+    problems = _text_problems(task=task, model=model)
     if not task.strip() or len(task) > MOST_TASK_CHARS:
         problems.append(f"task: must have 1 to {MOST_TASK_CHARS} characters")
+    if len(model) > MOST_MODEL_CHARS:
+        problems.append(f"model: must have at most {MOST_MODEL_CHARS} characters")
     strictness = list(ApprovalPolicy.values)
     if wanted not in strictness:
         problems.append(f"approvals: must be one of {', '.join(strictness)}")

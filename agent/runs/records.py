@@ -17,6 +17,7 @@ from django.db.models import F, Q, QuerySet
 
 from agent.llm.conversation import Answer, Call
 from agent.models import AgentRun, AgentStep
+from agent.runs.stored_text import is_storable, storable
 from projects.attention.events import Cause, attention_raise
 from projects.models import Approval, AttentionKind, Project
 from projects.models.accounts import ApprovalPolicy, stricter
@@ -228,19 +229,19 @@ def step_answered(
         output_tokens=F("output_tokens") + answer.output_tokens,
         cost_cents=F("cost_cents") + answer.cost_cents,
     )
-    calls = [_as_stored(call, is_hidden=index in hidden) for index, call in enumerate(answer.calls)]
+    exact = [asdict(call) for call in answer.calls]
+    shown = [_redacted(call) if index in hidden else call for index, call in enumerate(exact)]
+    # The calls are made as they came, whatever the row may hold of them.
+    is_sealed = bool(hidden) or not is_storable(exact)
     return AgentStep.objects.create(
         run_id=run_id,
         number=number,
         said_before=list(said_before),
-        text=answer.text,
-        calls=calls,
-        sealed=seal(
-            json.dumps([_as_stored(call, is_hidden=False) for call in answer.calls]).encode()
-        )
-        if hidden
-        else None,
-        native=None if hidden else answer.native,
+        text=storable(answer.text),
+        calls=storable(shown),
+        sealed=seal(json.dumps(exact).encode()) if is_sealed else None,
+        # Its endpoint takes it back as it came or not at all.
+        native=None if hidden or not is_storable(answer.native) else answer.native,
         input_tokens=answer.input_tokens,
         output_tokens=answer.output_tokens,
         cost_cents=answer.cost_cents,
@@ -260,7 +261,7 @@ def step_result(
         index = len(step.results)
         step.calls[index] = _redacted(step.calls[index])
         step.native = None
-    step.results = [*step.results, dict(result)]
+    step.results = [*step.results, storable(dict(result))]
     step.save(update_fields=["results", "calls", "native"])
 
 
@@ -329,11 +330,6 @@ def run_answered(approval: Approval) -> None:
         lifetimes.release_all(asks_cause(run_id))
 
 
-def _as_stored(call: Call, *, is_hidden: bool) -> dict[str, Any]:
-    stored = asdict(call)
-    return _redacted(stored) if is_hidden else stored
-
-
 def _redacted(call: Mapping[str, Any]) -> dict[str, Any]:
     arguments = {
         name: HIDDEN if name in TYPED else value
@@ -347,7 +343,10 @@ def _write(run_id: UUID, held_under: UUID, /, **changes: Any) -> None:
 
     Raises LeaseLost.
     """
-    if not AgentRun.objects.filter(id=run_id, lease=held_under, state=_STATE.RUNNING).update(
-        **changes
-    ):
+    stored = {
+        name: storable(value) if isinstance(value, str) else value
+        for name, value in changes.items()
+    }
+    held = AgentRun.objects.filter(id=run_id, lease=held_under, state=_STATE.RUNNING)
+    if not held.update(**stored):
         raise LeaseLost

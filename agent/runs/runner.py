@@ -7,7 +7,6 @@ twice did its work once.
 
 import asyncio
 import contextlib
-import json
 import logging
 import random
 from collections.abc import Callable
@@ -257,10 +256,8 @@ class AgentRunner:
         self, step: AgentStep, outcome: ToolOutcome, seconds: float, *, is_hidden: bool = False
     ) -> None:
         result = {"body": outcome.body, "is_error": outcome.is_error, "seconds": round(seconds, 3)}
-        # PostgreSQL stores no NUL in JSON. Views of output have none, other results may.
-        storable = json.loads(json.dumps(result, default=str).replace("\\u0000", "\\ufffd"))
         await in_database(
-            records.step_result, self.run_id, self.lease, step, storable, is_hidden=is_hidden
+            records.step_result, self.run_id, self.lease, step, result, is_hidden=is_hidden
         )
 
     async def _outcome(

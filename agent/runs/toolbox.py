@@ -4,6 +4,7 @@ A call carries a ``request_id`` made of run, step and place. A worker that makes
 crash finds what it did, and does nothing twice.
 """
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -90,7 +91,7 @@ class Toolbox:
 
         Nobody has to approve such a call.
         """
-        if call.arguments is None or call.name == FINISH:
+        if call.arguments is None or call.name == FINISH or not _is_text(call.arguments):
             return True
         try:
             return not tool_for(call.name, self.caller).accepts(call.arguments)
@@ -110,6 +111,12 @@ class Toolbox:
                 "MALFORMED_ARGUMENTS",
                 "the arguments are not a JSON object",
                 "Send the call again with valid JSON.",
+            )
+        if not _is_text(call.arguments):
+            return _refusal(
+                "MALFORMED_ARGUMENTS",
+                "the arguments contain a lone surrogate, which is no character",
+                "Send the call again without it.",
             )
         if call.name == FINISH:
             return _refusal(
@@ -172,6 +179,15 @@ def _refusal(code: str, message: str, hint: str) -> ToolOutcome:
     return ToolOutcome(
         {"error": message, "code": code, "hint": hint, "retryable": False}, is_error=True
     )
+
+
+def _is_text(arguments: Mapping[str, Any]) -> bool:
+    """False for what no caller of the server could have sent: it has no encoding."""
+    try:
+        json.dumps(arguments, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _at_most(wanted: Any, limit: int) -> Any:

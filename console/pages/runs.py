@@ -27,6 +27,7 @@ class NewRunForm(forms.Form):
     )
     model = forms.CharField(
         required=False,
+        max_length=services.MOST_MODEL_CHARS,
         help_text="openai:NAME, anthropic:NAME or scripted:demo. Empty: the server's default.",
     )
     controllers = forms.CharField(

@@ -98,3 +98,32 @@ def test_unread_messages_are_together_as_long_as_one_may_be(run: AgentRun) -> No
     with pytest.raises(InvalidArgument, match="said: must have at most 3 characters"):
         _resumed(run, "four")
     assert len(_resumed(run, "yes")) == 2
+
+
+@pytest.mark.parametrize(
+    ("problem", "fields"),
+    [
+        ("task: contains a NUL or a lone surrogate", {"task": "tidy\0"}),
+        ("task: contains a NUL or a lone surrogate", {"task": "tidy \udcff"}),
+        ("model: contains a NUL or a lone surrogate", {"model": "openai:\0"}),
+        ("model: must have at most 128 characters", {"model": "openai:" + "x" * 122}),
+    ],
+)
+def test_a_run_that_no_row_can_hold_is_refused(
+    host: Controller, problem: str, fields: dict[str, str]
+) -> None:
+    with pytest.raises(InvalidArgument, match=problem):
+        services.run_submit(**{"project": host.project, "task": "tidy", "actor": "me", **fields})
+    assert not AgentRun.objects.exists()
+
+
+def test_a_message_that_no_row_can_hold_is_refused(run: AgentRun) -> None:
+    for odd in ("go\0", "go \ud800"):
+        with pytest.raises(InvalidArgument, match="said: contains a NUL or a lone surrogate"):
+            _resumed(run, odd)
+
+
+def test_the_longest_name_of_a_model_fits(host: Controller) -> None:
+    name = "openai:" + "x" * (services.MOST_MODEL_CHARS - 7)
+    run = services.run_submit(project=host.project, task="tidy", actor="a" * 200, model=name)
+    assert AgentRun.objects.get(id=run.id).model == name

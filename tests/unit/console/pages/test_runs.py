@@ -26,3 +26,12 @@ def test_a_run_that_waits_comes_first_and_others_stay_hidden(
     assert "Wait for a person" in text
     assert f"/runs/{run.pk}/" in text
     assert "task-of-theirs" not in text
+
+
+def test_a_name_of_a_model_that_is_too_long_is_told_at_its_field(
+    person_with: PersonWith, ours: Tenant
+) -> None:
+    fields = {"project": str(ours.project.pk), "task": "tidy", "model": "x" * 200}
+    page = person_with("view_agentrun", "control_run").post("/runs/new/", fields)
+    assert "at most 128 characters (it has 200)" in page.text
+    assert not AgentRun.objects.exists()

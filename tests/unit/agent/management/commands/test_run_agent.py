@@ -35,6 +35,8 @@ def _projects() -> None:
         (("--project", "first", "--max-steps", "0", "x"), "INVALID_ARGUMENT"),
         (("--project", "first", "--max-seconds", "nan", "x"), "INVALID_ARGUMENT"),
         (("--project", "first", "  "), "INVALID_ARGUMENT"),
+        (("--project", "first", "tidy \udcff"), "INVALID_ARGUMENT"),
+        (("--project", "first", "--model", "openai:" + "x" * 200, "x"), "INVALID_ARGUMENT"),
         (("--project", "away", "x"), "CONTROLLER_OFFLINE"),
         (("--project", "empty", "x"), "NO_CONTROLLER"),
         (("--follow", "0000"), "RUN_NOT_FOUND"),
