@@ -17,6 +17,7 @@ from agent.views.console import Console
 from agent.views.rendering import listed_line, whole_run
 from agent.views.run_data import run_data, transcript_data
 from projects.management.naming import project_named
+from projects.management.numbers import count
 from projects.management.refusals import RefusingCommand
 
 
@@ -35,7 +36,9 @@ class Command(RefusingCommand):
             dest="states",
             help="only runs in this state; may repeat",
         )
-        parser.add_argument("--limit", type=int, default=50, help="most runs to list (default: 50)")
+        parser.add_argument(
+            "--limit", type=count, default=50, help="most runs to list (default: 50)"
+        )
         parser.add_argument("--json", action="store_true", help="print JSON")
 
     def handle(self, *, run: str | None, **options: Any) -> None:
@@ -54,7 +57,7 @@ class Command(RefusingCommand):
             runs = runs.filter(project=project_named(options["project"]))
         if options["states"]:
             runs = runs.filter(state__in=options["states"])
-        found = list(runs[: max(0, options["limit"])])
+        found = list(runs[: options["limit"]])
         if options["json"]:
             self._write_json([{**run_data(one), "steps": one.steps_so_far} for one in found])
             return

@@ -12,7 +12,8 @@ from django.conf import settings
 
 from agent.evaluation import PLAY, Score, evaluate_all, load_tasks, table
 from projects.management.naming import controller_named, controllers_of, project_named, unknown
-from projects.management.refusals import RefusingCommand
+from projects.management.numbers import count
+from projects.management.refusals import RefusingCommand, refused
 
 
 class Command(RefusingCommand):
@@ -32,7 +33,7 @@ class Command(RefusingCommand):
         )
         parser.add_argument(
             "--at-once",
-            type=int,
+            type=count,
             default=1,
             help="tasks at the same time; the project's session limit has to allow as many",
         )
@@ -54,6 +55,11 @@ class Command(RefusingCommand):
                 code="TASK_NOT_FOUND",
                 remedy="Without names, all tasks are done",
             ) from None
+        if not wanted:
+            raise refused(
+                f"there is no task in {options['directory']} (TASK_NOT_FOUND). Name a directory "
+                "with files of tasks (*.toml) by --directory"
+            )
         evaluation = evaluate_all(
             row,
             wanted,

@@ -1,6 +1,6 @@
 """``manage.py backup DIR``: copy database and keys, while the server serves."""
 
-from argparse import ArgumentParser, ArgumentTypeError
+from argparse import ArgumentParser
 from pathlib import Path
 from typing import Any
 
@@ -9,13 +9,8 @@ from django.core.management.base import CommandError
 from backup.errors import BackupError
 from backup.making import backup_make
 from projects.management.naming import actor
+from projects.management.numbers import count
 from projects.management.refusals import RefusingCommand, refused
-
-
-def _count(text: str) -> int:
-    if not text.isdecimal() or int(text) < 1:
-        raise ArgumentTypeError("must be a number from 1 on")
-    return int(text)
 
 
 class Command(RefusingCommand):
@@ -31,7 +26,7 @@ class Command(RefusingCommand):
         )
         parser.add_argument(
             "--keep",
-            type=_count,
+            type=count,
             metavar="N",
             help="remove all but the newest N backups, once this one is made",
         )

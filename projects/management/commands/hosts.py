@@ -4,6 +4,7 @@ import json
 from argparse import ArgumentParser
 from typing import Any
 
+from projects.management.naming import project_named
 from projects.management.refusals import RefusingCommand
 from projects.models import Controller
 from projects.reads.hosts import STATES, in_state, is_outdated, state_of, with_label
@@ -21,7 +22,7 @@ class Command(RefusingCommand):
     def handle(self, *, project: str | None, state: str, label: str | None, **options: Any) -> None:
         rows = in_state(Controller.objects.select_related("project"), state)
         if project:
-            rows = rows.filter(project__name=project)
+            rows = rows.filter(project=project_named(project))
         if label:
             rows = with_label(rows, label)
         found = [_facts(host) for host in rows.order_by("project__name", "name")]

@@ -40,6 +40,7 @@ def _lab() -> None:
         ("run_agent", "--project", "nix", *_MODEL, "task"),
         ("agent_runs", "--project", "nix"),
         ("evaluate_agent", "--project", "nix"),
+        ("hosts", "nix"),
     ],
 )
 def test_a_wrong_project_is_answered_with_the_projects(arguments: tuple[str, ...]) -> None:

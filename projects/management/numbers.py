@@ -1,0 +1,10 @@
+"""Numbers that people type on a command line."""
+
+from argparse import ArgumentTypeError
+
+
+def count(text: str) -> int:
+    """The number of things that an option asks for: one or more. For ``type`` of an argument."""
+    if not text.isdecimal() or int(text) < 1:
+        raise ArgumentTypeError("must be a number from 1 on")
+    return int(text)
