@@ -23,6 +23,7 @@ from projects.models import (
     ApiToken,
     Approval,
     AttentionTarget,
+    CommandSession,
     Controller,
     EnrolmentCode,
     HeldKeyboard,
@@ -30,7 +31,8 @@ from projects.models import (
     Secret,
 )
 from projects.sessions.approvals.answering import approvals_withdraw
-from projects.sessions.transactions.keyboard import abandoned, keyboard_expire
+from projects.sessions.selectors import ACTIVE
+from projects.sessions.transactions.control import hand_back
 from projects.storage import clock
 
 _NOTE: Final = "handed back by itself: the database was restored"
@@ -70,10 +72,13 @@ def _open_codes() -> QuerySet[EnrolmentCode]:
 
 
 def _hand_back_keyboards() -> int:
-    held = list(HeldKeyboard.objects.select_related("session"))
-    for row in held:
-        keyboard_expire(abandoned(row, _NOTE))
-    return len(held)
+    """Hand all keyboards back, also those that were not taken at a browser."""
+    taken = list(CommandSession.objects.filter(state__in=ACTIVE).exclude(taken_over_by=""))
+    for session in taken:
+        hand_back(session.project_id, session.id, session.taken_over_by, _NOTE)
+    # What is left is of sessions that are over.
+    HeldKeyboard.objects.all().delete()
+    return len(taken)
 
 
 def _stop_runs(actor: str) -> int:

@@ -5,8 +5,10 @@ afterwards what happened.
 """
 
 import getpass
+import signal
 import sys
 from argparse import ArgumentParser
+from collections.abc import Callable
 from typing import Any
 from uuid import UUID
 
@@ -29,7 +31,7 @@ KEYS = "/keys "
 class Command(RefusingCommand):
     help = (
         "Take a session over, type lines (or '/keys ctrl-c'), and hand it back at the end of "
-        "input (Ctrl-D)"
+        "input (Ctrl-D), on SIGTERM, and when the terminal is gone"
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
@@ -51,19 +53,27 @@ class _Keyboard:
         self._out = out
         self._seen = max(0, session.stdout_next_offset - 2000)
         self._is_asked = sys.stdin.isatty()
+        self._is_reading = self._is_dismissed = False
 
     def hold(self, note: str | None) -> None:
         """Take the session over, type each line of standard input into it, and hand it back."""
-        self._out.write(
-            async_to_sync(services.session_take_over)(*self._ids, operator=self._operator)
-        )
+        for number in (signal.SIGTERM, signal.SIGHUP):
+            signal.signal(number, self._dismiss)
+        clock = async_to_sync(services.session_take_over)(*self._ids, operator=self._operator)
         try:
+            self._out.write(clock)
             result = self._show(self._typed("", ()))
             while result.is_alive and (line := self._line(result)) is not None:
                 keys = line.removeprefix(KEYS).split() if line.startswith(KEYS) else ()
                 result = self._turn(result, "" if keys else line + "\n", keys)
         finally:
             self._hand_back(note)
+
+    def _dismiss(self, *_signal: object) -> None:
+        # Nobody is at the terminal any more, which is the same as the end of input.
+        self._is_dismissed, self._is_asked = True, False
+        if self._is_reading:
+            raise EOFError
 
     def _turn(
         self, before: InteractiveOutputResult, text: str, keys: Any
@@ -97,19 +107,22 @@ class _Keyboard:
 
     def _line(self, result: InteractiveOutputResult) -> str | None:
         """The next line, typed hidden if the program reads it hidden; None at the end of input."""
+        if self._is_asked and result.prompt is not None and result.prompt.kind == "secret":
+            return self._read(getpass.getpass, "hidden> ")
+        return self._read(input, "> " if self._is_asked else "")
+
+    def _read(self, reader: Callable[[str], str], question: str) -> str | None:
         try:
-            if self._is_asked and result.prompt is not None and result.prompt.kind == "secret":
-                return getpass.getpass("hidden> ")
-            return input("> " if self._is_asked else "")
+            self._is_reading = True
+            return None if self._is_dismissed else reader(question)
         except (EOFError, KeyboardInterrupt):
             return None
+        finally:
+            self._is_reading = False
 
     def _hand_back(self, note: str | None) -> None:
         if note is None and self._is_asked:
-            try:
-                note = input("\nnote for the session's caller: ")
-            except (EOFError, KeyboardInterrupt):
-                note = ""
+            note = self._read(input, "\nnote for the session's caller: ")
         try:
             async_to_sync(services.session_hand_back)(
                 *self._ids, operator=self._operator, note=note or ""

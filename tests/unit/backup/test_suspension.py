@@ -20,7 +20,15 @@ from projects.attention.targets import target_save
 from projects.attention.telling import message_of
 from projects.enrolment.codes import enrolment_code_create, host_enrol
 from projects.errors.access import Unauthenticated
-from projects.models import Approval, AttentionTarget, AuditEvent, HeldKeyboard, Restore
+from projects.models import (
+    Approval,
+    AttentionTarget,
+    AuditEvent,
+    CommandSession,
+    HeldKeyboard,
+    Restore,
+)
+from projects.sessions.transactions.control import take_over
 from projects.sessions.transactions.keyboard import keyboard_take
 from projects.storage.sealing import seal
 from tests.support.rows import make_controller, make_session
@@ -134,7 +142,20 @@ def test_open_enrolment_codes_are_revoked() -> None:
         host_enrol(code=code)
 
 
-def test_keyboards_are_handed_back() -> None:
+def test_keyboards_are_handed_back_wherever_they_were_taken() -> None:
+    """The admin and manage.py take them without a browser that says that it is there."""
+    host = make_controller()
+    held, over = make_session(host), make_session(host)
+    for session in (held, over):
+        take_over(session.project_id, session.id, "cli:ada")
+    CommandSession.objects.filter(id=over.id).update(state="EXITED")
+    _restored()
+    held.refresh_from_db()
+    assert (held.taken_over_by, _suspended()["keyboards"]) == ("", 1)
+    assert held.handback_note == "cli:ada: handed back by itself: the database was restored"
+
+
+def test_keyboards_at_browsers_are_handed_back() -> None:
     session = make_session(make_controller())
     keyboard_take(session.project_id, session.id, "admin:ada", is_insisting=False)
     _restored()
