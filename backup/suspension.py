@@ -107,7 +107,9 @@ def brought_back() -> dict[str, list[str]]:
     hosts = Controller.objects.filter(revoked_at__isnull=True).select_related("project")
     return {
         "tokens": [f"{row.project.name}: {row.name} ({row.key_id})" for row in tokens],
-        "users": [_described(row) for row in users.select_related("second_factor")],
+        "users": [
+            _described(row) for row in users.select_related("second_factor").order_by("username")
+        ],
         "hosts": [f"{row.project.name}/{row.name}" for row in hosts],
         "attention targets": [
             f"{row.project.name}: {row.name} ({row.place})"

@@ -96,7 +96,7 @@ def test_recovery_codes_count_no_more_and_who_has_a_factor_is_seen() -> None:
     used.refresh_from_db()
     assert used.recovery == []
     assert _suspended()["recovery_codes_of"] == 1
-    assert brought_back()["users"] == ["root (superuser)", "ada (second factor)", "begun"]
+    assert brought_back()["users"] == ["ada (second factor)", "begun", "root (superuser)"]
 
 
 def test_runs_that_are_not_over_stop() -> None:
