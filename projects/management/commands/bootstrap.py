@@ -17,6 +17,7 @@ from typing import Any
 from asgiref.sync import async_to_sync
 from django.conf import settings
 from django.contrib.auth import get_user_model
+from django.db import transaction
 
 from projects.accounts.authentication import authenticate_controller
 from projects.accounts.credentials import (
@@ -26,6 +27,7 @@ from projects.accounts.credentials import (
     controller_credential_create,
 )
 from projects.accounts.token_check import authenticate_api_token
+from projects.audit.log import audit
 from projects.enrolment.revocation import controller_credential_revoke
 from projects.errors.access import Unauthenticated
 from projects.management.refusals import RefusingCommand
@@ -92,6 +94,7 @@ class Command(RefusingCommand):
         self.stdout.write(json.dumps(answer))
 
 
+@transaction.atomic
 def _project(
     name: str, max_interactive_sessions: int | None, lifetime_seconds: int | None
 ) -> Project:
@@ -107,6 +110,7 @@ def _project(
             found.max_interactive_sessions = max_interactive_sessions
         found.clean_fields()
         found.save(force_insert=True)
+        audit("bootstrap", "project.create", (found.id, None, None), {"name": name})
     return found
 
 

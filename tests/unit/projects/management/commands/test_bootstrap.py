@@ -11,7 +11,7 @@ from django.contrib.auth import authenticate
 from django.core.management import call_command
 from django.test import Client
 
-from projects.models import ApiToken, Controller, ControllerCredential, Project
+from projects.models import ApiToken, AuditEvent, Controller, ControllerCredential, Project
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -52,6 +52,9 @@ def test_a_second_run_changes_nothing_but_an_unused_password(data_dir: Path) -> 
     first, token = bootstrap(), token_in(data_dir)
     second = bootstrap()
     assert token_in(data_dir) == token
+    made = AuditEvent.objects.get(action="project.create")
+    assert (made.actor, made.detail) == ("bootstrap", {"name": "quickstart"})
+    assert made.project_id == Project.objects.get().id
     assert [
         model.objects.count() for model in (Project, ApiToken, Controller, ControllerCredential)
     ] == [1, 1, 1, 1]
