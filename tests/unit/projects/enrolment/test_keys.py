@@ -7,7 +7,7 @@ from io import StringIO
 
 import pytest
 from django.core.exceptions import ValidationError
-from django.core.management import call_command
+from django.core.management import CommandError, call_command
 from django.db import connection
 from django.test import AsyncClient
 from django.utils import timezone
@@ -147,7 +147,8 @@ def test_the_commands_make_keys_and_find_hosts(project: Project) -> None:
     assert [one["host"] for one in _hosts("--state", "outdated")] == ["acme/old"]
     assert [one["host"] for one in _hosts("--label", "gpu2")] == ["acme/new"]
     assert [one["host"] for one in _hosts("--label", "gpu")] == ["acme/new", "acme/old"]
-    assert _hosts("elsewhere") == []
+    with pytest.raises(CommandError, match="PROJECT_NOT_FOUND"):
+        _hosts("elsewhere")
     assert _hosts("acme", "--state", "online") == []
     shown = StringIO()
     call_command("hosts", stdout=shown)
