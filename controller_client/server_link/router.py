@@ -106,7 +106,11 @@ class SessionRouter:
         if directory.session_id in self._routes:
             return
         route = self._routes[directory.session_id] = self._route(directory)
-        route.end_watch.recall()
+        try:
+            route.end_watch.recall()
+        except Exception:
+            # All sessions share the daemon: one of them must not keep it from the others.
+            logger.exception("session %s cannot be recalled", directory.session_id)
 
     async def survey(self) -> list[SessionSummary]:
         """Find the holders of all sessions of this host; summarise the sessions for HELLO.
@@ -127,10 +131,16 @@ class SessionRouter:
             self._routes.pop(session_id).end_watch.vanished()
         for directory in directories.values():
             self._recall(directory)
-        summaries = await asyncio.gather(
-            *(self._routes[session_id].find() for session_id in directories)
-        )
+        summaries = await asyncio.gather(*(self._find(session_id) for session_id in directories))
         return [summary for summary in summaries if summary is not None]
+
+    async def _find(self, session_id: str) -> SessionSummary | None:
+        try:
+            return await self._routes[session_id].find()
+        except Exception:
+            # The server takes a session that HELLO does not name for lost.
+            logger.exception("session %s cannot be looked for", session_id)
+            return SessionSummary(session_id=session_id, state="running", streams=[], input_seq=0)
 
     def disconnect(self) -> None:
         """Leave the connection, which is gone. Holders and programs go on."""

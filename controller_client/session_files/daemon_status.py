@@ -8,27 +8,33 @@ import os
 import time
 from contextlib import suppress
 from pathlib import Path
-from typing import Final, Literal
+from typing import Annotated, Final, Literal
 
 import msgspec
 
-from controller_client.system.files.plain_file import NotPlainFile, read_plain
+from controller_client.session_files.directory import Pid
+from controller_client.system.files.plain_file import NotPlainFile, decoded, read_plain
 
 NAME: Final = "status.json"
 LOCK_NAME: Final = "daemon.lock"
 State = Literal["connecting", "connected", "refused", "unreachable"]
+# No calendar ends before the year 9999.
+_Moment = Annotated[float, msgspec.Meta(ge=0, lt=253_370_764_800)]
 
 
 class DaemonStatus(msgspec.Struct, kw_only=True, frozen=True):
     """The state of the connection since ``since`` (seconds of the wall clock), and why."""
 
     state: State
-    since: float
+    since: _Moment
     why: str
-    pid: int
-    started: float
+    pid: Pid
+    started: _Moment
     version: str
     server: str
+
+
+_STATUS: msgspec.json.Decoder[DaemonStatus] = msgspec.json.Decoder(DaemonStatus)
 
 
 class StatusFile:
@@ -80,11 +86,11 @@ def read_status(state_dir: Path) -> DaemonStatus | None:
     if not is_daemon_running(state_dir):
         return None
     try:
-        status = msgspec.json.decode(read_plain(state_dir / NAME), type=DaemonStatus)
-    except (FileNotFoundError, NotPlainFile, msgspec.MsgspecError):
+        status = decoded(read_plain(state_dir / NAME), _STATUS.decode)
+    except (FileNotFoundError, NotPlainFile):
         return None
     # A daemon that has just started has not replaced what its predecessor wrote.
-    return status if _exists(status.pid) else None
+    return status if status is not None and _exists(status.pid) else None
 
 
 def _exists(pid: int) -> bool:

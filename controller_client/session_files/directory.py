@@ -22,19 +22,18 @@ import re
 import shutil
 import socket
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Literal, TypeVar
+from typing import Annotated, Literal, TypeVar
 
 import msgspec
 
 from controller_client.protocol.codec import Decoder, encode
-from controller_client.protocol.errors import BadFrame
 from controller_client.protocol.messages import CommandResult, InteractiveCmdDone
 from controller_client.session_files.one_shot import StartCommand
 from controller_client.system.absence import is_absent
-from controller_client.system.files.plain_file import NotPlainFile, read_plain
+from controller_client.system.files.plain_file import NotPlainFile, decoded, read_plain
 from controller_client.system.users.two_users import as_owner
 
 SOCKET_NAME = "holder.sock"
@@ -50,6 +49,11 @@ _START: Decoder[StartCommand] = Decoder(StartCommand)
 _DONE: Decoder[InteractiveCmdDone] = Decoder(InteractiveCmdDone | CommandResult)
 _Kind = TypeVar("_Kind")
 
+Pid = Annotated[int, msgspec.Meta(ge=1, le=2**31 - 1)]
+"""A number that names a process: asked for any other, the kernel answers as in a shortage."""
+_Ticks = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
+_Members = Annotated[list[tuple[Pid, _Ticks]], msgspec.Meta(max_length=4096)]
+_PID: msgspec.json.Decoder[int] = msgspec.json.Decoder(Pid)
 OverdueReason = Literal["terminated", "timed_out"]
 """Why a session had to end: a TERMINATE_CMD asked for that, or its lifetime ran out."""
 _OVERDUE_REASONS: dict[bytes, OverdueReason] = {
@@ -67,14 +71,20 @@ class HolderRecord(msgspec.Struct, kw_only=True, frozen=True):
     """
 
     boot_id: str
-    members: list[tuple[int, int]]
+    members: _Members
     ends_at: float | None = None
     memory_bytes: int = 0
     descriptors: int = 0
 
 
+_RECORD: msgspec.json.Decoder[HolderRecord] = msgspec.json.Decoder(HolderRecord)
+
+
 class SessionDirectory:
-    """The files of one session. Nothing is created or opened until a method needs it."""
+    """The files of one session. Nothing is created or opened until a method needs it.
+
+    What is read may be a program's work: content that means nothing reads as None.
+    """
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -89,14 +99,14 @@ class SessionDirectory:
 
         Raises OSError if it cannot be read now.
         """
-        return self._read_message(_START_NAME, _START)
+        return self._message(_START_NAME, _START)
 
     def read_done(self) -> InteractiveCmdDone | None:
         """Return the end of the program; None if it runs, or no process recorded its end.
 
         Raises OSError if it cannot be read now.
         """
-        return self._read_message(_DONE_NAME, _DONE)
+        return self._message(_DONE_NAME, _DONE)
 
     def write_start(self, start: StartCommand) -> None:
         """Record the START of the session. Raises OSError."""
@@ -113,8 +123,7 @@ class SessionDirectory:
     def read_overdue(self) -> OverdueReason | None:
         """Return why the daemon killed the program; None if it did not, or that cannot be read."""
         with as_owner(), suppress(OSError):
-            content = self._read(_OVERDUE_NAME)
-            return _OVERDUE_REASONS.get(content) if content is not None else None
+            return self._decoded(_OVERDUE_NAME, _OVERDUE_REASONS.get)
         return None
 
     def write_pid(self, pid: int) -> None:
@@ -126,7 +135,7 @@ class SessionDirectory:
 
         Raises OSError if the file cannot be read now.
         """
-        return _number(self._read(_PID_NAME))
+        return self._decoded(_PID_NAME, _number)
 
     def write_record(self, record: HolderRecord) -> None:
         """Replace the record of the holder. Raises OSError."""
@@ -137,11 +146,7 @@ class SessionDirectory:
 
         Raises OSError if the file cannot be read now.
         """
-        try:
-            content = self._read(_RECORD_NAME)
-            return None if content is None else msgspec.json.decode(content, type=HolderRecord)
-        except msgspec.MsgspecError:
-            return None
+        return self._decoded(_RECORD_NAME, _RECORD.decode)
 
     def sign(self, lock: int) -> None:
         """Write our process id into the lock, which this process holds. Raises OSError."""
@@ -153,7 +158,7 @@ class SessionDirectory:
 
         Raises OSError if the file cannot be read now.
         """
-        return _number(self._read(LOCK_NAME))
+        return self._decoded(LOCK_NAME, _number)
 
     def lock(self) -> int | None:
         """Become the holder, and return a descriptor to keep open for as long as the holder lives.
@@ -213,9 +218,13 @@ class SessionDirectory:
             raise
         return connection
 
-    def _read(self, name: str) -> bytes | None:
+    def _message(self, name: str, decoder: Decoder[_Kind]) -> _Kind | None:
+        return self._decoded(name, decoder.decode)
+
+    def _decoded(self, name: str, decode: Callable[[bytes], _Kind | None]) -> _Kind | None:
+        """Return what a file says; None if it is not there or says nothing. Raises OSError."""
         try:
-            return read_plain(self.path / name)
+            return decoded(read_plain(self.path / name), decode)
         except NotPlainFile:
             # A program has put it there. Whoever writes the file again replaces it.
             return None
@@ -223,13 +232,6 @@ class SessionDirectory:
             if is_absent(error):
                 return None
             raise
-
-    def _read_message(self, name: str, decoder: Decoder[_Kind]) -> _Kind | None:
-        content = self._read(name)
-        try:
-            return None if content is None else decoder.decode(content)
-        except BadFrame:
-            return None
 
     def _put(self, name: str, content: bytes) -> None:
         """Write a file that is written once, and of which a reader knows a part from the whole."""
@@ -320,14 +322,9 @@ def _create(path: Path) -> int:
         return os.open(path, flags, 0o600)
 
 
-def _number(content: bytes | None) -> int | None:
+def _number(content: bytes) -> int | None:
     # A file that was not completely written counts as one that is not there.
-    if content is None or not content.endswith(b"\n"):
-        return None
-    try:
-        return int(content)
-    except ValueError:
-        return None
+    return _PID.decode(content) if content.endswith(b"\n") else None
 
 
 def _sync_directory(path: Path) -> None:

@@ -47,7 +47,7 @@ class DeadHolder:
         found = cls(directory, lock)
         try:
             found.done = directory.read_done()
-        except OSError:
+        except BaseException:
             # There may be a record of the end. The session may be called lost only after a read has
             # shown that there is none.
             found.release()

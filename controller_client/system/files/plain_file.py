@@ -6,9 +6,16 @@ To open a FIFO waits for a writer, who never comes, and a link may lead to an en
 import errno
 import os
 import stat
+from collections.abc import Callable
 from io import BufferedReader
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeVar
+
+import msgspec
+
+from controller_client.protocol.errors import ProtocolError
+
+_Kind = TypeVar("_Kind")
 
 MAX_BYTES: Final = 4 * 1024 * 1024
 """No file that a daemon or a holder keeps for a session is larger."""
@@ -40,6 +47,18 @@ def read_plain(path: Path) -> bytes:
     if len(content) > MAX_BYTES:
         raise _not_plain(path)
     return content
+
+
+def decoded(content: bytes, decode: Callable[[bytes], _Kind | None]) -> _Kind | None:
+    """Return what ``decode`` makes of a file; None if it can make nothing of it.
+
+    A program chose the content: bytes that are no text, or brackets without end, are no errors of
+    its reader.
+    """
+    try:
+        return decode(content)
+    except (ProtocolError, msgspec.MsgspecError, ValueError, RecursionError):
+        return None
 
 
 def _not_plain(path: Path) -> NotPlainFile:

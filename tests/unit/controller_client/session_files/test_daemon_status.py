@@ -5,6 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from controller_client.server_link.host_identity import lock_state_dir
 from controller_client.session_files.daemon_status import StatusFile, read_status
 
@@ -47,5 +49,23 @@ def test_what_a_killed_daemon_wrote_is_not_its_successors(tmp_path: Path) -> Non
     subprocess.run([sys.executable, "-c", code, str(tmp_path)], check=True)
     lock = lock_state_dir(tmp_path)
     assert (tmp_path / "status.json").exists()
+    assert read_status(tmp_path) is None
+    os.close(lock)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b'{"state":"\xff"}',
+        b"[" * 200_000,
+        b'{"state":"connected","since":1,"why":"","pid":%s,"started":1,"version":"","server":""}'
+        % (b"9" * 30),
+        b'{"state":"connected","since":1e300,"why":"","pid":1,"started":1,"version":"","server":""}',
+    ],
+    ids=["no_text", "nested_for_ever", "no_process", "no_moment"],
+)
+def test_what_a_program_wrote_in_its_place_is_no_status(tmp_path: Path, content: bytes) -> None:
+    lock = lock_state_dir(tmp_path)
+    (tmp_path / "status.json").write_bytes(content)
     assert read_status(tmp_path) is None
     os.close(lock)

@@ -138,21 +138,50 @@ def _put_a_huge_file(path: Path) -> None:
         file.truncate(1 << 40)
 
 
-@pytest.mark.parametrize("put", [_put_fifo, _put_link_to_a_device, _put_a_huge_file, Path.mkdir])
+def _put(content: bytes) -> Callable[[Path], object]:
+    return lambda path: path.write_bytes(content)
+
+
+NAMES = ("start.json", "done.json", "pid", "record.json", "overdue", "holder.lock")
+"""Every file of a session that is read."""
+CONTENTS = {
+    "larger_than_a_frame": bytes(300_000),
+    "no_text": b'{"boot_id":"\xff","type":"\xff"}',
+    "no_text_in_a_line": b"\xff\n",
+    "nested_for_ever": b"[" * 200_000,
+    "no_process": b"9" * 4000 + b"\n",
+    "every_process": b"-1\n",
+    "no_process_on_record": b'{"boot_id":"b","members":[[%s,1]]}' % (b"9" * 400),
+}
+"""What a program can write into them."""
+
+
+@pytest.mark.parametrize(
+    "put",
+    [
+        _put_fifo,
+        _put_link_to_a_device,
+        _put_a_huge_file,
+        Path.mkdir,
+        *(pytest.param(_put(content), id=name) for name, content in CONTENTS.items()),
+    ],
+)
 def test_what_a_program_put_in_place_of_a_file_holds_nobody_up(
-    tmp_path: Path, put: Callable[[Path], None]
+    tmp_path: Path, put: Callable[[Path], object]
 ) -> None:
     create(tmp_path, START)
     directory = directory_of(tmp_path, "0b0c")
     (directory.path / "start.json").unlink()
-    for name in ("start.json", "done.json", "pid", "record.json"):
+    for name in NAMES:
         put(directory.path / name)
-    assert (directory.read_start(), directory.read_done(), directory.read_pid()) == (
-        None,
-        None,
-        None,
-    )
-    assert directory.read_record() is None
+    assert [
+        directory.read_start(),
+        directory.read_done(),
+        directory.read_pid(),
+        directory.read_record(),
+        directory.read_overdue(),
+        directory.read_holder(),
+    ] == [None] * len(NAMES)
 
 
 def test_a_fifo_in_the_place_of_the_end_is_replaced_by_it(tmp_path: Path) -> None:
