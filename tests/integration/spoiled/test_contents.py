@@ -61,3 +61,5 @@ async def test_planted_content_stops_no_daemon_and_no_command(
     assert (await server.done(other, SECONDS)).end_reason == "terminated"
     await server.send(TerminateCmd(seq=9, session_id=hostile))
     assert (await server.done(hostile, SECONDS)).end_reason == "terminated"
+    # Nobody else finds the holder, whose lock names none any more.
+    await await_until(lambda: not daemon.sessions(), SECONDS, "the holders to be gone")
