@@ -46,6 +46,7 @@ from controller_client.protocol.messages import FromHolder, SessionSummary
 from controller_client.server_link.errors import HolderUnreachable
 from controller_client.server_link.holders.client import HolderClient
 from controller_client.server_link.holders.dead_holder import DeadHolder
+from controller_client.server_link.holders.known_holder import KnownHolder
 from controller_client.server_link.network.connection import Connection
 from controller_client.session_files.directory import SessionDirectory
 
@@ -113,7 +114,7 @@ async def look(
     directory: SessionDirectory,
     on_message: Callable[[FromHolder], None],
     on_closed: Callable[[], None],
-    holder_pid: int | None,
+    known: KnownHolder,
 ) -> tuple[Live | DeadHolder, SessionSummary]:
     """Find the holder, alive or dead, and summarise its session for HELLO.
 
@@ -121,15 +122,15 @@ async def look(
 
     Raises:
         HolderUnreachable: The holder lives and does not answer.
-        FileNotFoundError: The session's directory is gone.
+        FileNotFoundError: The session's directory is gone, or of no use.
         OSError: The host cannot look now, for want of descriptors, say.
 
     """
-    dead = DeadHolder.claim(directory)
+    dead = known.claim()
     if dead is not None:
         return dead, dead.summary()
     client, summary = await HolderClient.open(
-        directory, on_message, on_closed, holder_pid=holder_pid
+        directory, on_message, on_closed, holder_pid=known.pid
     )
     if not client.is_open:
         # The holder hung up in the turn of the event loop that read its hello. ``on_closed`` was

@@ -169,11 +169,10 @@ class SessionRoute:
         )
 
     async def _look(self) -> SessionSummary | None:
-        """Look for the holder once. FileNotFoundError: the session's directory is gone."""
+        """Look for the holder once. FileNotFoundError: its directory is gone or spoiled."""
         try:
-            known = self.end_watch.holder_pid
             self._holder, summary = await look(
-                self._directory, self._on_holder, self._on_holder_closed, known
+                self._directory, self._on_holder, self._on_holder_closed, self.end_watch.holder
             )
         except FileNotFoundError:
             self.end_watch.vanished()

@@ -16,11 +16,13 @@ The path of a unix socket is limited to about 100 bytes. So the holder binds the
 alone, and a daemon connects through a descriptor of the directory where the system allows that.
 """
 
+import errno
 import fcntl
 import os
 import re
 import shutil
 import socket
+import stat
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -32,8 +34,8 @@ import msgspec
 from controller_client.protocol.codec import Decoder, encode
 from controller_client.protocol.messages import CommandResult, InteractiveCmdDone
 from controller_client.session_files.one_shot import StartCommand
-from controller_client.system.absence import is_absent
-from controller_client.system.files.plain_file import NotPlainFile, decoded, read_plain
+from controller_client.system.absence import is_absent, raise_unknown
+from controller_client.system.files.plain_file import decoded, read_plain
 from controller_client.system.users.two_users import as_owner
 
 SOCKET_NAME = "holder.sock"
@@ -164,14 +166,18 @@ class SessionDirectory:
         """Become the holder, and return a descriptor to keep open for as long as the holder lives.
 
         Returns None if there is a holder, or the directory is gone. Raises OSError if that cannot
-        be found out now.
+        be found out: not now, or never if a program has spoiled the lock (``raise_unknown``).
         """
+        flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
         try:
-            descriptor = os.open(
-                self.path / LOCK_NAME, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600
-            )
-        except FileNotFoundError:
-            return None
+            descriptor = os.open(self.path / LOCK_NAME, flags, 0o600)
+        except BlockingIOError:
+            # Only a lease of another process (F_SETLEASE) makes an open wait.
+            raise PermissionError(errno.EACCES, "the lock is leased", str(self.path)) from None
+        except OSError as error:
+            if is_absent(error):
+                return None
+            raise
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
@@ -190,9 +196,13 @@ class SessionDirectory:
         return False
 
     def remove(self) -> None:
-        """Delete the directory with its files, if it is there."""
+        """Delete the directory with its files, if it is there, or what is in its place."""
         with as_owner():
             shutil.rmtree(self.path, ignore_errors=True)
+            if os.path.lexists(self.path):
+                with suppress(OSError):
+                    _open_up(self.path)
+                    shutil.rmtree(self.path)
 
     @contextmanager
     def socket_address(self) -> Iterator[str]:
@@ -225,13 +235,10 @@ class SessionDirectory:
         """Return what a file says; None if it is not there or says nothing. Raises OSError."""
         try:
             return decoded(read_plain(self.path / name), decode)
-        except NotPlainFile:
-            # A program has put it there. Whoever writes the file again replaces it.
-            return None
         except OSError as error:
-            if is_absent(error):
-                return None
-            raise
+            # A program may have put something else there, or closed the file to its own user.
+            raise_unknown(error)
+            return None
 
     def _put(self, name: str, content: bytes) -> None:
         """Write a file that is written once, and of which a reader knows a part from the whole."""
@@ -320,6 +327,18 @@ def _create(path: Path) -> int:
     except FileExistsError:
         path.unlink()
         return os.open(path, flags, 0o600)
+
+
+def _open_up(path: Path) -> None:
+    """Let the owner empty directories that a program has closed to their owner. Raises OSError."""
+    if not stat.S_ISDIR(path.lstat().st_mode):
+        path.unlink()
+        return
+    path.chmod(0o700)
+    for root, names, _ in os.walk(path):
+        for below in (Path(root, name) for name in names):
+            if not below.is_symlink():
+                below.chmod(0o700)
 
 
 def _number(content: bytes) -> int | None:

@@ -12,7 +12,17 @@ from typing import Final
 
 _ABSENT: Final = frozenset({errno.ENOENT, errno.ENOTDIR})
 _ANSWERS: Final = frozenset(
-    {errno.EACCES, errno.EPERM, errno.EISDIR, errno.ELOOP, errno.ENAMETOOLONG, errno.EINVAL}
+    {
+        errno.EACCES,
+        errno.EPERM,
+        errno.EISDIR,
+        errno.ELOOP,
+        errno.ENAMETOOLONG,
+        errno.EINVAL,
+        # A socket in the place of a file, and a program that is being executed.
+        errno.ENXIO,
+        errno.ETXTBSY,
+    }
 )
 _SHORTAGES: Final = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM})
 

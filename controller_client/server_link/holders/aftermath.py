@@ -20,8 +20,8 @@ from controller_client.server_link.holders.dead_holder import DeadHolder
 from controller_client.server_link.holders.leftovers import Leftovers
 from controller_client.server_link.holders.outage import Outage
 from controller_client.session_files.directory import SessionDirectory
+from controller_client.session_files.lock_owner import recorded_processes
 from controller_client.system.adoption import Left
-from controller_client.system.boot import boot_id
 from controller_client.system.control_group import SessionGroup
 from controller_client.system.process_tree import ProcessInfo, read_process
 from controller_client.system.termination import MAX_SURVIVORS
@@ -103,7 +103,11 @@ class Aftermath:
         while True:
             try:
                 adopted = await self.adopted_of(self.directory.session_id)
-                known = [*_recorded(self.directory), *adopted.processes, *_grouped(self.group)]
+                known = [
+                    *recorded_processes(self.directory),
+                    *adopted.processes,
+                    *_grouped(self.group),
+                ]
                 found = await self.leftovers.members(known)
                 if found or adopted.is_settled or unsettled == _MOST_LOOKS:
                     return found
@@ -139,7 +143,7 @@ class Aftermath:
         """End the session's processes. Raises OSError if they cannot be looked at now."""
         session_id, group = self.directory.session_id, self.group
         loop = asyncio.get_running_loop()
-        recorded = _recorded(self.directory)
+        recorded = recorded_processes(self.directory)
         # Only root can move a process out of a control group: an empty one means that none is left.
         is_grouped = group is not None and group.exists()
         if group is not None:
@@ -168,19 +172,3 @@ def _grouped(group: SessionGroup | None) -> list[ProcessInfo]:
     if group is None:
         return []
     return [process for pid in group.pids() if (process := read_process(pid)) is not None]
-
-
-def _recorded(directory: SessionDirectory) -> list[ProcessInfo]:
-    """The processes that the holder saw last and that still run.
-
-    None after a reboot: then the numbers and start times on record are those of other processes.
-    """
-    record = directory.read_record()
-    if record is None or record.boot_id != boot_id():
-        return []
-    current = ((started, read_process(pid)) for pid, started in record.members)
-    return [
-        process
-        for started, process in current
-        if process is not None and process.started == started
-    ]

@@ -10,7 +10,8 @@ follow:
    usually there. A process cannot leave its holder while the holder lives, stopped or not.
 3. Then the daemon kills the holder, and ends what is left as it does after any holder that died.
 
-A session whose directory is gone before its end is ended at once when nobody reaches its holder.
+A session whose directory is gone or spoiled before its end is ended at once when nobody reaches its
+holder.
 A holder that is stopped while nothing has to end stays stopped.
 
 Another process of the user can command a holder, and make it report a longer lifetime. So what a
@@ -39,7 +40,6 @@ from controller_client.protocol.messages import (
 from controller_client.server_link.errors import HolderUnreachable
 from controller_client.server_link.holders.aftermath import Aftermath
 from controller_client.server_link.holders.client import HolderClient
-from controller_client.server_link.holders.dead_holder import DeadHolder
 from controller_client.server_link.holders.known_holder import KnownHolder
 from controller_client.server_link.holders.outage import Outage
 from controller_client.server_link.refusals import Command
@@ -78,7 +78,7 @@ class EndWatch:
         self._directory = aftermath.directory
         self._session_id = aftermath.directory.session_id
         self._aftermath = aftermath
-        self._holder = KnownHolder(aftermath)
+        self.holder = KnownHolder(aftermath)
         self._vanishing: asyncio.Task[InteractiveCmdDone] | None = None
         # A time of the lifetime clock. None: there is no limit, or the limit is not known yet.
         self._ends_at: float | None = None
@@ -101,11 +101,6 @@ class EndWatch:
         self._is_over = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
 
-    @property
-    def holder_pid(self) -> int | None:
-        """The process id of the session's holder; None if it is not known."""
-        return self._holder.pid
-
     # ---- what the session's end depends on
 
     def recall(self) -> None:
@@ -114,7 +109,7 @@ class EndWatch:
         if self._ends_at is not None or self._is_over.is_set():
             return
         try:
-            self._holder.recall()
+            self.holder.recall()
             self._ends_at = _recorded_end(self._directory)
             self._set_timer()
         except OSError as error:
@@ -123,7 +118,7 @@ class EndWatch:
 
     def began(self, start: StartCommand, pid: int | None) -> None:
         """Note that a holder was told to start, which its program may stop before it answers."""
-        self._holder.began(start, pid)
+        self.holder.began(start, pid)
         self._note_beginning()
         seconds = as_start(start).lifetime_seconds
         if seconds > 0 and self._ends_at is None:
@@ -249,7 +244,7 @@ class EndWatch:
         """Wake a holder that still sleeps after a suspension, so that its program has its grace."""
         if self._is_lifetime_over:
             with suppress(OSError):
-                if (holder := self._holder.living()) is not None:
+                if (holder := self.holder.living()) is not None:
                     send_signal([holder], signal.SIGCHLD)
 
     async def _wait_for_holder(self) -> int:
@@ -277,7 +272,7 @@ class EndWatch:
     def _has_continued(self) -> bool:
         """Continue the holder if it is stopped; return whether it was."""
         try:
-            holder = self._holder.living()
+            holder = self.holder.living()
         except OSError as error:
             _OUTAGE.report("holders cannot be looked at: %s", error)
             return False
@@ -296,28 +291,28 @@ class EndWatch:
         if not self._is_due:
             return True
         try:
-            client, summary = await HolderClient.open(self._directory, holder_pid=self.holder_pid)
+            client, summary = await HolderClient.open(self._directory, holder_pid=self.holder.pid)
         except HolderUnreachable:
             return False
         client.close()
         self.heard(summary)
         with suppress(OSError):
             # The program has ended, and its last output waits for the server to commit more.
-            self._is_done = self._is_done or await asyncio.to_thread(self._holder.is_alone)
+            self._is_done = self._is_done or await asyncio.to_thread(self.holder.is_alone)
         return True
 
     def _is_recorded(self) -> bool:
         """The holder is dead and the end is on record."""
         try:
-            return self._holder.living() is None and self._directory.read_done() is not None
+            return self.holder.living() is None and self._directory.read_done() is not None
         except OSError:
             return False
 
     async def _kill_below(self) -> None:
         try:
-            if (holder := self._holder.living()) is not None:
+            if (holder := self.holder.living()) is not None:
                 self._say_why()
-                await self._holder.kill_below(holder)
+                await self.holder.kill_below(holder)
         except OSError as error:
             _OUTAGE.report("processes of sessions cannot be looked at: %s", error)
 
@@ -347,13 +342,13 @@ class EndWatch:
         self.stop()
 
     def vanished(self) -> None:
-        """End what is left of a session whose directory is gone, unless the session has ended.
+        """End what is left of a session without a directory of use, unless it has ended.
 
         Nobody can find such a session any more, so it is lost.
         """
         is_ended = self._is_over.is_set() or self._is_done
-        if self._vanishing is None and not is_ended and self._holder.is_directory_gone():
-            self._vanishing = asyncio.get_running_loop().create_task(self._holder.end())
+        if self._vanishing is None and not is_ended and self.holder.is_directory_gone():
+            self._vanishing = asyncio.get_running_loop().create_task(self.holder.end())
             self.stop()
 
     async def end_vanished(self) -> InteractiveCmdDone | None:
@@ -366,10 +361,10 @@ class EndWatch:
 
         Raises FileNotFoundError if the session is gone, OSError.
         """
-        if (holder := self._holder.living()) is not None:
+        if (holder := self.holder.living()) is not None:
             send_signal([holder], signal.SIGKILL)
             return False
-        dead = DeadHolder.claim(self._directory)
+        dead = self.holder.claim()
         if dead is None:
             return self._directory.read_done() is not None
         try:

@@ -1,11 +1,14 @@
 """A session's holder as the daemon remembers it, whatever becomes of the session's directory.
 
-A program of the daemon's user can move the directory away, or put another in its place. Then no
-lock and no socket leads to the holder any more. Its process id and start time do.
+A program of the daemon's user can move the directory away, put another in its place, or spoil the
+lock in it. Then no lock and no socket leads to the holder any more. Its process id and start time
+do.
 """
 
 import asyncio
+import errno
 import signal
+import stat
 from contextlib import suppress
 from logging import getLogger
 from typing import Final
@@ -13,10 +16,11 @@ from typing import Final
 from controller_client.protocol.messages import InteractiveCmdDone, RunCommand
 from controller_client.protocol.values import NOTE_NOTHING_LEFT
 from controller_client.server_link.holders.aftermath import Aftermath
-from controller_client.server_link.holders.dead_holder import NOTE_HOLDER_DIED
+from controller_client.server_link.holders.dead_holder import NOTE_HOLDER_DIED, DeadHolder
 from controller_client.server_link.holders.outage import Outage
-from controller_client.session_files.lock_owner import living_holder
+from controller_client.session_files.lock_owner import living_holder, locker
 from controller_client.session_files.one_shot import StartCommand, as_result
+from controller_client.system.absence import raise_unknown
 from controller_client.system.adoption import Left
 from controller_client.system.process_tree import (
     DEAD_STATES,
@@ -42,6 +46,9 @@ class KnownHolder:
         self._directory = aftermath.directory
         self._remembered: ProcessInfo | None = None
         self._is_one_shot = False
+        # Who else had the lock when the holder was dead: a program, or whoever only looked.
+        self._other: ProcessInfo | None = None
+        self._is_spoiled = False
 
     def began(self, start: StartCommand, pid: int | None) -> None:
         """Remember the holder that the daemon gave ``start`` to."""
@@ -70,15 +77,45 @@ class KnownHolder:
         is_it = now is not None and now.started == known.started
         return now if is_it and now is not None and now.state not in DEAD_STATES else None
 
-    def is_directory_gone(self) -> bool:
-        """Return whether the directory is certainly not there."""
+    def claim(self) -> DeadHolder | None:
+        """Take the lock; None while the holder lives, or whoever looks has it for a moment.
+
+        Raises FileNotFoundError if the directory is gone, or spoiled and nobody's, OSError.
+        """
         try:
-            self._directory.path.lstat()
+            dead = DeadHolder.claim(self._directory)
+        except FileNotFoundError:
+            raise
+        except OSError as error:
+            raise_unknown(error)
+            dead, self._is_spoiled = None, self.living() is None
+        else:
+            if dead is not None and self._remembered is not None and self.living() is not None:
+                # This is another lock than the holder's.
+                dead.release()
+                return None
+            self._is_spoiled = dead is None and self._is_taken()
+        if self._is_spoiled:
+            raise FileNotFoundError(errno.ENOENT, "the lock is spoiled", str(self._directory.path))
+        return dead
+
+    def _is_taken(self) -> bool:
+        """Return whether the holder is dead and, for the second time, one other has its lock."""
+        if self._remembered is None or self.living() is not None:
+            return False
+        before, self._other = self._other, locker(self._directory)
+        return self._other is not None and before is not None and before.mark == self._other.mark
+
+    def is_directory_gone(self) -> bool:
+        """Return whether the directory is certainly not there, or of no use."""
+        if self._is_spoiled:
+            return True
+        try:
+            return not stat.S_ISDIR(self._directory.path.lstat().st_mode)
         except FileNotFoundError:
             return True
         except OSError:
             return False
-        return False
 
     def is_alone(self) -> bool:
         """Return whether the holder lives, and nothing below it. Raises OSError."""
@@ -90,12 +127,18 @@ class KnownHolder:
         await self._aftermath.leftovers.end(lambda: Left(_children_of(holder), is_all=False))
 
     async def end(self) -> InteractiveCmdDone:
-        """End the holder and all of the session, and return the end of a lost session."""
+        """End the holder and all of the session, and return the end of a lost session.
+
+        What is left of the directory is removed, or the next survey would find it.
+        """
         session_id = self._directory.session_id
-        logger.error("session %s is lost: its directory is gone before its end", session_id)
+        logger.error(
+            "session %s is lost: its directory is gone or spoiled before its end", session_id
+        )
         for _ in range(_MOST_KILLS):
             try:
-                if (holder := self.living()) is None:
+                holder = self.living() or await asyncio.to_thread(living_holder, self._directory)
+                if holder is None:
                     break
                 await self.kill_below(holder)
                 send_signal([holder], signal.SIGKILL)
@@ -107,6 +150,7 @@ class KnownHolder:
         done = InteractiveCmdDone(
             session_id=session_id, end_reason="lost", survivors=survivors, notes=notes
         )
+        self._directory.remove()
         return as_result(done) if self._is_one_shot else done
 
 

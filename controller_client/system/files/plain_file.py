@@ -42,8 +42,12 @@ def open_plain(path: Path, *, follows_links: bool = True) -> BufferedReader:
 
 def read_plain(path: Path) -> bytes:
     """Return the content of a plain file that is no link. Raises NotPlainFile, OSError."""
-    with open_plain(path, follows_links=False) as file:
-        content = file.read(MAX_BYTES + 1)
+    try:
+        with open_plain(path, follows_links=False) as file:
+            content = file.read(MAX_BYTES + 1)
+    except BlockingIOError:
+        # Only a lease of another process (F_SETLEASE) makes an open wait.
+        raise _not_plain(path) from None
     if len(content) > MAX_BYTES:
         raise _not_plain(path)
     return content
