@@ -10,6 +10,7 @@ import os
 import pwd
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Final
@@ -27,12 +28,19 @@ from controller_client.protocol.messages import (
     TerminateCmd,
 )
 from controller_client.server_link.errors import HolderUnreachable
+from controller_client.server_link.holders.aftermath import Aftermath
 from controller_client.server_link.holders.client import HolderClient
+from controller_client.server_link.holders.end_watch import EndWatch
+from controller_client.server_link.holders.leftovers import Leftovers
 from controller_client.session_files.daemon_status import is_daemon_running
 from controller_client.session_files.directory import SessionDirectory, all_sessions
 from controller_client.session_files.one_shot import as_start
+from controller_client.system.absence import raise_unknown
+from controller_client.system.adoption import Left
+from controller_client.system.users.two_users import acts_as_another
 
-_END_SECONDS: Final = 12.0
+# The steps of a watch take 24 s, and what cannot be killed takes 2 s twice.
+_END_SECONDS: Final = 40.0
 _WINDOW_BYTES: Final = 1 << 30
 
 
@@ -49,15 +57,19 @@ class Found:
 
 def sessions_of(state_dir: Path) -> list[Found]:
     """Return every session of the state directory. Raises ConfigurationError."""
+
+    async def find_all() -> list[Found]:
+        return [await _found(directory) for directory in all_sessions(state_dir)]
+
     try:
-        return [_found(directory) for directory in all_sessions(state_dir)]
+        return asyncio.run(find_all())
     except OSError as error:
         raise ConfigurationError(
             f"cannot list the sessions in {state_dir}: {error.strerror}"
         ) from None
 
 
-def _found(directory: SessionDirectory) -> Found:
+async def _found(directory: SessionDirectory) -> Found:
     start = directory.read_start()
     words = (
         "" if start is None else (as_start(start).command or " ".join(as_start(start).argv or ()))
@@ -66,15 +78,50 @@ def _found(directory: SessionDirectory) -> Found:
         session_id=directory.session_id,
         command=words,
         pid=directory.read_pid(),
-        is_running=_is_running(directory),
+        is_running=await _is_running(directory),
         since=directory.path.stat().st_mtime,
     )
 
 
-def _is_running(directory: SessionDirectory) -> bool:
-    # A holder signs its lock once it has the lock: an earlier look at the lock could keep it out.
-    is_held = directory.read_holder() is not None and directory.is_holder_alive()
-    return is_held and directory.read_done() is None
+async def _is_running(directory: SessionDirectory) -> bool:
+    """Return whether the holder lives and its program has not ended. Raises OSError.
+
+    A program can write the record of its own end. So that is believed of a holder only if it has
+    nothing below it any more, or says so itself.
+    """
+    holder = _watch(directory).holder
+    holder.recall()
+    is_recorded = directory.read_done() is not None
+    if holder.pid is None:
+        return not is_recorded and _is_held(directory)
+    if not is_recorded:
+        return holder.living() is not None
+    if holder.is_alone():
+        return False
+    try:
+        client, summary = await HolderClient.open(directory, holder_pid=holder.pid)
+    except HolderUnreachable:
+        return holder.living() is not None
+    client.close()
+    return summary.state != "done"
+
+
+def _is_held(directory: SessionDirectory) -> bool:
+    try:
+        return directory.is_holder_alive()
+    except OSError as error:
+        # A program has spoiled the lock, and no process leads to the holder.
+        raise_unknown(error)
+        return False
+
+
+def _watch(directory: SessionDirectory) -> EndWatch:
+    """Return the daemon's watch over one session, for a process that no child comes to."""
+
+    async def nothing_adopted(_session_id: str) -> Left:
+        return Left([], is_all=False)
+
+    return EndWatch(Aftermath(directory, None, nothing_adopted, Leftovers(directory)))
 
 
 def show(options: argparse.Namespace) -> int:
@@ -116,7 +163,7 @@ def _named(running: Sequence[Found], text: str) -> Found:
 
 
 def end_sessions(state_dir: Path, chosen: Sequence[Found]) -> list[Found]:
-    """Have the holders end all processes of the sessions; return the sessions that go on."""
+    """End all processes of the sessions as the daemon does; return the sessions that go on."""
 
     async def end_all() -> list[bool]:
         return await asyncio.gather(*(_end(state_dir, one.session_id) for one in chosen))
@@ -126,22 +173,31 @@ def end_sessions(state_dir: Path, chosen: Sequence[Found]) -> list[Found]:
 
 
 async def _end(state_dir: Path, session_id: str) -> bool:
-    """Ask the holder to end its session, and wait for the end."""
+    """Ask the holder to end its session; if it does not act, end it as the daemon does."""
     directory = SessionDirectory(state_dir / "sessions" / session_id)
+    watch, asked = _watch(directory), TerminateCmd(session_id=session_id, seq=0)
+    watch.recall()
+    client = None
     try:
-        client, _ = await HolderClient.open(directory)
-    except HolderUnreachable:
-        return not directory.is_holder_alive()
-    client.send(TerminateCmd(session_id=session_id, seq=0))
-    try:
+        # From now on the watch continues a holder that a program has stopped, so it can answer. It
+        # does nothing to the holder of another user's program, which could not have stopped it:
+        # only the daemon can end what such a holder leaves.
+        if watch.holder.pid is None or not acts_as_another(watch.holder.pid):
+            watch.on_command(asked)
+        with suppress(HolderUnreachable):
+            client, _ = await HolderClient.open(directory, watch.heard, holder_pid=watch.holder.pid)
+            client.send(asked)
         async with asyncio.timeout(_END_SECONDS):
-            while directory.path.is_dir() and directory.read_done() is None:  # noqa: ASYNC110 (the end is a file of another process)
+            while watch.is_burying or await _is_running(directory):  # noqa: ASYNC110 (other processes end it)
                 await asyncio.sleep(0.05)
-    except TimeoutError:
+        done = directory.read_done()
+    except OSError:  # also TimeoutError
         return False
     finally:
-        client.close()
-    return True
+        watch.stop()
+        if client is not None:
+            client.close()
+    return done is None or done.end_reason != "lost" or not done.survivors
 
 
 def attach(options: argparse.Namespace) -> int:

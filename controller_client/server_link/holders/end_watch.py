@@ -96,6 +96,8 @@ class EndWatch:
         self._early_grace = math.inf
         # The holder knows how the program ended. The server may not know it yet.
         self._is_done = False
+        # The holder was found not to act. What it leaves is being ended.
+        self.is_burying = False
         # A time of the event loop's clock, until which the present step waits for the holder.
         self._until = math.inf
         self._is_over = asyncio.Event()
@@ -329,6 +331,7 @@ class EndWatch:
 
     async def _end_without_holder(self) -> None:
         """Retry until the end is recorded, by this watch or by the session's route."""
+        self.is_burying = True
         while not self._is_over.is_set():
             try:
                 if await self._is_buried():
@@ -339,6 +342,7 @@ class EndWatch:
             except OSError as error:
                 _OUTAGE.report("sessions whose holder does not act cannot be ended: %s", error)
             await asyncio.sleep(_LOOK_SECONDS[-1])
+        self.is_burying = False
         self.stop()
 
     def vanished(self) -> None:

@@ -171,6 +171,15 @@ def can_become_others(pid: int) -> bool:
     return int(permitted.split()[1], 16) & _RIGHTS == _RIGHTS
 
 
+def acts_as_another(pid: int) -> bool:
+    """Tell whether a process acts as another user than its own. Raises OSError."""
+    if not sys.platform.startswith("linux"):
+        return False
+    status = Path(f"/proc/{pid}/status").read_text()
+    (users,) = (line.split() for line in status.splitlines() if line.startswith("Uid:"))
+    return users[1] != users[2]
+
+
 def _set_file_user(user: int, group: int) -> None:
     _libc.setfsgid(group)
     _libc.setfsuid(user)

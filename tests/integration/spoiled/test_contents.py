@@ -18,7 +18,7 @@ from tests.unit.controller_client.session_files.test_directory import CONTENTS, 
 SECONDS = 30
 
 
-async def _command(daemon: DaemonProcess, *words: str) -> str:
+async def run_command(daemon: DaemonProcess, *words: str) -> str:
     """Run a command of the host on the daemon's state directory, and return what it prints."""
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", "controller_client", *words, "--state-dir", str(daemon.state_dir)),
@@ -48,13 +48,14 @@ async def test_planted_content_stops_no_daemon_and_no_command(
     for name in NAMES:
         path = daemon.state_dir / "sessions" / hostile / name
         path.write_bytes(content)
-    listed = json.loads(await _command(daemon, "sessions", "--json"))
+    listed = json.loads(await run_command(daemon, "sessions", "--json"))
     assert sorted(one["session_id"] for one in listed) == sorted([hostile, other])
     place = SimpleNamespace(state_dir=daemon.state_dir)
     monkeypatch.setattr(service, "find", lambda _: place)
-    assert service.status(argparse.Namespace(json=True)) == service.NOT_RUNNING
+    status = await asyncio.to_thread(service.status, argparse.Namespace(json=True))
+    assert status == service.NOT_RUNNING
     assert json.loads(capsys.readouterr().out)["daemon"] is None
-    assert f"{other}  ended" in await _command(daemon, "kill", other)
+    assert f"{other}  ended" in await run_command(daemon, "kill", other)
     await daemon.start()
     hello = await server.connected(2)
     assert {summary.session_id for summary in hello.sessions} == {hostile, other}

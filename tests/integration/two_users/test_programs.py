@@ -10,6 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from random import randrange
 
+from controller_client.system.users.two_users import acts_as_another
 from tests.support.accounts import Account
 from tests.support.mcp.client import Caller, Terminal
 from tests.support.processes import (
@@ -105,6 +106,7 @@ async def test_the_fork_server_alone_can_become_another_user(
         owner, user = str(two_user_stack.account.uid), str(sudoer.uid)
         assert (status_field(holder, "Uid") or "").split() == [owner, user, owner, user]
         assert (status_field(program, "Uid") or "").split() == [user] * 4
+        assert (acts_as_another(holder), acts_as_another(program)) == (True, False)
 
 
 async def test_what_a_program_hid_is_ended_with_its_session(two_user_stack: Stack) -> None:
