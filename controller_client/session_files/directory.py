@@ -27,11 +27,13 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Annotated, Literal, TypeVar
+from typing import Annotated, Final, Literal, TypeVar
 
 import msgspec
 
 from controller_client.protocol.codec import Decoder, encode
+from controller_client.protocol.errors import FrameTooLarge
+from controller_client.protocol.limits import MAX_FRAME_BYTES
 from controller_client.protocol.messages import CommandResult, InteractiveCmdDone
 from controller_client.session_files.one_shot import StartCommand
 from controller_client.system.absence import is_absent, raise_unknown
@@ -82,6 +84,9 @@ class HolderRecord(msgspec.Struct, kw_only=True, frozen=True):
 _RECORD: msgspec.json.Decoder[HolderRecord] = msgspec.json.Decoder(HolderRecord)
 
 
+_MOST_DONE_BYTES: Final = MAX_FRAME_BYTES // 2
+
+
 class SessionDirectory:
     """The files of one session. Nothing is created or opened until a method needs it.
 
@@ -101,14 +106,28 @@ class SessionDirectory:
 
         Raises OSError if it cannot be read now.
         """
-        return self._message(_START_NAME, _START)
+        start = self._message(_START_NAME, _START)
+        return start if start is not None and start.session_id == self.session_id else None
 
     def read_done(self) -> InteractiveCmdDone | None:
         """Return the end of the program; None if it runs, or no process recorded its end.
 
         Raises OSError if it cannot be read now.
         """
-        return self._message(_DONE_NAME, _DONE)
+        done = self._message(_DONE_NAME, _DONE)
+        return done if done is not None and self._can_be_end(done) else None
+
+    def _can_be_end(self, done: InteractiveCmdDone) -> bool:
+        """Return whether a holder can have recorded that end.
+
+        A program can write the end of another session, or one that leaves a frame no room for what
+        a daemon adds.
+        """
+        try:
+            is_short = len(encode(done)) <= _MOST_DONE_BYTES
+        except FrameTooLarge:
+            is_short = False
+        return is_short and done.session_id == self.session_id
 
     def write_start(self, start: StartCommand) -> None:
         """Record the START of the session. Raises OSError."""

@@ -5,8 +5,10 @@ import stat
 from collections.abc import Callable
 from pathlib import Path
 
+import msgspec
 import pytest
 
+from controller_client.protocol.codec import encode
 from controller_client.protocol.messages import InteractiveCmdDone, StartInteractiveCmd, StreamFinal
 from controller_client.session_files.directory import all_sessions, create, directory_of
 
@@ -182,6 +184,26 @@ def test_what_a_program_put_in_place_of_a_file_holds_nobody_up(
         directory.read_overdue(),
         directory.read_holder(),
     ] == [None] * len(NAMES)
+
+
+@pytest.mark.parametrize(
+    "planted",
+    [
+        msgspec.structs.replace(DONE, session_id="another"),
+        msgspec.structs.replace(DONE, survivors=["x" * 15] * 12_000),
+    ],
+    ids=["of_another_session", "too_long_to_be_told"],
+)
+def test_an_end_that_no_holder_recorded_is_none(
+    tmp_path: Path, planted: InteractiveCmdDone
+) -> None:
+    create(tmp_path, START)
+    directory = directory_of(tmp_path, "0b0c")
+    directory.write_done(planted)
+    assert directory.read_done() is None
+    other = msgspec.structs.replace(START, session_id="another")
+    (directory.path / "start.json").write_bytes(encode(other))
+    assert directory.read_start() is None
 
 
 def test_a_fifo_in_the_place_of_the_end_is_replaced_by_it(tmp_path: Path) -> None:
