@@ -4,7 +4,7 @@ Pure: bytes in, lines and cursor out.
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
@@ -22,10 +22,13 @@ _SCREENFULS: Final = 4
 
 _ALTERNATE: Final = re.compile(rb"\x1b\[\?(?:1049|1047|47)([hl])")
 _ERASE: Final = re.compile(rb"\x1b\[2J|\x1bc")
-# What the emulator would print or stumble over: shifts to the other character set (only binary data
-# has them), strings (titles, links, clipboard), private and intermediate forms.
+# What the emulator would print or stumble over, or fill all cells for without a change of the text
+# (alignment, reverse video): shifts to the other character set (only binary data has them), strings
+# (titles, links, clipboard), private and intermediate forms.
 _UNSUPPORTED: Final = re.compile(
     rb"[\x0e\x0f]"
+    rb"|\x1b#[0-9]?"
+    rb"|\x1b\[\?(?:[0-9;]*;)?0*5(?:;[0-9;]*)?[hl]"
     rb"|\x1b[P\]X^_][^\x07\x18\x1a\x1b]*(?:\x07|\x1b\\)?"
     rb"|\x1b\[[<=>][0-?]*[ -/]*[@-~]"
     rb"|\x1b\[[0-?]*[ -/]+[@-~]"
@@ -73,8 +76,25 @@ def render_screen(data: bytes, *, rows: int, cols: int) -> Screen:
     visible, is_alternate = _current_buffer(data[-SCREEN_BYTES:])
     drawn = _UNSUPPORTED.sub(b"", _visible_part(visible, None if is_alternate else rows))
     screen = _drawn(drawn.decode("utf-8", "replace"), rows, cols)
-    lines = tuple(visible_text.visible(line.rstrip()) for line in screen.display)
+    rows_shown = (_row(screen.buffer[row], cols) for row in range(rows))
+    lines = tuple(visible_text.visible(line.rstrip()) for line in rows_shown)
     return Screen(lines, screen.cursor.y, min(screen.cursor.x, cols - 1), is_alternate)
+
+
+def _row(cells: Mapping[int, pyte.screens.Char], cols: int) -> str:
+    """The text of a row. Half of a wide character whose other half was overwritten is a blank."""
+    shown = []
+    column = 0
+    while column < cols:
+        data = cells[column].data or " "
+        column += 1
+        if pyte.screens.wcwidth(data[0]) == 2:
+            if column < cols and not cells[column].data:
+                column += 1
+            else:
+                data = " "
+        shown.append(data)
+    return "".join(shown)
 
 
 def _drawn(text: str, rows: int, cols: int) -> pyte.Screen:

@@ -204,8 +204,10 @@ class TextView:
             del self._line[self._column :]
             self._is_drawn_to_edge = True
         elif mode == 1:
+            # No row of a terminal is wider, and a longer line must not be written again each time.
             end = min(self._column + 1, len(self._line))
-            self._line[:end] = " " * end
+            begin = max(0, end - MAX_COLUMNS)
+            self._line[begin:end] = " " * (end - begin)
         else:
             self._line.clear()
 

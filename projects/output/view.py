@@ -27,6 +27,9 @@ View = Literal["text", "raw", "screen"]
 STDOUT: Final[Stream] = "stdout"
 _ABOVE_BYTES: Final = 4096
 _GLANCE_BYTES: Final = 8 * 1024
+_COSTLY: Final = re.compile(rb"\x1b\[[0-9;]*[JPLM@X]|\x1b\[\?[0-9;]*3[hl]")
+_MOST_CELLS: Final = 2_000_000
+"""Sequences that may write each cell write no more cells than this in a glance."""
 _GLANCE_FOR_BYTES: Final = 4096
 
 
@@ -127,13 +130,16 @@ def glance_at_screen(
 ) -> Screen | None:
     """The screen after ``end`` bytes, if ``signs`` were drawn lately; None if that costs much.
 
-    It costs much if the newest output alone does not make up the whole screen.
+    It costs much if the newest output alone does not make up the whole screen, or erases it again
+    and again.
     """
     start = max(0, end - _GLANCE_BYTES)
     data, gaps = output_log.read_range(session_id, STDOUT, start, end)
     if not signs.search(data[-_GLANCE_FOR_BYTES:].decode("utf-8", "replace")):
         return None
     if gaps or (start and not draws_whole_screen(data, rows=rows)):
+        return None
+    if len(_COSTLY.findall(data)) * rows * cols > _MOST_CELLS:
         return None
     screen = render_screen(data, rows=rows, cols=cols)
     return replace(screen, lines=tuple(mask.masked("\n".join(screen.lines)).split("\n")))

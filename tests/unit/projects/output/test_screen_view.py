@@ -102,3 +102,22 @@ def test_no_sequence_keeps_what_follows_from_being_drawn(hostile: str, count: in
     drawn = render_screen(b"first" + before + b"\x1b[2J\x1b[3;4Hlast", rows=5, cols=40)
     assert drawn.lines[2] == "   last"
     assert (drawn.cursor_row, drawn.cursor_column) == (2, 7)
+
+
+@pytest.mark.parametrize(
+    ("printed", "row"),
+    [
+        ("処理中です\r50%", "50% 中です"),
+        ("あ\ra", "a"),
+        ("ダウンロード\r\x1b[1X", "  ウンロード"),
+        ("ab処\x1b[1;4Hx", "ab x"),
+        ("e\u0301x", "\u00e9x"),
+    ],
+)
+def test_half_of_a_wide_character_is_a_blank(printed: str, row: str) -> None:
+    assert _lines(printed.encode()) == [row]
+
+
+@pytest.mark.parametrize("noise", [b"\x1b#8", b"\x1b[?5h", b"\x1b[?25;5l"])
+def test_what_would_fill_all_cells_is_passed_over(noise: bytes) -> None:
+    assert _lines(b"ab" + noise * 20_000 + b"c", rows=500, cols=1000) == ["abc"]

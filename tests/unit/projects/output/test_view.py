@@ -1,6 +1,7 @@
 """Ranges of output within a budget: no skip is silent, and no character is cut."""
 
 import base64
+import re
 
 import pytest
 from hypothesis import HealthCheck, example, given, settings
@@ -10,8 +11,9 @@ from projects.models import CommandSession, OutputChunk, OutputGap
 from projects.output import log as output_log
 from projects.output.log import NewChunk
 from projects.output.text_view import text_of
-from projects.output.view import view_page, view_screen, view_turn
+from projects.output.view import glance_at_screen, view_page, view_screen, view_turn
 from projects.output.visible_text import visible
+from projects.secrets.masks import secret_mask
 from tests.support.rows import make_controller, make_session
 
 pytestmark = pytest.mark.django_db
@@ -141,3 +143,14 @@ def test_the_screen_is_rendered_from_the_end(session: CommandSession) -> None:
     assert shown.text == "\n  menu\n"
     assert shown.cursor is not None
     assert (shown.cursor.row, shown.cursor.column) == (1, 6)
+
+
+@pytest.mark.parametrize(("erased", "is_shown"), [(1, True), (600, False)])
+def test_a_glance_is_not_taken_where_it_would_cost_much(
+    session: CommandSession, erased: int, is_shown: bool
+) -> None:
+    end = _store(session, b"\x1b[?1049h" + b"\x1b[J" * erased + b"\x1b[1;1H> one")
+    glance = glance_at_screen(
+        session.id, end, rows=50, cols=200, signs=re.compile(">"), mask=secret_mask(session.id)
+    )
+    assert (glance is not None and glance.lines[0] == "> one") == is_shown
