@@ -124,6 +124,8 @@ SHELLS: Final = frozenset(_SHELLS.split())
 # to their server alone.
 _CLIENTS: Final = frozenset({"psql", "mysql", "mariadb", "mongo", "mongosh", "redis-cli"})
 INTERPRETERS: Final = (frozenset(_INTERPRETERS.split()) | SHELLS) - _CLIENTS
+# No file has a longer name.
+_MAX_NAME_CHARS: Final = 255
 _VERSION: Final = re.compile(r"[-.]?\d[\d.]*$")
 _TARGET: Final = re.compile(
     r"^[a-z0-9_]+-(?:[a-z0-9_]+-)?(?:gnu|musl|gnueabihf|darwin|mingw32)[a-z0-9]*-"
@@ -136,7 +138,10 @@ def base_name(program: str) -> str:
     ``/usr/bin/python3.11`` and ``python3`` are ``python``, and ``vim.tiny`` is ``vim``. ``7z`` and
     ``gpg2`` keep their names.
     """
-    name = _TARGET.sub("", program.rsplit("/", 1)[-1])
+    name = program.rsplit("/", 1)[-1]
+    if len(name) > _MAX_NAME_CHARS:
+        return name
+    name = _TARGET.sub("", name)
     candidates = (
         name,
         _VERSION.sub("", name),

@@ -18,6 +18,9 @@ _REPEATING: Final = frozenset(
     {"c_style_for_statement", "for_statement", "function_definition", "while_statement"}
 )
 _NO_WORDS: Final = frozenset({"file_redirect", "herestring_redirect", "variable_assignment"})
+# A command in a substitution is a part of the words around it as well, again and again. No line
+# that somebody means needs as much.
+_MOST_KEPT_BYTES: Final = 1024 * 1024
 
 
 @dataclass(frozen=True)
@@ -53,10 +56,12 @@ def surveyed(command: str) -> Survey:
     assigns: set[str] = set()
     values: list[tuple[str, str]] = []
     is_straight = True
+    kept = 0
     pending = [root]
-    while pending:
+    while pending and kept <= _MOST_KEPT_BYTES:
         node = pending.pop()
         if node.type == "command":
+            kept += node.end_byte - node.start_byte
             words = [child for child in node.children if child.type not in _NO_WORDS]
             commands.append(tuple(word_if_literal(child) for child in words) or ("",))
         elif node.type == "file_redirect":
@@ -84,7 +89,7 @@ def surveyed(command: str) -> Survey:
     return Survey(
         tuple(commands),
         target,
-        not root.has_error,
+        not root.has_error and not pending,
         frozenset(assigns),
         is_straight=is_straight,
         reads=tuple(reads),

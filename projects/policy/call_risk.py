@@ -74,6 +74,8 @@ WAITING_ARGUMENTS: Final = frozenset(
 _DIRECTORIES: Final = ("cwd", "working_directory")
 _ENDING_SIGNALS: Final = frozenset({"SIGTERM", "SIGKILL", "TERM", "KILL"})
 _MOST_SHOWN_CHARS: Final = 80
+_MOST_JUDGED_CHARS: Final = 16 * 1024
+"""A call is judged in the event loop, before its arguments are checked."""
 _PRIVILEGED_PROGRAMS: Final = (
     "sudo sudoedit su doas pkexec runuser run0 chroot setpriv nsenter passwd chpasswd visudo "
     "vipw useradd usermod userdel groupadd"
@@ -264,6 +266,8 @@ def _of_line(line: str) -> Judgement:
 
     Only what can be parsed is judged.
     """
+    if len(line) > _MOST_JUDGED_CHARS:
+        return Judgement("unclear", "is longer than what is looked at")
     if (odd := why_not_harmless(line)) is None:
         return Judgement("reading", f"runs {line[:_MOST_SHOWN_CHARS]!a}")
     survey = surveyed(line)

@@ -260,3 +260,11 @@ def test_the_documents_list_every_program_that_passes() -> None:
     )[2]
     listed = re.findall(r"`(\w+)`", section.partition("|")[0])
     assert listed == sorted(HARMLESS_PROGRAMS)
+
+
+@pytest.mark.parametrize(
+    "line", ["x " + "1" * 500_000 + "a", "a $(" * 100_000 + "a" + ")" * 100_000, "cat " * 200_000]
+)
+def test_a_line_of_any_length_is_judged_in_a_moment(line: str) -> None:
+    for arguments in ({"command": line}, {"command": "bash", "input": line}):
+        assert _asked(ASK_RISKY, "execute_command", arguments)
