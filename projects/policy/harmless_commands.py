@@ -130,7 +130,7 @@ _FORMS: Final = {
     "uptime": Form("ps", _options("--pretty --since")),
     "free": Form("bkmghltw", _options("--human --mega --giga")),
     "ps": Form(
-        "eAfFlHjLTu",
+        "eAfFlHjLT",
         _options("--forest"),
         takes=frozenset({"a", "ax", "aux", "auxf", "auxww", "x", "f"}).__contains__,
         most=1,
@@ -172,7 +172,9 @@ def why_not_harmless(line: str) -> str | None:
             (
                 index
                 for index, word in enumerate(given)
-                if not word.startswith("-") and not _is_number_of(given, index, _GREP)
+                # A lone "-" is a pattern as well.
+                if (word == "-" or not word.startswith("-"))
+                and not _is_number_of(given, index, _GREP)
             ),
             None,
         )
@@ -180,6 +182,9 @@ def why_not_harmless(line: str) -> str | None:
         form = _GREP
     else:
         form = _FORMS[program]
+    if program == "ps" and len({word.startswith("-") for word in given}) > 1:
+        # It reads all of its words in the other way then, in which "e" shows environments.
+        return "gives ps options of two kinds, which are not known to be harmless"
     odd = _odd_word(given, form)
     return (
         None if odd is None else f"gives {program} {odd[:80]!a}, which is not known to be harmless"

@@ -67,6 +67,14 @@ RUNS_SOMETHING_ELSE: Final = (
     "'ls'",
     "l's'",
     "notaprogram",
+    "ps auxww -e",
+    "ps -ef aux",
+    "ps -efu",
+    "ps -eu",
+    "grep - .env",
+    "grep -v - .ssh/id_rsa",
+    "grep -vc - /etc/shadow",
+    "fgrep - ../../etc/shadow",
 )
 SHELL_SYNTAX: Final = (
     "ls; rm x",
