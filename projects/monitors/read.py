@@ -92,6 +92,10 @@ class MonitorUpdate:
     digest: Digest | None = None
 
 
+class _MovedOnError(Exception):
+    """Another read came between."""
+
+
 async def monitor_read(
     project_id: UUID,
     session_id: str,
@@ -126,8 +130,13 @@ async def monitor_read(
     while (
         not update.is_repeat and update.event.has_more and update.next_offset - first < DIGEST_BYTES
     ):
-        more = await _read(project_id, wanted, 0.0, request_id, since=first)
-        if not more.data or more.offset != update.next_offset:
+        try:
+            more = await _read(
+                project_id, wanted, 0.0, request_id, since=first, expected=update.next_offset
+            )
+        except _MovedOnError:
+            break
+        if not more.data:
             break
         update = replace(
             more, data=update.data + more.data, offset=first, event=more.event.after(update.event)
@@ -142,8 +151,12 @@ async def _read(
     request_id: UUID | None,
     *,
     since: int | None = None,
+    expected: int | None = None,
 ) -> MonitorUpdate:
     """One read. ``since`` is the offset of the reply that this read continues.
+
+    Raises _MovedOnError, and reads nothing, if another read moved the monitor on from the offset
+    ``expected``: what this read moved it past would be in no reply.
 
     Of two reads of one place the second reads on, unless it has a ``request_id``: it may be a call
     that its caller gave up and repeated, and nobody would hear what it moves the monitor past.
@@ -158,6 +171,8 @@ async def _read(
         )
         if repeated is not None:
             return repeated
+        if expected is not None and place.next_offset != expected:
+            raise _MovedOnError
         if is_second and request_id is not None:
             event = FileEvent(file_position=place.position, has_more=True)
             return _update(place, event, place.next_offset, b"")

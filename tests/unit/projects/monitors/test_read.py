@@ -1,5 +1,6 @@
 """Reads of a monitor whose callers repeat them: what is read is told to somebody."""
 
+from typing import Any
 from uuid import UUID, uuid4
 
 import pytest
@@ -51,3 +52,39 @@ async def test_a_call_that_was_given_up_reads_past_nothing(
     monkeypatch.setattr(read, "read_file", late_line)
     assert await read_as(given_up) == b""
     assert await read_as(uuid4()) == b"three\n"
+
+
+async def test_a_digest_reads_past_nothing_that_another_read_was_given(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monitor = await in_database(_monitor)
+    name, asked = str(monitor.session_id), 0
+
+    async def line(_host: UUID, question: ReadFile) -> FileChunk:
+        position = question.position
+        return FileChunk(
+            reply_to="1", identity="1:2", position=position, data=_LINES[position], has_more=True
+        )
+
+    async def between(host: UUID, question: ReadFile) -> FileChunk:
+        """Answer the digest; before its second question somebody else reads."""
+        nonlocal asked
+        asked += 1
+        chunk = await line(host, question)
+        if asked == 1:
+            monkeypatch.setattr(read, "in_database", other_first)
+        return chunk
+
+    async def other_first(function: Any, *given: Any) -> Any:
+        if function is read._look:
+            monkeypatch.setattr(read, "in_database", in_database)
+            monkeypatch.setattr(read, "read_file", line)
+            assert (await monitor_read(monitor.project_id, name)).data == b"two\n"
+            monkeypatch.setattr(read, "read_file", between)
+        return await in_database(function, *given)
+
+    monkeypatch.setattr(read, "read_file", between)
+    digest = await monitor_read(monitor.project_id, name, is_digest=True)
+    assert (digest.offset, digest.next_offset) == (0, 4)
+    monkeypatch.setattr(read, "read_file", line)
+    assert (await monitor_read(monitor.project_id, name)).data == b"three\n"
