@@ -13,6 +13,7 @@ from uuid import UUID
 
 from controller_client.protocol.messages import Message, Ping, Pong
 from projects.errors.server import StorageUnavailable
+from projects.link.inbound.stored_text import stored_text
 from projects.models import Controller
 from projects.storage import clock
 from projects.storage.access import in_database
@@ -64,6 +65,6 @@ def _store(controller_id: UUID, seconds: float, pong: Pong) -> None:
     Controller.objects.filter(pk=controller_id).update(
         echo_ms=1000 * seconds,
         echoed_at=clock.now(),
-        policy_digest=pong.policy[:64],
+        policy_digest=stored_text(pong.policy, 64),
         is_stopped=pong.is_stopped,
     )

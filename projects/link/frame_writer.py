@@ -82,6 +82,8 @@ class FrameWriter:
         self.epoch = 0
         self.dismissed: set[str] = set()
         self._dones: asyncio.Queue[InteractiveCmdDone] = asyncio.Queue()
+        # The sessions in it. A host may tell an end again and again.
+        self._finishing: set[str] = set()
         self._controller_id = controller_id
         self._window = window
         self._memory = memory
@@ -137,6 +139,7 @@ class FrameWriter:
                 self._dones.put_nowait(done)
                 continue
             self._memory.ended(done.session_id, done.streams)
+            self._finishing.discard(done.session_id)
             await self._send(DoneAck(session_ids=[done.session_id]))
 
     async def _next_frames(self) -> list[FromController]:
@@ -183,7 +186,8 @@ class FrameWriter:
                 metrics.OUTPUT_BYTES.inc(len(frame.data))
             elif isinstance(frame, Gap):
                 metrics.GAPS.labels(frame.reason).inc()
-                metrics.GAP_BYTES.inc(frame.to_offset - frame.from_offset)
+                # A host may name a gap that ends before it begins. The batch refuses that.
+                metrics.GAP_BYTES.inc(max(0, frame.to_offset - frame.from_offset))
 
     async def _report(self, result: BatchResult) -> None:
         """Wake the callers, then acknowledge to the host: a host can wait longer than callers."""
@@ -197,7 +201,9 @@ class FrameWriter:
         if result.forget:
             await self._send(DoneAck(session_ids=result.forget))
         for done in result.dones:
-            self._dones.put_nowait(done)
+            if done.session_id not in self._finishing:
+                self._finishing.add(done.session_id)
+                self._dones.put_nowait(done)
         self._memory.raise_for(result.error, result.error_session_id)
 
     async def _answer(self, frame: FromController) -> None:

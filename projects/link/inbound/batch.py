@@ -50,7 +50,7 @@ from uuid import UUID
 
 from django.db import connection
 
-from controller_client.protocol.errors import OffsetAhead, RemoteProtocolError
+from controller_client.protocol.errors import BadFrame, OffsetAhead, RemoteProtocolError
 from controller_client.protocol.messages import (
     CommandAck,
     CommandResult,
@@ -329,6 +329,8 @@ class _Batch:
         self._end(draft, session, state, failure_code=code, failure_message=text)
 
     def _on_done(self, draft: SessionDraft, message: InteractiveCmdDone) -> None:
+        if len({final.stream for final in message.streams}) < len(message.streams):
+            raise BadFrame("an end names a stream twice")
         for final in message.streams:
             expected = draft.next_offset(final.stream)
             if final.next_offset > expected:

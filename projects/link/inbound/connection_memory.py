@@ -125,15 +125,13 @@ class ConnectionMemory:
     def with_reason(self, frame: SessionMessage) -> SessionMessage:
         """The frame; a gap that the database and not the holder caused gets the reason "restored".
 
-        A living holder reports as lost what it dropped after the server had stored it.
+        A living holder reports as lost what it dropped after the server had stored it. Only the
+        server can know which it is, whatever the host says.
         """
-        if (
-            isinstance(frame, Gap)
-            and frame.reason == "lost"
-            and frame.to_offset <= self._released.get((frame.session_id, frame.stream), 0)
-        ):
-            return msgspec.structs.replace(frame, reason="restored")
-        return frame
+        if not isinstance(frame, Gap) or frame.reason not in {"lost", "restored"}:
+            return frame
+        is_restored = frame.to_offset <= self._released.get((frame.session_id, frame.stream), 0)
+        return msgspec.structs.replace(frame, reason="restored" if is_restored else "lost")
 
     def raise_for(self, error: RemoteProtocolError | None, session_id: str) -> None:
         """Raise ``error``, if there is one.

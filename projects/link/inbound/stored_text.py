@@ -14,6 +14,8 @@ from projects.output.text_view import text_of
 
 MAX_CODE_CHARS: Final = 32
 MAX_FAILURE_CHARS: Final = 1024
+_READ_FOR_EACH: Final = 16
+"""So many characters are read for one that is stored: the others are escape sequences."""
 
 
 class StoredFailure(NamedTuple):
@@ -35,11 +37,11 @@ def stored_id(text: str) -> UUID | None:
 def stored_text(text: str, max_chars: int) -> str:
     """``text`` without escape sequences, control characters and NUL, cut to ``max_chars``.
 
-    Characters that cannot be seen are spelled out.
+    Characters that cannot be seen are spelled out. Of a text that is far longer only the beginning
+    is looked at: a host chooses its length.
     """
-    return text_of(text.replace("\0", "\N{REPLACEMENT CHARACTER}").encode(errors="replace"))[
-        :max_chars
-    ]
+    begins = text[: _READ_FOR_EACH * max_chars].replace("\0", "\N{REPLACEMENT CHARACTER}")
+    return text_of(begins.encode(errors="replace"))[:max_chars]
 
 
 def stored_list(texts: Iterable[str], max_items: int, max_chars: int) -> list[str]:

@@ -5,7 +5,15 @@ from functools import partial
 
 import pytest
 
-from controller_client.protocol.messages import Ack, Error, Ping, Pong
+from controller_client.protocol.messages import (
+    Ack,
+    Error,
+    Gap,
+    InteractiveCmdDone,
+    Ping,
+    Pong,
+    StreamFinal,
+)
 from projects.link.inbound.frame_queue import MAX_FRAMES
 from projects.models import AuditEvent, CommandSession, Controller
 from projects.storage.access import in_database
@@ -73,6 +81,27 @@ async def test_a_violation_is_recorded_even_if_the_host_hangs_up(consumer_port: 
             await host.receive(Error)
             host.hang_up()
     await await_until(lambda: _are_on_record(controller, 10), 30, "all violations to be on record")
+
+
+@pytest.mark.parametrize("is_end", [True, False])
+async def test_an_end_or_a_gap_that_cannot_be_is_a_bad_frame(
+    consumer_port: int, *, is_end: bool
+) -> None:
+    controller, credential = await in_database(enrolled)
+    session = await in_database(make_session, controller)
+    name, final = str(session.pk), StreamFinal(stream="stdout", next_offset=0, sha256="")
+    message = (
+        InteractiveCmdDone(
+            session_id=name, end_reason="exited", exit_code=0, streams=[final, final]
+        )
+        if is_end
+        else Gap(session_id=name, stream="stdout", from_offset=10, to_offset=5, reason="lost")
+    )
+    async with scripted_controller(consumer_port, credential) as host:
+        await host.hello(make_summary(session))
+        await host.send(message)
+        await expect_close(host, 4400, "BAD_FRAME")
+    await await_until(lambda: _are_on_record(controller, 1), 30, "the violation to be on record")
 
 
 async def test_a_sender_that_ignores_its_window_is_closed(consumer_port: int) -> None:

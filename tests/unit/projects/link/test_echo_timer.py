@@ -55,3 +55,10 @@ async def _rung(controller: Controller, sent: list[Message], count: int) -> bool
 
 async def _is(controller: Controller, *, echoed: bool) -> bool:
     return (await _measured(controller) is not None) == echoed
+
+
+def test_what_a_host_says_of_its_policy_is_stored_as_text() -> None:
+    controller = make_controller()
+    echo_timer._store(controller.pk, 0.5, Pong(reply_to="1", policy="\0" + "p" * 99, echoed=True))
+    controller.refresh_from_db()
+    assert controller.policy_digest == "\N{REPLACEMENT CHARACTER}" + "p" * 63
