@@ -57,8 +57,12 @@ class PlainCall:
     @property
     def shows_pages(self) -> bool:
         """True if the client says that it can open an address for its user."""
-        elicitation = (self.meta.get(CLIENT_CAPABILITIES_META_KEY) or {}).get("elicitation") or {}
-        return self.is_modern and "url" in elicitation
+        if not self.is_modern:
+            return False
+        # The SDK has not looked at what the client says of itself.
+        said = self.meta.get(CLIENT_CAPABILITIES_META_KEY)
+        elicitation = said.get("elicitation") if isinstance(said, dict) else None
+        return isinstance(elicitation, dict) and "url" in elicitation
 
 
 async def read_plain(scope: Scope, receive: Receive) -> tuple[PlainCall | None, Receive]:

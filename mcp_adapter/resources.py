@@ -51,7 +51,10 @@ async def list_resources(
     if not caller.may(_SCOPE):
         return ListResourcesResult(resources=[])
     before = _position(params.cursor) if params is not None and params.cursor else None
-    page = await services.session_list(caller.project_id, limit=PAGE_SESSIONS, before=before)
+    try:
+        page = await services.session_list(caller.project_id, limit=PAGE_SESSIONS, before=before)
+    except ControllerActionError as error:
+        raise as_protocol_error(error) from None
     return ListResourcesResult(
         resources=[_describe(session) for session in page.sessions],
         next_cursor=page.next_before.isoformat() if page.next_before is not None else None,
