@@ -4,6 +4,7 @@ Every refusal is a ConfigurationError whose text says what to change.
 """
 
 import ipaddress
+import ssl
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
@@ -83,7 +84,12 @@ def check_way(ca_file: Path | None, proxy: str | None) -> Way:
     """Return the way to the server after a look at its parts."""
     if ca_file is not None:
         try:
-            ca_file.open("rb").close()
+            ssl.create_default_context(cafile=ca_file)
+        except ssl.SSLError:
+            raise ConfigurationError(
+                f"the file of --ca-file {ca_file} has no certificates in the form PEM; "
+                "openssl x509 -inform der -in FILE -out FILE.pem makes one of the form DER"
+            ) from None
         except OSError as error:
             raise ConfigurationError(
                 f"cannot read the file of --ca-file {ca_file}: {error.strerror}"

@@ -165,11 +165,13 @@ check_sum() {
 # hidden, also from their own user, and their command lines are not.
 forget_old_versions() {
   [ -d /proc/1 ] || return 0
-  newest=$(readlink "$prefix/bin")
+  # By their names: the path of one version can be spelled in more than one way.
+  newest=$(basename "$(dirname "$(readlink "$prefix/bin")")")
   used=$(cat /proc/[0-9]*/cmdline 2>/dev/null | tr '\0' '\n')
   for version in "$prefix"/versions/*; do
-    [ "$version/bin" != "$newest" ] || continue
-    case $used in *"$version/"*) ;; *) rm -rf "$version" ;; esac
+    name=$(basename "$version")
+    [ "$name" != "$newest" ] || continue
+    case $used in *"/versions/$name/"*) ;; *) rm -rf "$version" ;; esac
   done
 }
 

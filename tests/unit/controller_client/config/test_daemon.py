@@ -197,3 +197,10 @@ def test_each_limit_of_the_host_has_its_option(tmp_path: Path, credential_file: 
     assert config.limits == ResourceLimits(
         processes=1, memory_bytes=2, file_size_bytes=3, open_files=4
     )
+
+
+def test_authorities_in_another_form_than_pem_are_refused(tmp_path: Path) -> None:
+    for content in (b"", b"\x30\x82\x05\x10\xff"):
+        (tmp_path / "ca.cer").write_bytes(content)
+        with pytest.raises(ConfigurationError, match="PEM"):
+            check_way(tmp_path / "ca.cer", None)

@@ -64,3 +64,16 @@ def test_a_code_comes_from_a_file_and_a_proxy_from_the_environment(tmp_path: Pat
     assert through.strip() == proxy
     assert "word" not in arguments
     assert "enr_secret" not in ran.stdout
+
+
+def test_the_installed_version_is_kept_however_its_path_is_spelled(tmp_path: Path) -> None:
+    versions = tmp_path / "share/holdline/versions"
+    for name in ("1", "2"):
+        (versions / name / "bin").mkdir(parents=True)
+    (tmp_path / "share/holdline/bin").symlink_to(versions / "2/bin")
+    text = _SCRIPT.read_text()
+    begin = text.index("forget_old_versions() {")
+    function = text[begin : text.index("\n}\n", begin) + 3]
+    script = f"prefix={tmp_path}//share/holdline\n{function}forget_old_versions"
+    subprocess.run(["sh", "-euc", script], check=True)
+    assert [path.name for path in versions.iterdir()] == ["2"]
