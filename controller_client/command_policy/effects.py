@@ -14,7 +14,8 @@ from controller_client.command_policy.inner_lines import (
 from controller_client.command_policy.programs import base_name
 from controller_client.command_policy.shell_grammar import Words
 
-# They only pass on what the line or its files say, or set what the shell itself knows.
+# They only pass on what the line or its files say, or set what the shell itself knows. Their output
+# is an act if it goes into a file.
 _PASSING: Final = frozenset(
     {":", "[", "[[", "base32", "base64", "bzcat", "cat", "cd", "chdir", "cut", "echo", "egrep"}
     | {"exit", "export", "false", "fgrep", "fold", "grep", "gunzip", "head", "local", "nl", "paste"}
@@ -50,7 +51,9 @@ def may_change_what_it_runs(command: str) -> bool:
     opened = [*survey.reads, *(word for words in survey.commands for word in words[1:])]
     has_foreign_text = any(path.startswith(_DEVICES) for path in opened if path != "/dev/null")
     can_one_do = has_foreign_text or not survey.is_straight
-    return len(acting) > (0 if can_one_do else 1)
+    # What an acting command writes is no second act, but what ``cat`` or ``echo`` writes is one.
+    written = [words for words in survey.writes if not (any(words[:1]) and _acts(words, harmless))]
+    return bool(acting) and len(acting) + len(written) > (0 if can_one_do else 1)
 
 
 def _acts(words: Words, harmless: frozenset[str]) -> bool:

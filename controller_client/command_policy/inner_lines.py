@@ -53,6 +53,7 @@ def surveyed_within(command: str, home: str) -> Survey:
                 whole,
                 commands=whole.commands + inner.commands,
                 reads=whole.reads + inner.reads,
+                writes=whole.writes + inner.writes,
                 values=whole.values + inner.values,
                 assigns=whole.assigns | inner.assigns,
                 is_straight=whole.is_straight and inner.is_straight,

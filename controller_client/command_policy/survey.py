@@ -27,20 +27,21 @@ _MOST_KEPT_BYTES: Final = 1024 * 1024
 class Survey:
     """The parts that can be told of any command line.
 
-    A word that a shell would expand is empty (``Expanded``). ``writes_to`` is a file that the line
-    redirects to. ``assigns`` names the variables that it sets, ``values`` has each with what it is
-    set to, also by a loop. ``is_straight``: no part of it can run twice.
+    A word that a shell would expand is empty (``Expanded``). ``writes`` has, for each redirection
+    into a file, the command whose output it takes, which is empty if it is not one command's.
+    ``assigns`` names the variables that it sets, ``values`` has each with what it is set to, also
+    by a loop. ``is_straight``: no part of it can run twice.
     ``reads`` are the files that it redirects from, ``texts`` its here-documents and here-strings.
     """
 
     commands: tuple[Words, ...]
-    writes_to: str | None
     is_whole: bool
     assigns: frozenset[str] = frozenset()
     is_straight: bool = True
     reads: tuple[str, ...] = ()
     texts: tuple[str, ...] = ()
     values: tuple[tuple[str, str], ...] = ()
+    writes: tuple[Words, ...] = ()
 
 
 def surveyed(command: str) -> Survey:
@@ -50,24 +51,29 @@ def surveyed(command: str) -> Survey:
     """
     root = parser().parse(command.encode(errors="replace")).root_node
     commands: list[Words] = []
-    targets: list[str] = []
+    writes: list[Words] = []
     reads: list[str] = []
     texts: list[str] = []
     assigns: set[str] = set()
     values: list[tuple[str, str]] = []
     is_straight = True
     kept = 0
-    pending = [root]
+    pending: list[tuple[Node, Words]] = [(root, ())]
     while pending and kept <= _MOST_KEPT_BYTES:
-        node = pending.pop()
+        node, writer = pending.pop()
         if node.type == "command":
             kept += node.end_byte - node.start_byte
-            words = [child for child in node.children if child.type not in _NO_WORDS]
-            commands.append(tuple(word_if_literal(child) for child in words) or ("",))
+            writer = _words_of_command(node)
+            commands.append(writer)
+        elif node.type == "redirected_statement":
+            kept += node.end_byte - node.start_byte
+            writer = _writer_in(node)
         elif node.type == "file_redirect":
             opened, *operands = _words_of_redirect(node)
-            is_written = any(">" in child.type for child in node.children)
-            (targets if is_written else reads).append(opened)
+            if not any(">" in child.type for child in node.children):
+                reads.append(opened)
+            elif _is_into_a_file(node, opened):
+                writes.append(writer)
             _append_operands(commands, operands)
         elif node.type == "heredoc_redirect":
             _append_operands(commands, _literals(node.children_by_field_name("argument")))
@@ -81,21 +87,37 @@ def surveyed(command: str) -> Survey:
         elif node.type in _REPEATING:
             is_straight = False
             values += _values_of_loop(node)
-        pending.extend(reversed(node.children))
-    harmless = {"/dev/null", "1", "2"}
-    target = next(
-        (target for target in targets if target not in harmless), targets[0] if targets else None
-    )
+        pending.extend((child, writer) for child in reversed(node.children))
     return Survey(
         tuple(commands),
-        target,
         not root.has_error and not pending,
         frozenset(assigns),
         is_straight=is_straight,
         reads=tuple(reads),
         texts=tuple(texts),
         values=tuple(values),
+        writes=tuple(writes),
     )
+
+
+def _words_of_command(node: "Node") -> Words:
+    words = [child for child in node.children if child.type not in _NO_WORDS]
+    return tuple(word_if_literal(child) for child in words) or ("",)
+
+
+def _writer_in(redirected: "Node") -> Words:
+    """Return the command that is redirected: in ``a && b >c`` the grammar redirects both."""
+    body = redirected.child_by_field_name("body")
+    while body is not None and body.type in {"list", "pipeline"}:
+        body = body.children[-1]
+    return () if body is None or body.type != "command" else _words_of_command(body)
+
+
+def _is_into_a_file(redirection: "Node", target: str) -> bool:
+    """Tell whether an output goes to a file, and not to ``/dev/null`` or to another output."""
+    signs = {child.type for child in redirection.children}
+    is_descriptor = ">&" in signs and target.isdigit()
+    return not (is_descriptor or target == "/dev/null" or signs & {"<&-", ">&-"})
 
 
 def _value_of(assignment: "Node") -> tuple[str, str]:

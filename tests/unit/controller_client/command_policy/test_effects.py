@@ -22,6 +22,17 @@ from controller_client.command_policy.effects import may_change_what_it_runs
         "./generate | python3",
         "for each in 1 2; do sh deploy.sh; done",
         "sudo apt update && sudo apt install nginx",
+        "cat other > deploy.sh && sh deploy.sh",
+        "cat other >deploy.sh 2>&1; ./deploy.sh",
+        ">>deploy.sh echo id; sh deploy.sh",
+        "printf id >| deploy.sh; sh deploy.sh",
+        "{ cat other; } > deploy.sh; sh deploy.sh",
+        "cat other | tr a b &> deploy.sh; sh deploy.sh",
+        "cat <<END > deploy.sh\nid\nEND\nsh deploy.sh",
+        "copy=cat; $copy other > deploy.sh; sh deploy.sh",
+        "bash -c 'cat other > deploy.sh'; sh deploy.sh",
+        "cat other > 1; sh 1",
+        "> deploy.sh; sh deploy.sh",
     ],
 )
 def test_a_line_that_can_change_what_it_runs_is_told(line: str) -> None:
@@ -42,6 +53,10 @@ def test_a_line_that_can_change_what_it_runs_is_told(line: str) -> None:
         "ls; pwd; date",
         "for each in 1 2; do echo $each; done",
         "test -f deploy.sh && sh deploy.sh",
+        "cd /srv && make all > log 2>&1",
+        "nohup ./serve >> log 2>&1 &",
+        "cat other > copy; echo done >> log",
+        "echo start >&2; cat other >/dev/null; sh deploy.sh 3>&-",
         "",
     ],
 )
