@@ -6,8 +6,9 @@ without a list anything is allowed.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from errno import ENOENT
 from functools import reduce
 from typing import TypeVar
 
@@ -30,6 +31,7 @@ from controller_client.command_policy.typed_lines import (
 )
 from controller_client.policy.file import PolicyFile, user_of_programs
 from controller_client.policy.kill_switch import KillSwitch
+from controller_client.policy.named_files import Surroundings, named_files, why_changed
 from controller_client.policy.program_files import (
     guarded_file,
     is_machine_code,
@@ -38,11 +40,18 @@ from controller_client.policy.program_files import (
 )
 from controller_client.policy.terminfo import DIRECTORIES as TERMINFO_DIRECTORIES
 from controller_client.policy.terminfo import system_directory
-from controller_client.program.child_environment import default_terminal, search_path
+from controller_client.program.child_environment import (
+    Account,
+    account_of,
+    default_terminal,
+    own_account,
+    search_path,
+)
 from controller_client.protocol.limits import MAX_RING_BYTES, MAX_TERMINAL_SIZE
 from controller_client.protocol.messages import (
     Admission,
     Failure,
+    NamedFile,
     ProjectRules,
     RunCommand,
     SendInput,
@@ -50,6 +59,7 @@ from controller_client.protocol.messages import (
 )
 from controller_client.system.resource_limits import lowest
 from controller_client.system.start_failure import StartFailed
+from controller_client.system.users.two_users import ProgramUser
 
 Start = TypeVar("Start", bound=StartInteractiveCmd | RunCommand)
 
@@ -180,6 +190,28 @@ class HostPolicy:
             command, refused=command.refused or refused, secret_files=files
         )
 
+    def named_files(self, command: str, cwd: str | None) -> list[NamedFile]:
+        """Return the files that a line names here. Raises OSError if nobody could look."""
+        return named_files(command, cwd, self._surroundings())
+
+    def why_changed(
+        self,
+        command: str,
+        place: tuple[str | None, Mapping[str, str]],
+        approved: Sequence[NamedFile],
+    ) -> Failure | None:
+        """Return the refusal of a start whose files are not those that were approved, else None.
+
+        Raises OSError if nobody could look.
+        """
+        return why_changed(command, place, approved, self._surroundings())
+
+    def _surroundings(self) -> Surroundings:
+        # A listed program is looked up on the policy's path, and what it starts on the fixed one.
+        paths = tuple(dict.fromkeys((self._search_path, search_path())))
+        roots = [file.directories for file in self._files if file.directories is not None]
+        return Surroundings(_account_of(self.run_as).home, paths, roots)
+
     @property
     def _search_path(self) -> str:
         return next((file.search_path for file in self._files if file.search_path), search_path())
@@ -259,6 +291,16 @@ class _Programs:
             is_same_program(entry, file) for entry in self.denied if "/" not in entry
         ):
             raise CommandNotAllowed(name, "this host denies it")
+
+
+def _account_of(run_as: str | None) -> Account:
+    """The user of programs. Raises OSError if the user cannot be looked up."""
+    if run_as is None:
+        return own_account()
+    try:
+        return account_of(ProgramUser.named(run_as).uid)
+    except KeyError:
+        raise OSError(ENOENT, f"there is no user {run_as!a}") from None
 
 
 def _plan_of(start: StartInteractiveCmd | RunCommand) -> CommandPlan:

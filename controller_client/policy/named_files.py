@@ -6,13 +6,15 @@ the lines inside of it too. The same look is taken again when the command starts
 """
 
 import os
+import stat
 from collections.abc import Iterator, Mapping, Sequence
+from errno import EACCES, EPERM
 from fnmatch import fnmatchcase
-from functools import cache
+from functools import cache, partial
 from hashlib import file_digest
 from itertools import islice, product
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 from controller_client.command_policy.directories import (
     MAX_DIRECTORIES,
@@ -32,6 +34,7 @@ from controller_client.command_policy.spelling import MAX_PATTERNS, is_pattern
 from controller_client.command_policy.survey import Survey
 from controller_client.program.child_environment import own_account, search_path
 from controller_client.program.command_line import resolve_program
+from controller_client.program.directory_guard import start_directory
 from controller_client.protocol.limits import MAX_NAMED_FILES
 from controller_client.protocol.messages import Failure, NamedFile
 from controller_client.system.absence import raise_unknown
@@ -46,15 +49,37 @@ _MAX_MATCHES: Final = 32
 _MAX_SIGNS: Final = 4
 
 
-def named_files(command: str, cwd: str | None) -> list[NamedFile]:
+class Surroundings(NamedTuple):
+    """What decides which files a line names, besides the line.
+
+    ``home`` is that of the user of programs. ``search_paths`` are those on which programs may be
+    looked up, ``roots`` the directories in which they may start.
+    """
+
+    home: str
+    search_paths: tuple[str, ...]
+    roots: Sequence[Sequence[str]] = ()
+
+    def start(self, cwd: str | None) -> str:
+        """Return the directory in which a program starts. Raises OSError if nobody could look."""
+        if cwd:
+            return str(Path(self.home, cwd))
+        default = self.home if _may_be_directory(self.home) else "/"
+        return start_directory(None, default, self.roots) if self.roots else default
+
+
+def named_files(
+    command: str, cwd: str | None, around: Surroundings | None = None
+) -> list[NamedFile]:
     """Return the files that ``command`` names when it is started in ``cwd``, in their order.
 
-    Raises OSError if one is there and cannot be read now, for want of a descriptor, say.
+    ``around`` None: those of the daemon's own user. Raises OSError if a file is there and cannot be
+    read now, for want of a descriptor, say.
     """
-    home = own_account().home
-    survey = surveyed_within(command, home)
-    places = directories_of(survey, str(Path(home, cwd or ""))).paths
-    look = _HostFiles()
+    around = around or Surroundings(own_account().home, (search_path(),))
+    survey = surveyed_within(command, around.home)
+    places = directories_of(survey, around.start(cwd)).paths
+    look = _HostFiles(around.search_paths)
     found: dict[str, NamedFile] = {}
     for path in _paths(survey, places, look):
         if path not in found:
@@ -70,13 +95,14 @@ def why_changed(
     command: str,
     place: tuple[str | None, Mapping[str, str]],
     approved: Sequence[NamedFile],
+    around: Surroundings | None = None,
 ) -> Failure | None:
     """Return the refusal of a start whose files are not those that were approved, else None.
 
     ``place``: the directory and the variables that the caller gives.
     """
     try:
-        now = named_files(line_of(command, place[1]), start_of(*place))
+        now = named_files(line_of(command, place[1]), start_of(*place), around)
     except OSError as error:
         return from_os_error(error, "the files of the approved command cannot be read").failure
     if now == list(approved):
@@ -92,8 +118,8 @@ def why_changed(
 class _HostFiles:
     """One look for the host's files, which asks for each name in each directory once."""
 
-    def __init__(self) -> None:
-        self.program = cache(_program)
+    def __init__(self, search_paths: Sequence[str]) -> None:
+        self.programs = cache(partial(_programs, search_paths))
         self.plain_file = cache(_plain_file)
         self.matches = cache(self._matches)
         self._patterns = 0
@@ -124,13 +150,12 @@ def _paths(survey: Survey, places: Sequence[str], look: _HostFiles) -> Iterator[
 
 def _paths_of(words: Words, directory: str, look: _HostFiles) -> Iterator[str]:
     """The files of one command. One that is not found is a builtin, which may run others too."""
-    program = look.program(words[0], directory)
-    if program:
-        yield program
-    if program and not (can_spawn(base_name(words[0])) or can_spawn(program)):
+    programs = look.programs(words[0], directory)
+    yield from programs
+    if programs and not any(map(can_spawn, (base_name(words[0]), *programs))):
         return
-    others = [(at, look.program(word, directory)) for at, word in enumerate(words) if at]
-    others = [] if is_interpreter(words[0]) else [(at, path) for at, path in others if path]
+    operands = [] if is_interpreter(words[0]) else list(enumerate(words))[1:]
+    others = [(at, path) for at, word in operands for path in look.programs(word, directory)]
     # What ``sudo tail log`` names is read by a program that runs nothing.
     is_for_another = only_wraps(words[0]) and others and not can_spawn(words[others[0][0]])
     yield from _script_of(words[: others[0][0]] if is_for_another else words, directory, look)
@@ -183,31 +208,76 @@ def _names_like(word: str, directory: str) -> tuple[str, ...]:
     return tuple(told[:_MAX_MATCHES]) or (word,)
 
 
-def _program(name: str, directory: str) -> str:
-    """The path of a program, without links; empty if nothing that can run has this name.
+def _programs(search_paths: Sequence[str], name: str, directory: str) -> tuple[str, ...]:
+    """The paths, without links, of what may run under this name; none if nothing can.
 
-    Raises OSError if nobody could look.
+    A program that is closed to the daemon may run as another user: it counts, and so does the one
+    that would run without it. Raises OSError if nobody could look.
     """
     if not name or name.startswith("-"):
-        return ""
+        return ()
+    found: list[Path] = []
+    for path in search_paths:
+        try:
+            program = Path(resolve_program(name, path, directory))
+        except StartFailed as error:
+            if isinstance(error.__cause__, OSError):
+                raise error.__cause__ from error
+            program = None
+        for place in [""] if "/" in name else filter(None, path.split(os.pathsep)):
+            candidate = Path(directory, place, name)
+            if candidate == program:
+                break
+            if _is_closed_program(candidate):
+                found.append(candidate)
+        found += [program] if program else []
+    return tuple(dict.fromkeys(str(path.resolve()) for path in found))
+
+
+def _is_closed_program(path: Path) -> bool:
+    """Tell of a file that we cannot run whether others may."""
     try:
-        return str(Path(resolve_program(name, search_path(), directory)).resolve())
-    except StartFailed as error:
-        if isinstance(error.__cause__, OSError):
-            raise error.__cause__ from error
-        return ""
+        status = path.stat()
+    except (OSError, ValueError):
+        return _is_closed(path)
+    return stat.S_ISREG(status.st_mode) and bool(status.st_mode & 0o111)
 
 
 def _plain_file(name: str, directory: str) -> str:
-    """The path of a plain file, without links; empty if there is none of this name."""
+    """The path of a plain file, without links; empty if there is none of this name.
+
+    What is closed to the daemon may be one.
+    """
+    path = Path(directory, name)
     try:
-        path = Path(directory, name)
-        return str(path.resolve()) if name and path.is_file() else ""
+        is_there = bool(name) and path.is_file()
     except ValueError:
         return ""
     except OSError as error:
         raise_unknown(error)
-        return ""
+        is_there = False
+    return str(path.resolve()) if is_there or (name and _is_closed(path)) else ""
+
+
+def _is_closed(path: Path) -> bool:
+    """Tell whether we may not know if something is there."""
+    try:
+        path.stat()
+    except ValueError:
+        return False
+    except OSError as error:
+        raise_unknown(error)
+        is_listed = not is_pattern(path.name) or os.access(path.parent, os.R_OK)
+        is_unlisted = not is_listed and os.access(path.parent, os.F_OK)
+        return error.errno in {EACCES, EPERM} or is_unlisted
+    return False
+
+
+def _may_be_directory(path: str) -> bool:
+    try:
+        return stat.S_ISDIR(Path(path).stat().st_mode)
+    except OSError:
+        return _is_closed(Path(path))
 
 
 def _digest(path: str) -> str:

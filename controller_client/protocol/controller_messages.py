@@ -187,7 +187,10 @@ class FileDeleted(Message, frozen=True, tag="FILE_DELETED"):
 
 
 class FilesNamed(Message, frozen=True, tag="FILES_NAMED"):
-    """Answer to NAME_FILES: each program and script of the command line that is a plain file."""
+    """Answer to NAME_FILES: each program and script of the command line that is a plain file.
+
+    What is closed to the daemon may be one, and is named without a digest.
+    """
 
     reply_to: str
     files: list[NamedFile] = []

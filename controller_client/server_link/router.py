@@ -21,7 +21,6 @@ from controller_client.config.daemon import DaemonConfig
 from controller_client.logs.service import FileQuestion, FileService
 from controller_client.policy.host_policy import HostPolicy
 from controller_client.policy.input_guard import InputGuard
-from controller_client.policy.named_files import named_files, why_changed
 from controller_client.protocol.messages import (
     Ack,
     DoneAck,
@@ -235,7 +234,7 @@ class SessionRouter:
         async def answer() -> None:
             try:
                 files = await self._looks.take(
-                    NAMING_SECONDS, named_files, question.command, question.cwd
+                    NAMING_SECONDS, self._policy.named_files, question.command, question.cwd
                 )
             except (OSError, MemoryError) as error:
                 known = error if isinstance(error, OSError) else OSError(ENOMEM, "no memory")
@@ -375,7 +374,9 @@ class SessionRouter:
         line, place = start.command or shlex.join(start.argv or []), (start.cwd, start.env)
         left = deadline - time.monotonic()
         try:
-            return await self._looks.take(left, why_changed, line, place, start.approved_files)
+            return await self._looks.take(
+                left, self._policy.why_changed, line, place, start.approved_files
+            )
         except OSError as error:
             return from_os_error(error, "the files of the command cannot be read").failure
 
