@@ -3,11 +3,18 @@
 Whether a text is a line is a guess. The result is for naming files: a line too many does no harm.
 """
 
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Final
 
-from controller_client.command_policy.programs import base_name, can_spawn, is_interpreter, is_shell
+from controller_client.command_policy.programs import (
+    SHELLS,
+    base_name,
+    can_spawn,
+    is_interpreter,
+    is_shell,
+)
 from controller_client.command_policy.shell_grammar import Expanded, Words
 from controller_client.command_policy.spelling import known_values, spelled_out
 from controller_client.command_policy.survey import Survey, surveyed
@@ -27,6 +34,14 @@ _WRAPPERS: Final = frozenset(
     | {"sudo", "systemd-run", "taskset", "time", "timeout", "unbuffer", "unshare", "watch"}
 )
 _OTHER_WRAPPERS: Final = _TAKE_LINES | {"find", "xargs"}
+# Their first operand is a script, which some of them look for under other names too.
+_TAKE_SCRIPTS: Final = (SHELLS - {"busybox", "toybox"}) | {
+    *("expect", "lua", "luajit", "node", "nodejs", "perl", "php", "pypy", "python", "Rscript"),
+    *("ruby", "tclsh", "ts-node", "tsx", "wish"),
+}
+_CODE_OPTIONS: Final = frozenset({"-", "--command", "--eval", "--help", "--print", "--version"})
+_MODULE: Final = re.compile(r"-[bBdEiIOPqsSuvx]*m")
+_LINE_OPTION: Final = re.compile(r"-[A-Za-z]*c[A-Za-z]*$|--command$")
 _BUILTINS: Final = frozenset({"builtin", "command", "coproc", "exec"})
 
 
@@ -81,7 +96,44 @@ def only_wraps(program: str) -> bool:
 
 def leaves_a_program_open(survey: Survey) -> bool:
     """Tell whether a command may run a program or a script that the line does not name."""
-    return any(_is_open(words) for words in survey.commands)
+    return any(_is_open(words) or _runs_a_module(words) for words in survey.commands)
+
+
+def scripts_of(words: Words) -> Iterator[tuple[Words, tuple[str, ...]]]:
+    """Yield the interpreters of a command that are given a script, with what may be its name."""
+    starts = range(len(words) if only_wraps(words[0]) or words[0] in _BUILTINS else 1)
+    for at in starts:
+        if base_name(words[at]) in _TAKE_SCRIPTS and (names := _script_in(words[at:])):
+            yield words[at:], names
+
+
+def _script_in(words: Words) -> tuple[str, ...]:
+    """The operands that may be the script; none if it is not told, or the interpreter gets code."""
+    codes = "cs" if is_shell(words[0]) else "cemEpr" if base_name(words[0]) == "php" else "cemEp"
+    guesses = list[str]()
+    is_after_option = False
+    for word in words[1:]:
+        if word.startswith("-"):
+            is_cluster = not word.startswith("--") and word[1:].isalpha()
+            if word in _CODE_OPTIONS or (is_cluster and not set(codes).isdisjoint(word)):
+                return ()
+            is_after_option = True
+        elif not is_after_option:
+            return (*guesses, word) if word else ()
+        else:
+            # The value of the option, or the script.
+            guesses.append(word)
+            is_after_option = False
+    return tuple(filter(None, guesses))
+
+
+def _runs_a_module(words: Words) -> bool:
+    """Tell of ``python3 -m name``, which looks for the module in places of its own."""
+    return any(
+        base_name(word) in {"python", "pypy"}
+        and any(_MODULE.match(option) for option in words[at + 1 :])
+        for at, word in enumerate(_may_run(words))
+    )
 
 
 def _is_open(words: Words) -> bool:
@@ -114,7 +166,23 @@ def feeds_an_interpreter(survey: Survey) -> bool:
 def has_inner_lines(words: Words) -> bool:
     """Tell whether the command runs lines that its words have: ``sh -c '…'``."""
     takes_lines = base_name(words[0]) in _TAKE_LINES or any(map(is_shell, _may_run(words)))
-    return takes_lines and any(_may_be_a_line(word) for word in words[1:])
+    is_line_given = any(_may_be_a_line(word) for word in words[1:])
+    return (takes_lines and is_line_given) or any(_lines_of_shells(words))
+
+
+def _lines_of_shells(words: Words) -> Iterator[str]:
+    """What a shell is given after ``-c``, even if it is one word. Options may come between."""
+    for at, word in enumerate(_may_run(words)):
+        is_line_next = is_value = False
+        for given in words[at + 1 :] if is_shell(word) else ():
+            if given.startswith(("-", "+")):
+                is_line_next = is_line_next or _LINE_OPTION.match(given) is not None
+                is_value = given[-1:] in {"o", "O"}
+            elif is_line_next:
+                yield from filter(None, [given])
+                if not is_value:
+                    break
+                is_value = False
 
 
 def _may_be_a_line(word: str) -> bool:
@@ -137,5 +205,6 @@ def _inner_lines(survey: Survey) -> Iterator[str]:
     for words in survey.commands:
         if is_for_a_shell or base_name(words[0]) in _TAKE_LINES:
             yield from filter(_may_be_a_line, words[1:])
+        yield from (line for line in _lines_of_shells(words) if not _may_be_a_line(line))
     if is_for_a_shell:
         yield from survey.texts

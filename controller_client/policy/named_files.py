@@ -26,9 +26,10 @@ from controller_client.command_policy.directories import (
 from controller_client.command_policy.inner_lines import (
     feeds_an_interpreter,
     only_wraps,
+    scripts_of,
     surveyed_within,
 )
-from controller_client.command_policy.programs import base_name, can_spawn, is_interpreter
+from controller_client.command_policy.programs import base_name, can_spawn, is_interpreter, is_shell
 from controller_client.command_policy.shell_grammar import Words
 from controller_client.command_policy.spelling import MAX_PATTERNS, is_pattern
 from controller_client.command_policy.survey import Survey
@@ -120,9 +121,17 @@ class _HostFiles:
 
     def __init__(self, search_paths: Sequence[str]) -> None:
         self.programs = cache(partial(_programs, search_paths))
+        self.search_paths = search_paths
         self.plain_file = cache(_plain_file)
         self.matches = cache(self._matches)
         self._patterns = 0
+
+    def script(self, word: str, directory: str, interpreter: str) -> str:
+        """The plain file of a script. A shell looks for it on its path as well."""
+        is_searched = is_shell(interpreter) and word and "/" not in word
+        paths = self.search_paths if is_searched else ()
+        places = [place for path in paths for place in path.split(os.pathsep) if place]
+        return next(filter(None, (self.plain_file(word, at) for at in (directory, *places))), "")
 
     def _matches(self, word: str, directory: str) -> tuple[str, ...]:
         """The names that a pattern stands for in a directory; the word itself if it is none."""
@@ -137,6 +146,11 @@ def _paths(survey: Survey, places: Sequence[str], look: _HostFiles) -> Iterator[
         matched = product(*(look.matches(word, directory) for word in words))
         for told in islice(matched, _MAX_MATCHES):
             yield from _paths_of(told, directory, look)
+    for words in survey.commands:
+        for given, names in () if any(map(is_pattern, words)) else scripts_of(words):
+            if not any(any(_script_of(given, directory, look)) for directory in places):
+                # The interpreter may find it under another name: ``node deploy`` runs deploy.js.
+                yield from (_unfound(name, places[0]) for name in names if name)
     if not any(can_spawn(words[0]) for words in survey.commands):
         return
     # They read what the line redirects to them, and an interpreter may be piped what others read.
@@ -178,7 +192,7 @@ def _script_of(words: Words, directory: str, look: _HostFiles) -> Iterator[str]:
             yield from filter(None, (look.plain_file(value, directory) for value in named))
         if word.startswith("-"):
             is_after_option = True
-        elif path := look.plain_file(word, directory):
+        elif path := look.script(word, directory, words[0]):
             yield path
             if not is_after_option:
                 return
@@ -257,6 +271,13 @@ def _plain_file(name: str, directory: str) -> str:
         raise_unknown(error)
         is_there = False
     return str(path.resolve()) if is_there or (name and _is_closed(path)) else ""
+
+
+def _unfound(name: str, directory: str) -> str:
+    try:
+        return str(Path(directory, name).resolve())
+    except (OSError, ValueError):
+        return str(Path(directory, name))
 
 
 def _is_closed(path: Path) -> bool:

@@ -297,12 +297,13 @@ def arguments_of(approval: Approval) -> dict[str, Any] | None:
 
 
 def goes_unseen(approval: Approval) -> bool:
-    """True if a start may run a file that its line does not tell, or more than a host names."""
+    """True if a start may run a file that its line does not tell, or that its host did not read."""
     given = arguments_of(approval) or {}
     is_told = directories(str(given.get("command", "")), "/").are_all
     is_elsewhere = any(name == "HOME" or loads_code(name) for name in given.get("env") or ())
-    is_full = len(approval.files or ()) >= MAX_NAMED_FILES
-    return approval.tool in STARTERS and (is_full or is_elsewhere or not is_told)
+    files = approval.files or ()
+    is_bounded = len(files) >= MAX_NAMED_FILES or not all(digest for _, digest in files)
+    return approval.tool in STARTERS and (is_bounded or is_elsewhere or not is_told)
 
 
 def changes_itself(approval: Approval) -> bool:

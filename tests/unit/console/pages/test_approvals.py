@@ -58,6 +58,16 @@ def test_a_line_that_runs_what_nobody_can_tell_says_so(
     assert "/b/deploy.sh" in text
 
 
+def test_a_file_that_the_host_did_not_read_is_no_whole_answer(
+    person_with: PersonWith, ours: Tenant
+) -> None:
+    files = [["/usr/bin/node", "5e"], ["/a/deploy", ""]]
+    asked = make_approval(ours.project, arguments={"command": "node deploy"}, files=files)
+    text = person_with(*RIGHTS).get(f"/approvals/{asked.pk}/").text
+    assert "could not find or read one of them" in text
+    assert "content not read" in text
+
+
 @pytest.mark.parametrize(
     ("line", "changes"), [("git pull && ./deploy.sh", True), ("cd /srv && ./deploy.sh", False)]
 )

@@ -10,7 +10,7 @@ import pytest
 
 import controller_client.policy.named_files as named_files_module
 from controller_client.command_policy.directories import line_of, start_of
-from controller_client.policy.named_files import named_files, why_changed
+from controller_client.policy.named_files import Surroundings, named_files, why_changed
 from controller_client.program.child_environment import Account
 
 
@@ -193,9 +193,35 @@ def test_every_command_of_a_line_is_named_and_data_is_not(script: Path) -> None:
     assert str(script.parent / "data") not in paths
 
 
-@pytest.mark.parametrize("command", ["", "nothing-there", "'", "sh \0", "sh missing.sh", "echo"])
+@pytest.mark.parametrize("command", ["", "nothing-there", "'", "sh \0", "echo", "sh -s now"])
 def test_what_names_no_file_is_no_error(tmp_path: Path, command: str) -> None:
     assert str(tmp_path) not in "".join(_paths(command, tmp_path))
+
+
+@pytest.mark.parametrize("line", ["sh -c tail", "bash -lc tail", "bash -c -o pipefail tail x"])
+def test_a_line_of_one_word_is_looked_at_too(tmp_path: Path, line: str) -> None:
+    assert _real("tail") in _paths(line, tmp_path)
+
+
+def test_a_script_that_a_shell_finds_on_its_path_is_named(script: Path, tmp_path: Path) -> None:
+    around = Surroundings("/", (f"/usr/bin:/bin:{script.parent}",))
+    for line in ("bash deploy.sh", "sudo bash -e deploy.sh", "bash -o pipefail deploy.sh"):
+        assert str(script) in [file.path for file in named_files(line, "/", around)]
+
+
+@pytest.mark.parametrize("line", ["node deploy", "nice python3 -u deploy", "bash -e deploy now"])
+def test_a_script_that_is_not_found_is_named_without_a_digest(tmp_path: Path, line: str) -> None:
+    (tmp_path / "deploy.js").write_text("")
+    files = named_files(line, str(tmp_path))
+    assert (str(tmp_path / "deploy"), "") in [(file.path, file.sha256) for file in files]
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["python3 -c pass now", "perl -pe s/a/b/ log", "sed s/a/b/", "bash -c deploy", "node -p 1"],
+)
+def test_code_is_no_script_that_is_not_found(tmp_path: Path, line: str) -> None:
+    assert str(tmp_path) not in "".join(_paths(line, tmp_path))
 
 
 def test_a_change_of_what_would_run_is_told(script: Path) -> None:
