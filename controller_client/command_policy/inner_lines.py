@@ -108,7 +108,7 @@ def scripts_of(words: Words) -> Iterator[tuple[Words, tuple[str, ...]]]:
 
 
 def _script_in(words: Words) -> tuple[str, ...]:
-    """The operands that may be the script; none if it is not told, or the interpreter gets code."""
+    """Return what may be the script; nothing if it is not told, or the interpreter gets code."""
     codes = "cs" if is_shell(words[0]) else "cemEpr" if base_name(words[0]) == "php" else "cemEp"
     guesses = list[str]()
     is_after_option = False
@@ -171,7 +171,7 @@ def has_inner_lines(words: Words) -> bool:
 
 
 def _lines_of_shells(words: Words) -> Iterator[str]:
-    """What a shell is given after ``-c``, even if it is one word. Options may come between."""
+    """Yield what a shell is given after ``-c``, even one word. Options may come between."""
     for at, word in enumerate(_may_run(words)):
         is_line_next = is_value = False
         for given in words[at + 1 :] if is_shell(word) else ():

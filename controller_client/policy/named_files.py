@@ -51,7 +51,7 @@ _MAX_SIGNS: Final = 4
 
 
 class Surroundings(NamedTuple):
-    """What decides which files a line names, besides the line.
+    """Says where the files that a line names are looked for.
 
     ``home`` is that of the user of programs. ``search_paths`` are those on which programs may be
     looked up, ``roots`` the directories in which they may start.
