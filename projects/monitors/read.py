@@ -93,7 +93,7 @@ class MonitorUpdate:
 
 
 class _MovedOnError(Exception):
-    """Another read came between."""
+    """Another read of the monitor came between two of this one."""
 
 
 async def monitor_read(

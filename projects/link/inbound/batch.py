@@ -332,8 +332,7 @@ class _Batch:
         if len({final.stream for final in message.streams}) < len(message.streams):
             raise BadFrame("an end names a stream twice")
         for final in message.streams:
-            expected = draft.next_offset(final.stream)
-            if final.next_offset > expected:
+            if final.next_offset > (expected := draft.next_offset(final.stream)):
                 raise OffsetAhead(final.stream, expected, final.next_offset)
         self._result.dones.append(message)
         if draft.state not in ACTIVE_STATES:
