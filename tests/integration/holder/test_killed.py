@@ -15,7 +15,7 @@ from controller_client.protocol.messages import (
 )
 from controller_client.protocol.values import NOTE_NOTHING_LEFT
 from tests.support.hosts.daemon_process import DaemonProcess, daemon_process, holder_pids
-from tests.support.hosts.scripted_server import ScriptedServer, scripted_server
+from tests.support.hosts.scripted_server import ScriptedServer
 from tests.support.processes import is_running, send_signal
 from tests.support.waiting import await_until
 
@@ -38,12 +38,6 @@ for number in range({count}):
 """
 LEAVE = "import signal; os.kill(os.getppid(), signal.SIGKILL); time.sleep(1000)"
 """What ends the holder, whose child the program is."""
-
-
-@pytest.fixture
-async def server() -> AsyncIterator[ScriptedServer]:
-    async with scripted_server() as server:
-        yield server
 
 
 @pytest.fixture

@@ -5,7 +5,6 @@ import os
 import resource
 import signal
 import sys
-from collections.abc import AsyncIterator
 from contextlib import suppress
 from pathlib import Path
 
@@ -22,8 +21,8 @@ from controller_client.protocol.values import NOTE_NOTHING_LEFT
 from controller_client.server_link.holders.client import HolderClient
 from controller_client.session_files.directory import OverdueReason, SessionDirectory
 from controller_client.system.boot import lifetime_clock
-from tests.support.hosts.daemon_process import ROOT, DaemonProcess, daemon_process, holder_pids
-from tests.support.hosts.scripted_server import ScriptedServer, scripted_server
+from tests.support.hosts.daemon_process import ROOT, DaemonProcess, holder_pids
+from tests.support.hosts.scripted_server import ScriptedServer
 from tests.support.processes import is_running, pause, status_field
 from tests.support.waiting import await_until
 
@@ -98,19 +97,6 @@ except OSError:
 print(answer or "refused", flush=True)
 time.sleep(1000)
 """
-
-
-@pytest.fixture
-async def server() -> AsyncIterator[ScriptedServer]:
-    async with scripted_server() as server:
-        yield server
-
-
-@pytest.fixture
-async def daemon(server: ScriptedServer, tmp_path: Path) -> AsyncIterator[DaemonProcess]:
-    async with daemon_process(tmp_path, server.url) as daemon:
-        await server.connected()
-        yield daemon
 
 
 async def _start(

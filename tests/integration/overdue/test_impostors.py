@@ -1,14 +1,13 @@
 """A program that answers the daemon in its holder's place."""
 
 import sys
-from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
 
 from controller_client.protocol.messages import TerminateCmd
-from tests.support.hosts.daemon_process import DaemonProcess, daemon_process
-from tests.support.hosts.scripted_server import ScriptedServer, scripted_server
+from tests.support.hosts.daemon_process import DaemonProcess
+from tests.support.hosts.scripted_server import ScriptedServer
 from tests.support.processes import is_running
 from tests.support.waiting import await_until
 
@@ -44,19 +43,6 @@ while True:
     link.flush()
     Path({asked!r}).touch()
 """
-
-
-@pytest.fixture
-async def server() -> AsyncIterator[ScriptedServer]:
-    async with scripted_server() as server:
-        yield server
-
-
-@pytest.fixture
-async def daemon(server: ScriptedServer, tmp_path: Path) -> AsyncIterator[DaemonProcess]:
-    async with daemon_process(tmp_path, server.url) as daemon:
-        await server.connected()
-        yield daemon
 
 
 @pytest.mark.parametrize("is_daemon_new", [False, True])

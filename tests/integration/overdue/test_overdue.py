@@ -3,7 +3,7 @@
 import os
 import signal
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
@@ -11,8 +11,8 @@ import pytest
 
 from controller_client.protocol.messages import TerminateCmd
 from controller_client.system.boot import lifetime_clock
-from tests.support.hosts.daemon_process import DaemonProcess, daemon_process
-from tests.support.hosts.scripted_server import ScriptedServer, scripted_server
+from tests.support.hosts.daemon_process import DaemonProcess
+from tests.support.hosts.scripted_server import ScriptedServer
 from tests.support.processes import is_running
 from tests.support.waiting import await_until
 
@@ -38,22 +38,13 @@ time.sleep(1000)
 
 
 @pytest.fixture
-async def server() -> AsyncIterator[ScriptedServer]:
-    async with scripted_server() as server:
-        yield server
-
-
-@pytest.fixture
-async def daemon(server: ScriptedServer, tmp_path: Path) -> AsyncIterator[DaemonProcess]:
-    async with daemon_process(tmp_path, server.url) as daemon:
-        await server.connected()
-        try:
-            yield daemon
-        finally:
-            told = tmp_path / "told"
-            for pid in told.read_text().split() if told.exists() else []:
-                with suppress(ProcessLookupError):
-                    os.kill(int(pid), signal.SIGKILL)
+def daemon(daemon: DaemonProcess, tmp_path: Path) -> Iterator[DaemonProcess]:
+    """The daemon; what a program told of itself and its holder is killed after the test."""
+    yield daemon
+    told = tmp_path / "told"
+    for pid in told.read_text().split() if told.exists() else []:
+        with suppress(ProcessLookupError):
+            os.kill(int(pid), signal.SIGKILL)
 
 
 async def _vanished(
