@@ -31,11 +31,16 @@ from controller_client.session_files.daemon_status import read_status
 _CONNECT_SECONDS: Final = 10.0
 NOT_CONNECTED: Final = 1
 NOT_RUNNING: Final = 3
+# A proxy may have a password, which is not for the list of processes.
+_PROXY: Final = "HOLDLINE_PROXY"
 
 
 def install(options: argparse.Namespace) -> int:
     """Make users, directories, configuration and service; enrol; start."""
     place = find(options)
+    # The daemon that is started here has no use for it: it is in its configuration.
+    handed_on = os.environ.pop(_PROXY, None)
+    options.proxy = options.proxy or handed_on
     gets_two_users = programs_user.is_wanted(place, options)
     make(place)
     if gets_two_users:
@@ -209,8 +214,7 @@ def upgrade(options: argparse.Namespace) -> int:
     script = fetch(check_server_url(options.server), way, "/install.sh")
     arguments = ["--upgrade", *(["--user"] if options.user or os.geteuid() else [])]
     arguments += ["--ca-file", str(way.ca_file)] if way.ca_file is not None else []
-    # A proxy may have a password, which is not for the list of processes.
-    environment = {**os.environ, **({"HOLDLINE_PROXY": way.proxy} if way.proxy else {})}
+    environment = {**os.environ, **({_PROXY: way.proxy} if way.proxy else {})}
     shell = str(Path("/bin/sh"))
     ran = subprocess.run(
         [shell, "-s", "--", *arguments], input=script, env=environment, check=False

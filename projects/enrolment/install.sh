@@ -246,14 +246,13 @@ install_version
 if [ "$action" = install ]; then
   set -- --server "$server" $is_user $sudo $one_user
   [ -z "$ca_file" ] || set -- "$@" --ca-file "$ca_file"
-  [ -z "$proxy" ] || set -- "$@" --proxy "$proxy"
   [ -z "$run_as" ] || set -- "$@" --run-as "$run_as"
   [ -z "$name" ] || set -- "$@" --name "$name"
   [ -z "$code" ] || set -- "$@" --code -
-  # The code goes through a pipe, so that other users do not see it.
+  # The code goes through a pipe and the proxy through the environment: other users see neither.
   # These are lists of options.
   # shellcheck disable=SC2086
-  printf '%s\n' "$code" | "$link" service install "$@" $more
+  printf '%s\n' "$code" | HOLDLINE_PROXY=$proxy "$link" service install "$@" $more
 else
   "$link" service start $is_user
 fi

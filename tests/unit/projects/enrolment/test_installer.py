@@ -1,16 +1,21 @@
 """``install.sh`` as a server fills it in: what it refuses, before it fetches anything."""
 
+import io
 import os
 import platform
 import subprocess
+import tarfile
+from hashlib import sha256
 from pathlib import Path
 
 _SCRIPT = Path(__file__).parents[4] / "projects/enrolment/install.sh"
 
 
-def _run(home: Path, *options: str, **variables: str) -> "subprocess.CompletedProcess[str]":
+def _run(
+    home: Path, *options: str, digest: str = "0" * 64, **variables: str
+) -> "subprocess.CompletedProcess[str]":
     """Run the script of a server that has a bundle for this machine, and gives out nothing."""
-    own = f"{platform.system().lower()}-{platform.machine()} {'0' * 64}"
+    own = f"{platform.system().lower()}-{platform.machine()} {digest}"
     script = _SCRIPT.read_text().replace("@SERVER@", "http://127.0.0.1:9")
     return subprocess.run(
         ["sh", "-s", "--", "--user", *options],
@@ -64,6 +69,42 @@ def test_a_code_comes_from_a_file_and_a_proxy_from_the_environment(tmp_path: Pat
     assert through.strip() == proxy
     assert "word" not in arguments
     assert "enr_secret" not in ran.stdout
+
+
+# In the place of a bundle's unpack.py: the command that it installs writes down how it is run.
+_UNPACK = """
+import pathlib, sys
+command = pathlib.Path(sys.argv[1]) / "bin/holdline-controller"
+command.parent.mkdir(parents=True)
+command.write_text('#!/bin/sh\\necho "ran $* with <$HOLDLINE_PROXY>"\\n')
+command.chmod(0o755)
+"""
+
+
+def test_no_other_user_sees_the_password_of_a_proxy(tmp_path: Path) -> None:
+    bundle, script = tmp_path / "bundle", _UNPACK.encode()
+    with tarfile.open(bundle, "w:gz") as archive:
+        member = tarfile.TarInfo("holdline-controller/unpack.py")
+        member.size = len(script)
+        archive.addfile(member, io.BytesIO(script))
+    (tmp_path / "curl").write_text(
+        f'#!/bin/sh\nwhile [ "$1" != --output ]; do shift; done\ncp {bundle} "$2"\n'
+    )
+    (tmp_path / "curl").chmod(0o755)
+    digest, path = sha256(bundle.read_bytes()).hexdigest(), f"{tmp_path}:{os.environ['PATH']}"
+    for options, variables in (
+        ((), {"HOLDLINE_PROXY": "http://ada:word@proxy:3128"}),
+        (("--proxy", "http://ada:word@proxy:3128"), {}),
+    ):
+        ran = _run(tmp_path, *options, digest=digest, PATH=path, **variables)
+        assert ran.returncode == 0, ran.stderr
+        install = ran.stdout.splitlines()[-1]
+        assert install.startswith("ran service install --server")
+        arguments, _, environment = install.partition(" with ")
+        assert ("word" in arguments, environment) == (False, "<http://ada:word@proxy:3128>")
+        (tmp_path / ".local/share/holdline/bin/holdline-controller").unlink()
+        (tmp_path / ".local/share/holdline/bin").rmdir()
+        (tmp_path / ".local/share/holdline").rmdir()
 
 
 def test_the_installed_version_is_kept_however_its_path_is_spelled(tmp_path: Path) -> None:
