@@ -96,7 +96,8 @@ command=$prefix/bin/holdline-controller
 
 find_python() {
   for candidate in ${python:+"$python"} /usr/bin/python3 python3 python3.14 python3.13 python3.12 python3.11; do
-    if has "$candidate" && "$candidate" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then
+    # -I: without it, modules are taken from whatever directory this was started in.
+    if has "$candidate" && "$candidate" -I -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then
       command -v "$candidate"
       return
     fi
@@ -124,7 +125,7 @@ need_platform() {
   sum=$(printf '%s\n' "$bundles" | sed -n "s/^$platform //p")
   [ -n "$sum" ] || fail "$server has no bundle for $platform. Its operator makes one: bin/build-controller --platform $platform"
   # The musl of Alpine cannot load what is built for glibc.
-  if [ "$platform" != "${platform#linux}" ] && ! "$found" -c 'import platform, sys; sys.exit(platform.libc_ver()[0] != "glibc")'; then
+  if [ "$platform" != "${platform#linux}" ] && ! "$found" -I -c 'import platform, sys; sys.exit(platform.libc_ver()[0] != "glibc")'; then
     fail 'this system has no glibc; the daemon needs it'
   fi
 }

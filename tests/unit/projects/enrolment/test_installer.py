@@ -107,6 +107,14 @@ def test_no_other_user_sees_the_password_of_a_proxy(tmp_path: Path) -> None:
         (tmp_path / ".local/share/holdline").rmdir()
 
 
+def test_a_module_in_the_directory_of_the_call_is_not_executed(tmp_path: Path) -> None:
+    # Root may run the line in a directory that others can write to, such as /tmp.
+    for name in ("platform.py", "sys.py"):
+        (tmp_path / name).write_text(f"open({str(tmp_path / 'executed')!r}, 'w')")
+    assert _run(tmp_path, "--dry-run", "--python", "/usr/bin/python3").returncode == 0
+    assert not (tmp_path / "executed").exists()
+
+
 def test_the_installed_version_is_kept_however_its_path_is_spelled(tmp_path: Path) -> None:
     versions = tmp_path / "share/holdline/versions"
     for name in ("1", "2"):
