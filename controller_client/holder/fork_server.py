@@ -319,7 +319,7 @@ def _answer(asked: str, failed: int) -> bytes:
 def main() -> None:
     """Run the fork server, with the socket as standard input.
 
-    ``python -m controller_client.holder.fork_server <state-dir> [<control group> [<user>]]``, with
+    ``python -P -m controller_client.holder.fork_server <state-dir> [<control group> [<user>]]``, with
     an empty control group for none
     """
     groups, name = (*sys.argv[2:], "", "")[:2]

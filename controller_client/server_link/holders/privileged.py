@@ -17,6 +17,7 @@ from typing import Final
 import controller_client
 from controller_client.server_link.holders.spares import ForkServerLink
 
+_FORK_SERVER: Final = "controller_client.holder.fork_server"
 _PASSED_ON: Final = ("HOME", "USER", "LOGNAME", "PATH", "LANG", "TZ")
 
 
@@ -67,7 +68,8 @@ class PrivilegedForkServer:
 def fork_server_command(state_dir: Path, groups: Path | None, run_as: str | None) -> list[str]:
     """Return the command line of a fork server."""
     more = [str(groups or ""), run_as] if run_as else [str(groups)] if groups is not None else []
-    return [sys.executable, "-m", "controller_client.holder.fork_server", str(state_dir), *more]
+    # -P: without it, modules are taken from whatever directory the daemon was started in.
+    return [sys.executable, "-P", "-m", _FORK_SERVER, str(state_dir), *more]
 
 
 def fork_server_environment() -> dict[str, str]:
