@@ -268,6 +268,8 @@ def write(path: Path, text: str, place: Installation) -> None:
         with os.fdopen(descriptor, "w") as file:
             if place.is_system:
                 os.fchown(descriptor, 0, place.account.pw_gid)
+                # Whatever the umask: the daemon reads it as a user of this group.
+                os.fchmod(descriptor, 0o640)
             file.write(text)
         draft.replace(path)
     except OSError as error:
