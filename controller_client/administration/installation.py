@@ -101,11 +101,11 @@ class Installation:
 def find(options: argparse.Namespace) -> Installation:
     """Return the installation that the options mean: the host's for root, else the user's own."""
     if os.geteuid() == 0 and not options.user:
-        user = getattr(options, "run_as", None) or _owner(SERVICE_STATE_DIR) or USER
+        state_dir = options.state_dir or SERVICE_STATE_DIR
         return Installation(
             is_system=True,
-            user=user,
-            state_dir=options.state_dir or SERVICE_STATE_DIR,
+            user=getattr(options, "run_as", None) or _daemon_of(state_dir, options) or USER,
+            state_dir=state_dir,
             config_file=_named(options, SYSTEM_FILE),
         )
     own, chosen = pwd.getpwuid(os.geteuid()).pw_name, getattr(options, "run_as", None)
@@ -129,11 +129,17 @@ def _named(options: argparse.Namespace, usual: Path) -> Path:
     return usual if named is None or named == OFF else named
 
 
-def _owner(path: Path) -> str | None:
+def _daemon_of(state_dir: Path, options: argparse.Namespace) -> str | None:
+    """Return the user of the daemon that has the directory; None if none has it yet.
+
+    A directory of root's is one that somebody made or mounted for a daemon, unless the
+    configuration allows root to be the daemon's user.
+    """
     try:
-        return path.owner()
+        owner = state_dir.owner()
     except (OSError, KeyError):
         return None
+    return owner if owner != "root" or getattr(options, "allow_root", False) else None
 
 
 def command_path() -> Path:
