@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO, Final
 
-from cryptography.exceptions import InvalidTag
+from cryptography.exceptions import InvalidTag, UnsupportedAlgorithm
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
@@ -27,6 +27,10 @@ _PIECE_BYTES: Final = 1024 * 1024
 _TAG_BYTES: Final = 16
 _MOST_HEADER_BYTES: Final = 4096
 _PURPOSE: Final = b"holdline backup 1"
+# A file with this anywhere, or that begins like this, holds a key or a certificate. As a passphrase
+# a public one would protect nothing, and the private key would not open what it has sealed.
+_PEM: Final = b"-----BEGIN "
+_PUBLIC_KEYS: Final = (b"ssh-", b"ecdsa-", b"sk-", b"age1")
 _RAW = (serialization.Encoding.Raw, serialization.PublicFormat.Raw)
 
 
@@ -35,7 +39,7 @@ class Sealer:
 
     def __init__(self, key_file: Path) -> None:
         content = _content(key_file)
-        if content.startswith(b"-----BEGIN PUBLIC KEY"):
+        if _PEM in content or content.lstrip().startswith(_PUBLIC_KEYS):
             self.kind = PUBLIC_KEY
             self._key, self._header = _agreed(_public_key(content, key_file))
         else:
@@ -133,12 +137,13 @@ def _passphrase(content: bytes, key_file: Path) -> bytes:
 def _public_key(content: bytes, key_file: Path) -> X25519PublicKey:
     try:
         key = serialization.load_pem_public_key(content)
-    except ValueError:
+    except (ValueError, UnsupportedAlgorithm):
         key = None
     if not isinstance(key, X25519PublicKey):
         raise BackupError(
-            f"{key_file} holds no X25519 key. Make a pair: openssl genpkey -algorithm X25519 -out "
-            "private.pem, then openssl pkey -in private.pem -pubout -out public.pem"
+            f"{key_file} holds no public X25519 key in PEM. Make a pair: openssl genpkey "
+            "-algorithm X25519 -out private.pem, then openssl pkey -in private.pem "
+            "-pubout -out public.pem"
         )
     return key
 
@@ -146,7 +151,7 @@ def _public_key(content: bytes, key_file: Path) -> X25519PublicKey:
 def _private_key(content: bytes, key_file: Path) -> X25519PrivateKey:
     try:
         key = serialization.load_pem_private_key(content, password=None)
-    except (ValueError, TypeError):
+    except (ValueError, TypeError, UnsupportedAlgorithm):
         key = None
     if not isinstance(key, X25519PrivateKey):
         raise BackupError(f"{key_file} does not hold the private X25519 key of this backup")

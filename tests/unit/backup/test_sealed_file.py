@@ -99,3 +99,32 @@ def test_a_short_passphrase_is_refused_with_the_remedy(tmp_path: Path) -> None:
     (tmp_path / "short").write_text("secret")
     with pytest.raises(BackupError, match="openssl rand"):
         Sealer(tmp_path / "short")
+
+
+@pytest.mark.parametrize("before", [b"\xef\xbb\xbf", b"\n", b"# of the server's operator\n"])
+def test_a_public_key_is_one_whatever_stands_before_it(tmp_path: Path, before: bytes) -> None:
+    public, private = _key_pair(tmp_path)
+    public.write_bytes(before + public.read_bytes())
+    (tmp_path / "plain").write_text("text")
+    Sealer(public).seal(tmp_path / "plain", tmp_path / "sealed")
+    assert b"".join(unsealed(tmp_path / "sealed", private)) == b"text"
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n",
+        b"ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIM ada@host\n",
+        b"age1ql3z7hjy54pw3hyww5ayyfg7zqgvc7w3j2elw8zmrj2kg5sfn9aqmcac8p\n",
+    ],
+)
+def test_what_others_may_know_is_no_passphrase(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "known").write_bytes(content)
+    with pytest.raises(BackupError, match="no public X25519 key in PEM"):
+        Sealer(tmp_path / "known")
+
+
+def test_a_private_key_is_no_passphrase_of_the_server(tmp_path: Path) -> None:
+    _, private = _key_pair(tmp_path)
+    with pytest.raises(BackupError, match="no public X25519 key in PEM"):
+        Sealer(private)
