@@ -8,6 +8,7 @@ environment are ignored (a proxy is an option), and redirects are not followed.
 import http.client
 import json
 import os
+import tempfile
 from base64 import b64encode
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -19,7 +20,7 @@ from controller_client.config.errors import ConfigurationError
 from controller_client.config.places import CREDENTIAL, earlier_credential_file, read_credential
 from controller_client.config.server_address import DIRECT, Way, check_server_url
 from controller_client.protocol.sentences import sentences
-from controller_client.server_link.errors import EnrolmentFailed
+from controller_client.server_link.errors import AnswerLost, EnrolmentFailed
 from controller_client.server_link.network.tls import client_context, with_hint
 
 ENROL_PATH: Final = "/controllers/enrol"
@@ -28,6 +29,12 @@ ANSWER_SECONDS: Final = 30.0
 # The limit of the connection and of the TLS handshake: a port without TLS may stay silent.
 HANDSHAKE_SECONDS: Final = 5.0
 _MAX_ANSWER_BYTES: Final = 16_384
+# No credential is longer, with its newline.
+_RESERVED_BYTES: Final = 128
+_AGAIN: Final = (
+    "The server may have made a new credential all the same; then the one here works for a day at "
+    "most. Rotate again in a minute"
+)
 _MAX_FETCHED_BYTES: Final = 1 << 20
 
 
@@ -67,7 +74,10 @@ def rotate(*, server: str, credential_file: Path, way: Way = DIRECT) -> str:
     """
     url, credential = check_server_url(server), read_credential(credential_file)
     with _Draft(credential_file) as draft:
-        answer, _ = _ask(url, way, ROTATE_PATH, {}, {"Authorization": f"Bearer {credential}"})
+        try:
+            answer, _ = _ask(url, way, ROTATE_PATH, {}, {"Authorization": f"Bearer {credential}"})
+        except AnswerLost as error:
+            raise EnrolmentFailed(f"{error}. {_AGAIN}") from None
         return draft.keep(answer, is_rotation=True)
 
 
@@ -80,22 +90,30 @@ class _Draft:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._fresh = path.with_name(f".{path.name}.{os.getpid()}")
 
     def __enter__(self) -> Self:
         try:
             self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            self._descriptor = os.open(
-                self._fresh,
-                os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW,
-                0o600,
+            self._descriptor, name = tempfile.mkstemp(
+                prefix=f".{self._path.name}.", dir=self._path.parent
             )
         except OSError as error:
-            raise ConfigurationError(
-                f"cannot write {self._path}: {error.strerror}; name another file with "
-                "--credential-file"
-            ) from None
+            raise self._unwritable(error) from None
+        self._fresh = Path(name)
+        try:
+            # A full disk takes an empty file, and then nothing that is written into it.
+            with os.fdopen(os.dup(self._descriptor), "wb") as file:
+                file.write(b"\n" * _RESERVED_BYTES)
+            os.fsync(self._descriptor)
+        except OSError as error:
+            self.__exit__()
+            raise self._unwritable(error) from None
         return self
+
+    def _unwritable(self, error: OSError) -> ConfigurationError:
+        return ConfigurationError(
+            f"cannot write {self._path}: {error.strerror}; name another file with --credential-file"
+        )
 
     def __exit__(self, *_error: object) -> None:
         os.close(self._descriptor)
@@ -107,7 +125,9 @@ class _Draft:
         A rotated credential stays beside the new one: a server whose database was restored may know
         no other. That of another enrolment may be another server's.
         """
-        os.write(self._descriptor, f"{answer['credential']}\n".encode("ascii"))
+        line = f"{answer['credential']}\n".encode("ascii")
+        os.pwrite(self._descriptor, line, 0)
+        os.truncate(self._descriptor, len(line))
         os.fsync(self._descriptor)
         earlier = earlier_credential_file(self._path)
         earlier.unlink(missing_ok=True)
@@ -123,9 +143,10 @@ def _ask(
     url: str, way: Way, path: str, body: Mapping[str, str | list[str]], headers: dict[str, str]
 ) -> tuple[dict[str, str], bool]:
     """Send one request. Returns the credential with its names, and whether approval is missing."""
-    connection = web_connection(url, way)
+    connection, failed = web_connection(url, way), EnrolmentFailed
     try:
         connection.connect()
+        failed = AnswerLost
         connection.sock.settimeout(ANSWER_SECONDS)
         connection.request(
             "POST", path, json.dumps(body), {"Content-Type": "application/json", **headers}
@@ -136,7 +157,7 @@ def _ask(
         told = f"the server cannot be reached: {error or type(error).__name__}"
         if url.startswith("wss:"):
             told = with_hint(told, error, timeout=TimeoutError)
-        raise EnrolmentFailed(told) from None
+        raise failed(told) from None
     finally:
         connection.close()
     return _checked(status, data)

@@ -1,6 +1,7 @@
 """The errors between the daemon, its server and its holders, as a tree::
 
     EnrolmentFailed         the server gave no credential; exit code 1
+    └── AnswerLost          it was asked, and may have made one
     ServerUnreachable       no connection to the server; try again soon
     └── ServerRefused       HTTP status or close code that refuses; try again much later
     HolderUnreachable       the holder of a session does not answer
@@ -17,6 +18,10 @@ class EnrolmentFailed(Exception):
 
     The text never holds a code or a credential.
     """
+
+
+class AnswerLost(EnrolmentFailed):
+    """The server was asked, and what it answered did not arrive."""
 
 
 class ServerUnreachable(Exception):
