@@ -319,8 +319,8 @@ def _answer(asked: str, failed: int) -> bytes:
 def main() -> None:
     """Run the fork server, with the socket as standard input.
 
-    ``python -P -m controller_client.holder.fork_server <state-dir> [<control group> [<user>]]``, with
-    an empty control group for none
+    ``python -P -m controller_client.holder.fork_server <state-dir> [<control group> [<user>]]``,
+    with an empty control group for none
     """
     groups, name = (*sys.argv[2:], "", "")[:2]
     user = ProgramUser.named(name) if name else None

@@ -43,8 +43,9 @@ class CredentialLimitReached(Conflict):
 
     code = "CREDENTIAL_LIMIT_REACHED"
     hint = (
-        "Restart the daemon, which then uses its newest credential, and rotate again. Or revoke "
-        "the credential that is no longer used."
+        "Restart the daemon, which then uses its newest credential, and rotate again. If the "
+        "answer to a rotation was lost, rotate again after a minute. Or revoke the credential that "
+        "is no longer used."
     )
 
     def __init__(self, limit: int) -> None:

@@ -31,6 +31,8 @@ CODE_MINUTES: Final = 15.0
 MAX_KEY_HOSTS: Final = 10_000
 MAX_KEY_HOURS: Final = 24 * 366
 MAX_CODE_MINUTES: Final = 60 * MAX_KEY_HOURS
+# No host waits this long for the answer to a rotation.
+ANSWER_LASTS: Final = timedelta(minutes=1)
 # A server of an earlier version, which still runs beside this one, does not count.
 NOT_USED_UP: Final = Q(used_at__isnull=True) | Q(hosts__gt=1, enrolled__lt=F("hosts"))
 """The codes that still serve a host, unless they expired or were withdrawn."""
@@ -250,7 +252,8 @@ def controller_credential_rotate(*, credential: ControllerCredential) -> Enrolle
     """Makes a second credential for the same host.
 
     The first stays valid for ``ControllerCredential.OVERLAP``, or until it is revoked. A credential
-    older than the first is revoked at once, unless the host is connected with it.
+    older than the first is revoked at once, unless the host is connected with it. So is a newer one
+    that the host never got: the answer to an earlier rotation was lost, or could not be stored.
 
     Raises:
         CredentialLimitReached: if both places are taken.
@@ -259,7 +262,8 @@ def controller_credential_rotate(*, credential: ControllerCredential) -> Enrolle
     controller = Controller.objects.select_related("project").get(id=credential.controller_id)
     actor = f"controller:{controller.name}"
     for row in active_credentials(controller.id):
-        if row.created_at < credential.created_at and row.id != controller.connected_credential_id:
+        is_older = row.created_at < credential.created_at
+        if (is_older and row.id != controller.connected_credential_id) or _is_lost(row, credential):
             controller_credential_revoke(credential=row, actor=actor)
     _, text = controller_credential_create(
         controller=controller, instance_id=credential.instance_id, actor=actor
@@ -276,4 +280,16 @@ def controller_credential_rotate(*, credential: ControllerCredential) -> Enrolle
     )
     return Enrolled(
         controller.project.name, controller.name, text, controller.awaits_approval_since is not None
+    )
+
+
+def _is_lost(row: ControllerCredential, shown: ControllerCredential) -> bool:
+    """Tells whether a host that shows ``shown`` rotated to ``row`` before, and did not get it.
+
+    A credential that is carried to the host by hand names no daemon yet, and is left alone.
+    """
+    return (
+        shown.created_at < row.created_at < clock.now() - ANSWER_LASTS
+        and row.last_used_at is None
+        and row.instance_id == shown.instance_id != ""
     )

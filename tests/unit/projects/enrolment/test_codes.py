@@ -10,6 +10,7 @@ import pytest
 from django.core.exceptions import ValidationError
 from django.core.management import CommandError, call_command
 from django.db import connection
+from django.db.models import F
 from django.utils import timezone
 
 from controller_client.protocol.session_state import SessionState
@@ -198,6 +199,41 @@ def test_rotation_keeps_the_daemon_and_expires_the_old_credential(project: Proje
         second.key_id,
         again.credential.split("_")[1],
     ]
+
+
+def _age(controller: Controller) -> None:
+    """Let two minutes go by for the credentials of a controller."""
+    rows = ControllerCredential.objects.filter(controller=controller)
+    rows.update(created_at=F("created_at") - timedelta(minutes=2))
+
+
+def test_a_rotation_whose_answer_was_lost_can_be_done_again(project: Project) -> None:
+    controller = controller_create(project=project, name="web-1")
+    old, _ = controller_credential_create(controller=controller, instance_id="one")
+    controller_credential_rotate(credential=old)
+    # For now its answer may still be on the way.
+    with pytest.raises(CredentialLimitReached):
+        controller_credential_rotate(credential=old)
+    _age(controller)
+    old.refresh_from_db()
+    again = controller_credential_rotate(credential=old).credential.split("_")[1]
+    assert [row.key_id for row in active_credentials(controller.id)] == [old.key_id, again]
+    # One that the host has used is the host's.
+    _age(controller)
+    ControllerCredential.objects.filter(key_id=again).update(last_used_at=timezone.now())
+    old.refresh_from_db()
+    with pytest.raises(CredentialLimitReached):
+        controller_credential_rotate(credential=old)
+
+
+def test_a_rotation_spares_a_credential_that_is_carried_by_hand(project: Project) -> None:
+    controller = controller_create(project=project, name="web-1")
+    old, _ = controller_credential_create(controller=controller, instance_id="one")
+    controller_credential_create(controller=controller)
+    _age(controller)
+    old.refresh_from_db()
+    with pytest.raises(CredentialLimitReached):
+        controller_credential_rotate(credential=old)
 
 
 def test_a_revoked_host_is_told_with_what_still_runs_there(project: Project) -> None:
