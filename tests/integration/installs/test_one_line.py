@@ -172,6 +172,49 @@ def test_the_debian_package_has_the_unit_the_command_and_a_conffile(
     assert command.exists()
 
 
+@pytest.mark.parametrize(
+    ("arguments", "is_enabled", "done"),
+    [
+        ("configure", True, "daemon-reload enable is-enabled start"),
+        ("configure 0.2.0", True, "daemon-reload is-enabled start"),
+        ("triggered /usr/bin/python3", True, "daemon-reload is-enabled start"),
+        # The service was disabled or uninstalled, and the credential was kept.
+        ("configure 0.2.0", False, "daemon-reload is-enabled"),
+        ("triggered /usr/bin/python3", False, "daemon-reload is-enabled"),
+    ],
+)
+def test_the_debian_package_starts_no_service_that_was_disabled(
+    tmp_path: Path, arguments: str, is_enabled: bool, done: str
+) -> None:
+    for directory in ("bin", "lib/bin", "state", "etc", "systemd"):
+        (tmp_path / directory).mkdir(parents=True)
+    (tmp_path / "state/credential").touch()
+    did, status = tmp_path / "did", 0 if is_enabled else 1
+    for name, text in (
+        ("bin/systemctl", f'echo "$1" >>{did}; [ "$1" != is-enabled ] || exit {status}'),
+        ("lib/bin/holdline-controller", f'echo "$2" >>{did}'),
+        ("bin/chown", ":"),
+        ("bin/chmod", ":"),
+        ("bin/getent", ":"),
+        ("python3", ":"),
+    ):
+        (tmp_path / name).write_text(f"#!/bin/sh\n{text}\n")
+        (tmp_path / name).chmod(0o755)
+    script = (ROOT / "deploy/deb/postinst").read_text()
+    for path, own in (
+        ("/usr/lib/holdline-controller", "lib"),
+        ("/var/lib/holdline-controller", "state"),
+        ("/etc/holdline", "etc"),
+        ("/run/systemd/system", "systemd"),
+        ("/usr/bin/python3", "python3"),
+    ):
+        script = script.replace(path, str(tmp_path / own))
+    environment = {"PATH": f"{tmp_path / 'bin'}:{os.environ['PATH']}"}
+    command = ["sh", "-s", "--", *arguments.split()]
+    subprocess.run(command, input=script, env=environment, text=True, check=True)
+    assert did.read_text().split() == done.split()
+
+
 def test_each_line_of_the_how_to_is_understood(machine: Machine) -> None:
     lines = [line.strip() for line in HOW_TO.read_text().splitlines() if "install.sh |" in line]
     assert len(lines) >= 2
