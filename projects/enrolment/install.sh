@@ -215,7 +215,9 @@ if [ "$action" = uninstall ]; then
   # These are lists of options.
   # shellcheck disable=SC2086
   "$command" service uninstall $is_user $more </dev/null
-  if "$command" sessions | grep -q '  process '; then
+  # What cannot be listed may still run.
+  told=$("$command" sessions) || told='  process '
+  if printf '%s\n' "$told" | grep -q '  process '; then
     say "kept $prefix, which its sessions still use"
   else
     # The environment of an installation by hand is all ours. Else only what was put there goes.

@@ -215,6 +215,23 @@ def test_the_debian_package_starts_no_service_that_was_disabled(
     assert did.read_text().split() == done.split()
 
 
+@pytest.mark.parametrize(("listing", "is_kept"), [("true", False), ("exit 78", True)])
+def test_purging_keeps_the_code_of_sessions_that_cannot_be_listed(
+    tmp_path: Path, listing: str, is_kept: bool
+) -> None:
+    command = tmp_path / "lib/versions/1/bin/holdline-controller"
+    command.parent.mkdir(parents=True)
+    command.write_text(f"#!/bin/sh\n{listing}\n")
+    command.chmod(0o755)
+    script = (ROOT / "deploy/deb/postrm").read_text()
+    for path in ("/usr/lib/holdline-controller", "/var/lib/holdline-controller", "/etc", "/run"):
+        own = "lib" if path.startswith("/usr") else path[1:]
+        script = script.replace(path, str(tmp_path / own))
+    (state := tmp_path / "var/lib/holdline-controller").mkdir(parents=True)
+    subprocess.run(["sh", "-s", "--", "purge"], input=script, text=True, check=True)
+    assert (command.exists(), state.exists()) == (is_kept, is_kept)
+
+
 def test_each_line_of_the_how_to_is_understood(machine: Machine) -> None:
     lines = [line.strip() for line in HOW_TO.read_text().splitlines() if "install.sh |" in line]
     assert len(lines) >= 2

@@ -55,6 +55,17 @@ def test_uninstalling_leaves_what_it_did_not_put_there(tmp_path: Path) -> None:
     assert _run(tmp_path, "--uninstall").returncode == 0
 
 
+def test_uninstalling_keeps_the_code_of_sessions_that_cannot_be_listed(tmp_path: Path) -> None:
+    command = tmp_path / ".local/share/holdline/bin/holdline-controller"
+    command.parent.mkdir(parents=True)
+    (tmp_path / ".local/share/holdline/versions").mkdir()
+    command.write_text('#!/bin/sh\n[ "$1" != sessions ] || exit 78\n')
+    command.chmod(0o755)
+    kept = _run(tmp_path, "--uninstall")
+    assert (kept.returncode, "which its sessions still use" in kept.stdout) == (0, True)
+    assert command.exists()
+
+
 def test_a_code_comes_from_a_file_and_a_proxy_from_the_environment(tmp_path: Path) -> None:
     absent = _run(tmp_path, "--code-file", "absent", "--dry-run")
     assert absent.returncode == 1
