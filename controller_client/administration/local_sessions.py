@@ -35,7 +35,7 @@ from controller_client.server_link.holders.leftovers import Leftovers
 from controller_client.session_files.daemon_status import is_daemon_running
 from controller_client.session_files.directory import SessionDirectory, all_sessions
 from controller_client.session_files.one_shot import as_start
-from controller_client.system.absence import raise_unknown
+from controller_client.system.absence import is_there, raise_unknown
 from controller_client.system.adoption import Left
 from controller_client.system.users.two_users import acts_as_another
 
@@ -59,7 +59,8 @@ def sessions_of(state_dir: Path) -> list[Found]:
     """Return every session of the state directory. Raises ConfigurationError."""
 
     async def find_all() -> list[Found]:
-        return [await _found(directory) for directory in all_sessions(state_dir)]
+        looked_at = [await _found_yet(directory) for directory in all_sessions(state_dir)]
+        return [one for one in looked_at if one is not None]
 
     try:
         return asyncio.run(find_all())
@@ -67,6 +68,16 @@ def sessions_of(state_dir: Path) -> list[Found]:
         raise ConfigurationError(
             f"cannot list the sessions in {state_dir}: {error.strerror}"
         ) from None
+
+
+async def _found_yet(directory: SessionDirectory) -> Found | None:
+    """Return what is found in the directory; None if the daemon removed it meanwhile."""
+    try:
+        return await _found(directory)
+    except FileNotFoundError:
+        if is_there(directory.path):
+            raise
+        return None
 
 
 async def _found(directory: SessionDirectory) -> Found:
@@ -145,7 +156,8 @@ def kill(options: argparse.Namespace) -> int:
     state_dir = state_dir_of(options)
     become_owner(state_dir)
     running = [one for one in sessions_of(state_dir) if one.is_running]
-    chosen = running if options.all else [_named(running, text) for text in options.session]
+    named = {_named(running, text): None for text in options.session}
+    chosen = running if options.all else [*named]
     if not chosen and not options.all:
         raise ConfigurationError("name a session, or use --all; holdline-controller sessions")
     left = end_sessions(state_dir, chosen)
@@ -155,7 +167,8 @@ def kill(options: argparse.Namespace) -> int:
 
 
 def _named(running: Sequence[Found], text: str) -> Found:
-    matching = [one for one in running if one.session_id.startswith(text)]
+    # An empty name is a variable of a script that was not set: it names no session.
+    matching = [one for one in running if text and one.session_id.startswith(text)]
     if len(matching) != 1:
         count = len(matching) or "no"
         raise ConfigurationError(f"{count} running sessions begin with {text!a}")
