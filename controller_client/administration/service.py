@@ -27,6 +27,7 @@ from controller_client.administration.managers import manager_of, until
 from controller_client.config.errors import ConfigurationError
 from controller_client.config.server_address import check_server_url, check_way
 from controller_client.session_files.daemon_status import read_status
+from controller_client.system.absence import is_there
 
 _CONNECT_SECONDS: Final = 10.0
 NOT_CONNECTED: Final = 1
@@ -176,7 +177,10 @@ def _is_agreed(left: list[Found]) -> bool:
         return False
     say(f"{len(left)} sessions still run here:")
     _list(left)
-    return input("End them? [y/N] ").strip().lower() in {"y", "yes"}
+    try:
+        return input("End them? [y/N] ").strip().lower() in {"y", "yes"}
+    except EOFError:
+        return False
 
 
 def _list_what_goes_on(found: list[Found]) -> None:
@@ -194,6 +198,9 @@ def _purge(place: Installation, *, is_in_use: bool) -> None:
     if is_in_use:
         raise ConfigurationError("nothing is purged while sessions run; add --end-sessions")
     shutil.rmtree(place.state_dir, ignore_errors=True)
+    if is_there(place.state_dir):
+        # Again, for the reason. The configuration stays, by which the next purge finds the rest.
+        shutil.rmtree(place.state_dir)
     for file in (place.config_file, place.config_file.with_name("ca.pem")):
         file.unlink(missing_ok=True)
     programs_user.forget(place.config_file.parent)

@@ -38,3 +38,36 @@ def test_a_proxy_of_the_environment_is_configured_and_not_handed_on(
         in (home / "config/holdline/controller.toml").read_text()
     )
     assert "HOLDLINE_PROXY" not in os.environ
+
+
+def test_a_purge_that_leaves_something_says_so_and_can_be_done_again(
+    home: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert install() == 0
+    state, configuration = home / "state/holdline-controller", home / "config/holdline"
+    (state / "credential").touch(0o600)
+    state.rename(home / "elsewhere")
+    state.symlink_to(home / "elsewhere")
+    monkeypatch.setattr(service, "_left", lambda _place: [])
+    purge = ["service", "uninstall", "--user", "--purge"]
+    assert main(purge) == 78
+    told = capsys.readouterr()
+    assert ("symbolic link" in told.err, "removed " in told.out) == (True, False)
+    assert (configuration / "controller.toml").exists()
+    state.unlink()
+    (home / "elsewhere").rename(state)
+    assert main(purge) == 0
+    assert not state.exists()
+    assert not configuration.exists()
+
+
+def test_nobody_who_closes_the_question_has_agreed_to_end_sessions(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def closed(_question: str) -> str:
+        raise EOFError
+
+    monkeypatch.setattr("builtins.input", closed)
+    for stream in ("stdin", "stdout"):
+        monkeypatch.setattr(f"sys.{stream}.isatty", lambda: True, raising=False)
+    assert not service._is_agreed([])
