@@ -31,6 +31,7 @@ from controller_client.session_files.daemon_status import is_daemon_running, rea
 LABEL: Final = "holdline.controller"
 LOG_NAME: Final = "daemon.log"
 _DEPLOY: Final = Path(__file__).resolve().parents[1] / "deploy"
+_SYSTEMD: Final = Path("/run/systemd/system")
 _STOP_SECONDS: Final = 60.0
 _START_SECONDS: Final = 60.0
 _TOLD_SECONDS: Final = 10.0
@@ -68,12 +69,20 @@ class Manager(Protocol):
 
 
 def manager_of(place: Installation) -> Manager:
-    """Return what keeps daemons running here."""
+    """Return what keeps daemons running here. Raises ConfigurationError."""
     if sys.platform == "darwin":
         return Launchd(place)
-    has_systemd = Path("/run/systemd/system").is_dir() and shutil.which("systemctl") is not None
-    if has_systemd and (place.is_system or _runs(["systemctl", "--user", "show-environment"])):
-        return Systemd(place)
+    if not _SYSTEMD.is_dir() or shutil.which("systemctl") is None:
+        return Unmanaged(place)
+    systemd = Systemd(place)
+    if place.is_system or _runs(["systemctl", "--user", "show-environment"]):
+        return systemd
+    if systemd.is_installed:
+        # A daemon in the background would compete with the one that systemd starts again.
+        raise ConfigurationError(
+            "the service is one of this user's systemd, which does not answer here, as after su or "
+            f"in cron: log in as {place.user}, or set XDG_RUNTIME_DIR=/run/user/{os.getuid()}"
+        )
     return Unmanaged(place)
 
 
@@ -99,6 +108,11 @@ class Systemd:
             return Path("/etc/systemd/system") / UNIT
         return Path(self.place.account.pw_dir) / ".config/systemd/user" / UNIT
 
+    @property
+    def is_installed(self) -> bool:
+        """True if an installation has written the unit."""
+        return self._unit.exists()
+
     def _control(self, *arguments: str) -> None:
         _do("systemctl", *(() if self.place.is_system else ("--user",)), *arguments)
 
@@ -120,7 +134,7 @@ class Systemd:
 
     def _renew(self) -> None:
         """Write the unit as this version and the policy want it, unless a person changed it."""
-        if not self._unit.exists():
+        if not self.is_installed:
             return
         found = self._unit.read_text()
         wanted = unit_text(self.place, allow_sudo=allows_sudo(found))
@@ -137,7 +151,7 @@ class Systemd:
 
     def remove(self) -> None:
         """Disable the unit and remove it."""
-        if self._unit.exists():
+        if self.is_installed:
             self._control("disable", UNIT)
             self._unit.unlink()
             self._control("daemon-reload")

@@ -103,6 +103,20 @@ def test_a_start_without_a_unit_of_ours_writes_none(unit: Path) -> None:
     assert not unit.exists()
 
 
+@pytest.mark.skipif(sys.platform == "darwin", reason="launchd keeps daemons there")
+def test_a_users_unit_is_not_passed_over_where_systemd_does_not_answer(
+    unit: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(managers, "_SYSTEMD", tmp_path)
+    monkeypatch.setattr(managers.shutil, "which", lambda name: f"/usr/bin/{name}")
+    assert isinstance(managers.manager_of(PLACE), Systemd)
+    monkeypatch.setattr(managers, "_runs", lambda _command: False)
+    assert isinstance(managers.manager_of(PLACE), Unmanaged)
+    unit.touch()
+    with pytest.raises(ConfigurationError, match="set XDG_RUNTIME_DIR="):
+        managers.manager_of(PLACE)
+
+
 _BEGINNING = """
 import signal, sys
 from pathlib import Path
