@@ -224,6 +224,7 @@ def write_configuration(place: Installation, options: argparse.Namespace) -> Non
                 f"{path} names another server: {said}. To move this host, change server there, and "
                 "enrol it with --replace"
             )
+        _keep(place, known, options)
         return
     if not options.server:
         raise ConfigurationError(f"name the server: --server https://HOST, or server in {path}")
@@ -243,6 +244,22 @@ def write_configuration(place: Installation, options: argparse.Namespace) -> Non
     say(f"wrote {path}")
 
 
+def _keep(place: Installation, known: dict[str, object], options: argparse.Namespace) -> None:
+    """Keep what the file says, and say where the options say something else."""
+    path = place.config_file
+    usual = SERVICE_STATE_DIR if place.is_system else default_state_dir()
+    if place.state_dir != (state_dir := known.get("state_dir", usual)):
+        raise ConfigurationError(f"{path} has the daemon's state in {state_dir}: change it there")
+    if options.ca_file is not None and known.get("ca_file") == _copy_of_authorities(place):
+        # Those of the copy may have been replaced since.
+        way = check_way(options.ca_file, None)
+        _readable(way.ca_file or options.ca_file, place)
+    elif options.ca_file is not None and known.get("ca_file") != options.ca_file.absolute():
+        say(f"kept {path}, which does not name this --ca-file: change it there")
+    if options.proxy is not None and known.get("proxy") != options.proxy:
+        say(f"kept {path}, which does not name this proxy: change it there")
+
+
 def is_configured(place: Installation) -> bool:
     """Return whether the configuration names a server. Raises ConfigurationError."""
     return place.config_file.exists() and "server" in read_file(place.config_file)
@@ -252,10 +269,15 @@ def _readable(ca_file: Path, place: Installation) -> Path:
     """Return a copy of the authorities that the daemon's user can read; a user needs none."""
     if not place.is_system:
         return ca_file.absolute()
-    copy = place.config_file.with_name("ca.pem")
+    copy = _copy_of_authorities(place)
     if copy != ca_file.absolute():
-        write(copy, ca_file.read_text(), place)
+        # Comments may be in any encoding, and are not needed.
+        write(copy, ca_file.read_bytes().decode("ascii", "ignore"), place)
     return copy
+
+
+def _copy_of_authorities(place: Installation) -> Path:
+    return place.config_file.with_name("ca.pem")
 
 
 def _socket(server: str) -> str:

@@ -11,6 +11,18 @@ import pytest
 from controller_client.administration import installation
 from controller_client.administration.installation import Installation
 
+CERTIFICATE = """-----BEGIN CERTIFICATE-----
+MIIBbjCCARWgAwIBAgIUQ6hWVTLhIvB6bDaUthg+Fr3oXS8wCgYIKoZIzj0EAwIw
+DDEKMAgGA1UEAwwBeDAgFw0yNjExMjYyMTEwMDhaGA8yMTI2MTEwMjIxMTAwOFow
+DDEKMAgGA1UEAwwBeDBZMBMGByqGSM49AgEGCCqGSM49AwEHA0IABO88HpKnmKZ6
+XJcHePqAk4BCpIKo7ssp4kX/tf2GJSUm4R137PTLzOtNv+VaOFyhlxcfvMvUHnJp
+wQYLxy+Ec8ejUzBRMB0GA1UdDgQWBBSkedBJbjaOsf/oQEsp83cFo0wWNjAfBgNV
+HSMEGDAWgBSkedBJbjaOsf/oQEsp83cFo0wWNjAPBgNVHRMBAf8EBTADAQH/MAoG
+CCqGSM49BAMCA0cAMEQCIF7Vtk4CwLEjSqGc3eEFCVPXjy5xgLsCxGMyChYdNPzq
+AiA+xH8jm2Uiwi3B/5Y1Fyn5wKpPG4Y41KwArklMko0liw==
+-----END CERTIFICATE-----
+"""
+
 
 @pytest.fixture
 def closed_umask() -> Iterator[None]:
@@ -50,3 +62,19 @@ def test_the_daemons_user_is_who_has_its_state_directory_wherever_that_is(
     # A disk that was mounted for it belongs to root, which makes nobody root.
     usual.mkdir()
     assert (user(), user(allow_root=True)) == ("holdline", "root")
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root installs for others")
+def test_authorities_that_were_replaced_are_copied_again_whatever_their_comments(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = Installation(
+        is_system=True, user="nobody", state_dir=tmp_path, config_file=tmp_path / "c.toml"
+    )
+    monkeypatch.setattr(installation, "SERVICE_STATE_DIR", tmp_path)
+    authorities = tmp_path / "own.pem"
+    options = argparse.Namespace(server="https://h", ca_file=authorities, proxy=None)
+    for text in (CERTIFICATE.encode(), "# Autorité\n".encode("latin-1") + CERTIFICATE.encode()):
+        authorities.write_bytes(text)
+        installation.write_configuration(place, options)
+        assert (tmp_path / "ca.pem").read_bytes() == text.replace(b"\xe9", b"")

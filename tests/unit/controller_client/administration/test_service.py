@@ -40,6 +40,22 @@ def test_a_proxy_of_the_environment_is_configured_and_not_handed_on(
     assert "HOLDLINE_PROXY" not in os.environ
 
 
+def test_a_second_run_says_which_options_the_configuration_decides(
+    home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert install("--proxy", "http://ada:word@proxy.example:3128") == 0
+    file = home / "config/holdline/controller.toml"
+    before, _ = file.read_text(), capsys.readouterr()
+    assert install("--proxy", "http://ada:word@proxy.example:3128") == 0
+    assert "kept" not in capsys.readouterr().out
+    assert install("--proxy", "http://ada:other@proxy.example:3128") == 0
+    told = capsys.readouterr().out
+    assert ("does not name this proxy" in told, "other" in told) == (True, False)
+    assert install("--state-dir", str(home / "another")) == 78
+    assert "change it there" in capsys.readouterr().err
+    assert file.read_text() == before
+
+
 def test_a_purge_that_leaves_something_says_so_and_can_be_done_again(
     home: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
