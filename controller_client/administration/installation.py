@@ -101,7 +101,7 @@ class Installation:
 def find(options: argparse.Namespace) -> Installation:
     """Return the installation that the options mean: the host's for root, else the user's own."""
     if os.geteuid() == 0 and not options.user:
-        state_dir = options.state_dir or SERVICE_STATE_DIR
+        state_dir = (options.state_dir or SERVICE_STATE_DIR).absolute()
         return Installation(
             is_system=True,
             user=getattr(options, "run_as", None) or _daemon_of(state_dir, options) or USER,
@@ -119,14 +119,15 @@ def find(options: argparse.Namespace) -> Installation:
     return Installation(
         is_system=False,
         user=own,
-        state_dir=options.state_dir or default_state_dir(),
+        state_dir=(options.state_dir or default_state_dir()).absolute(),
         config_file=_named(options, user_file()),
     )
 
 
 def _named(options: argparse.Namespace, usual: Path) -> Path:
     named: Path | None = options.config
-    return usual if named is None or named == OFF else named
+    # The daemon is started in another directory.
+    return usual if named is None or named == OFF else named.absolute()
 
 
 def _daemon_of(state_dir: Path, options: argparse.Namespace) -> str | None:

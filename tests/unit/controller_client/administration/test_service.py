@@ -1,5 +1,6 @@
 """``service install`` and its kin: what they write, what they hand on, and what they say."""
 
+import argparse
 import os
 import pwd
 from pathlib import Path
@@ -7,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from controller_client.administration import service
+from controller_client.administration.installation import find
 from controller_client.administration.managers import Unmanaged
 from controller_client.cli import main
 
@@ -38,6 +40,18 @@ def test_a_proxy_of_the_environment_is_configured_and_not_handed_on(
         in (home / "config/holdline/controller.toml").read_text()
     )
     assert "HOLDLINE_PROXY" not in os.environ
+
+
+def test_a_path_of_the_callers_directory_is_configured_as_a_whole(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(home)
+    (home / "own.toml").touch()
+    for _ in range(2):
+        assert install("--config", "own.toml", "--state-dir", "own") == 0
+    assert f'state_dir = "{home}/own"\n' in (home / "own.toml").read_text()
+    place = find(argparse.Namespace(user=True, action="x", config=Path("own.toml"), state_dir=None))
+    assert place.config_file == home / "own.toml"
 
 
 def test_a_second_run_says_which_options_the_configuration_decides(
