@@ -106,3 +106,13 @@ def flush(path: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+def give_to_owner_of(path: Path, fresh: Path) -> None:
+    """Let ``fresh``, which is to take the place of ``path``, belong to whom the server runs as.
+
+    Root may restore, and a server that is another user could not open what root has made.
+    """
+    if os.geteuid() == 0:
+        owner = (path if path.exists() else path.parent).stat()
+        os.chown(fresh, owner.st_uid, owner.st_gid)

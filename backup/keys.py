@@ -9,7 +9,7 @@ from typing import Final
 import msgspec
 from django.conf import settings
 
-from backup.directory import flush
+from backup.directory import flush, give_to_owner_of
 from backup.errors import BackupError
 from projects.conf import conf
 
@@ -102,14 +102,15 @@ def _file(name: str, current: str | None, kept: list[str]) -> Path | None:
 
 def _replace(path: Path, key: str) -> None:
     """Replace a key file in one step. The old key stays beside it: nobody else may have it."""
-    _write(path.with_name(f"{path.name}.before-restore"), path.read_text())
-    _write(path, key + "\n")
+    for name, text in ((f"{path.name}.before-restore", path.read_text()), (path.name, f"{key}\n")):
+        _write(path.with_name(name), text, like=path)
 
 
-def _write(path: Path, text: str) -> None:
+def _write(path: Path, text: str, *, like: Path) -> None:
     fresh = path.with_name(f".{path.name}.restoring")
     fresh.unlink(missing_ok=True)
     fresh.touch(mode=0o600)
+    give_to_owner_of(like, fresh)
     fresh.write_text(text)
     flush(fresh)
     fresh.replace(path)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from django.db import DatabaseError, connection
 
-from backup.directory import flush
+from backup.directory import flush, give_to_owner_of
 from backup.errors import BackupError
 from projects.storage import unfinished
 
@@ -51,6 +51,7 @@ class SqliteStorage:
         self._remove(fresh)
         try:
             _copy(file, fresh)
+            give_to_owner_of(self._path, fresh)
             connection.settings_dict["NAME"] = fresh
             finish()
             unfinished.begin()

@@ -1,0 +1,52 @@
+"""The file of SQLite that a restore puts in the place of the old one."""
+
+import os
+import pwd
+import sqlite3
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from django.db import connection
+
+from backup.sqlite import SqliteStorage
+
+pytestmark = [
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.skipif(os.geteuid() != 0, reason="only root restores what is another user's"),
+]
+
+
+@pytest.fixture
+def database(tmp_path: Path) -> Iterator[Path]:
+    """The file of a server that is not root."""
+    if connection.vendor != "sqlite":
+        pytest.skip("another database has no file")
+    file, before = tmp_path / "db.sqlite3", connection.settings_dict["NAME"]
+    sqlite3.connect(file).close()
+    nobody = pwd.getpwnam("nobody")
+    for path in (tmp_path, file):
+        os.chown(path, nobody.pw_uid, nobody.pw_gid)
+    connection.close()
+    connection.settings_dict["NAME"] = file
+    yield file
+    connection.close()
+    connection.settings_dict["NAME"] = before
+
+
+@pytest.mark.parametrize("is_there", [True, False])
+def test_a_database_that_root_restores_stays_the_servers(database: Path, is_there: bool) -> None:
+    copy, nobody = database.with_name("copy"), pwd.getpwnam("nobody")
+    with sqlite3.connect(copy) as made:
+        made.execute("CREATE TABLE restored (x)")
+    if not is_there:
+        database.unlink()
+    SqliteStorage().copy_in(copy, lambda: None)
+    status = database.stat()
+    assert (status.st_uid, status.st_gid, status.st_mode & 0o777) == (
+        nobody.pw_uid,
+        nobody.pw_gid,
+        0o600,
+    )
+    with sqlite3.connect(database) as restored:
+        restored.execute("SELECT x FROM restored")
