@@ -1,13 +1,17 @@
 """The network address of a caller, which rates of failed logins are counted by."""
 
+import re
 from collections.abc import Mapping
 from ipaddress import IPv4Address, IPv6Network, ip_address
-from typing import Any
+from typing import Any, Final
 
 from django.core.handlers.asgi import ASGIRequest
 from django.http import HttpRequest
 
 from projects.conf import conf
+
+# Some proxies append the port too, which is another one for each connection.
+_WITH_PORT: Final = re.compile(r"\[([^]]*)\](?::\d+)?|([\d.]+):\d+")
 
 
 def peer_of(scope: Mapping[str, Any]) -> str:
@@ -26,7 +30,11 @@ def peer_of(scope: Mapping[str, Any]) -> str:
         if name == b"x-forwarded-for"
     ]
     entries = [entry.strip() for entry in ",".join(values).split(",") if entry.strip()]
-    return entries[-conf.proxy_count][:64] if len(entries) >= conf.proxy_count else client
+    if len(entries) < conf.proxy_count:
+        return client
+    entry = entries[-conf.proxy_count]
+    has_port = _WITH_PORT.fullmatch(entry)
+    return (entry if has_port is None else has_port[1] or has_port[2] or "")[:64]
 
 
 def network_of(peer: str) -> str:

@@ -24,6 +24,10 @@ def _scope(*headers: str) -> dict[str, Any]:
         (1, ("203.0.113.9", "198.51.100.7"), "198.51.100.7"),
         (2, ("203.0.113.9, 198.51.100.7, 10.0.0.1",), "198.51.100.7"),
         (2, ("10.0.0.1",), "192.0.2.1"),
+        (1, ("203.0.113.9, 198.51.100.7:50123",), "198.51.100.7"),
+        (1, ("[2001:db8::7]:50123",), "2001:db8::7"),
+        (1, ("[2001:db8::7]",), "2001:db8::7"),
+        (1, ("2001:db8::7",), "2001:db8::7"),
     ],
     ids=[
         "none of ours",
@@ -33,6 +37,10 @@ def _scope(*headers: str) -> dict[str, Any]:
         "two headers",
         "two proxies",
         "fewer than there are proxies",
+        "with a port",
+        "IPv6 with a port",
+        "IPv6 in brackets",
+        "IPv6",
     ],
 )
 def test_only_what_our_own_proxies_appended_counts(
