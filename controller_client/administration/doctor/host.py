@@ -33,8 +33,9 @@ def check_python() -> Finding:
     """See that this Python is new enough, and that every user can run it."""
     version = platform.python_version()
     real = Path(sys.executable).resolve()
-    for place in (real, *real.parents):
-        if not place.stat().st_mode & stat.S_IXOTH:
+    # From the top: what is below a closed directory cannot be looked at.
+    for place in (*reversed(real.parents), real):
+        if not _is_open_to_all(place):
             return Finding(
                 "python",
                 "warning",
@@ -42,6 +43,13 @@ def check_python() -> Finding:
                 "use a Python of the system, such as /usr/bin/python3",
             )
     return Finding("python", "ok", f"{version} at {real}")
+
+
+def _is_open_to_all(place: Path) -> bool:
+    try:
+        return bool(place.stat().st_mode & stat.S_IXOTH)
+    except OSError:
+        return False
 
 
 def check_state_dir(state_dir: Path) -> Finding:

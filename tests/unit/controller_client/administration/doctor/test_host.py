@@ -114,6 +114,23 @@ def test_a_daemon_that_is_not_connected_says_why() -> None:
 
 
 @NEEDS_ROOT
+def test_a_python_that_this_user_cannot_even_look_at_is_found(tmp_path: Path) -> None:
+    own = tmp_path / "python3"
+    own.touch(0o755)
+    tmp_path.chmod(0o700)
+    # Imported first: the other user may not be able to read the checkout.
+    code = (
+        "import os, sys; from controller_client.administration.doctor.host import check_python; "
+        "os.setresuid(65534, 65534, 65534); sys.executable = sys.argv[1]; "
+        "print(check_python().level)"
+    )
+    told = subprocess.run(
+        [sys.executable, "-c", code, str(own)], capture_output=True, text=True, check=True
+    )
+    assert told.stdout == "warning\n"
+
+
+@NEEDS_ROOT
 def test_evidence_is_found_after_root_became_another_user() -> None:
     # Imported first: the other user may not be able to read the checkout.
     code = (
