@@ -108,7 +108,7 @@ def find(options: argparse.Namespace) -> Installation:
             state_dir=state_dir,
             config_file=_named(options, SYSTEM_FILE),
         )
-    own, chosen = pwd.getpwuid(os.geteuid()).pw_name, getattr(options, "run_as", None)
+    own, chosen = _own_name(), getattr(options, "run_as", None)
     if chosen not in {None, own}:
         raise ConfigurationError("--run-as needs root, and no --user")
     if os.geteuid() == 0 and options.action == "install" and chosen is None:
@@ -122,6 +122,14 @@ def find(options: argparse.Namespace) -> Installation:
         state_dir=(options.state_dir or default_state_dir()).absolute(),
         config_file=_named(options, user_file()),
     )
+
+
+def _own_name() -> str:
+    try:
+        return pwd.getpwuid(os.geteuid()).pw_name
+    except KeyError:
+        # A container may run as any number, which nobody has given a name.
+        return str(os.geteuid())
 
 
 def _named(options: argparse.Namespace, usual: Path) -> Path:

@@ -4,6 +4,7 @@ If there is no row of a name, the refusal lists the names that exist.
 """
 
 import getpass
+import os
 from collections.abc import Iterable
 from typing import Final
 
@@ -19,7 +20,12 @@ _CREATE_PROJECT: Final = "Create one: manage.py create_project NAME"
 
 def actor() -> str:
     """The name of the person at the command line, for audit rows."""
-    return f"cli:{getpass.getuser()}"
+    try:
+        name = getpass.getuser()
+    except (KeyError, OSError):
+        # A container may run as any number, which nobody has given a name.
+        name = f"user {os.getuid()}"
+    return f"cli:{name}"
 
 
 def unknown(

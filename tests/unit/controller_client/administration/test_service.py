@@ -101,3 +101,15 @@ def test_nobody_who_closes_the_question_has_agreed_to_end_sessions(
     for stream in ("stdin", "stdout"):
         monkeypatch.setattr(f"sys.{stream}.isatty", lambda: True, raising=False)
     assert not service._is_agreed([])
+
+
+def test_a_user_without_a_name_is_told_what_runs(
+    home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def unknown(number: int) -> None:
+        raise KeyError(number)
+
+    monkeypatch.setattr(pwd, "getpwuid", unknown)
+    assert main(["service", "status", "--user"]) == service.NOT_RUNNING
+    assert main(["service", "install", "--user", "--run-as", str(os.geteuid())]) == 78
+    assert f"this host has no user '{os.geteuid()}'" in capsys.readouterr().err
