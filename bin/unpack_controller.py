@@ -83,7 +83,8 @@ def _unpack(wheels: list[Path], place: Path) -> None:
     draft = script.with_suffix(".new")
     draft.write_text(SCRIPT.format(interpreter=_interpreter(place / "bin" / "python")))
     draft.chmod(0o755)
-    # The last step: a directory with this file is whole.
+    # The last step: a directory with this file is whole, also after a crash of the machine.
+    os.sync()
     draft.rename(script)
 
 
@@ -95,6 +96,8 @@ def _interpreter(python: Path) -> str:
 
 def _lead_to(link: Path, target: Path) -> None:
     draft = link.with_name(f".{link.name}.{os.getpid()}")
+    # One that was killed may have had the same number, as in a container.
+    draft.unlink(missing_ok=True)
     draft.symlink_to(target)
     if link.is_dir() and not link.is_symlink():
         # The environment of an installation by hand, as earlier versions asked for.

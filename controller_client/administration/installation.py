@@ -308,6 +308,8 @@ def write(path: Path, text: str, place: Installation) -> None:
                 # Whatever the umask: the daemon reads it as a user of this group.
                 os.fchmod(descriptor, 0o640)
             file.write(text)
+            file.flush()
+            os.fsync(descriptor)
         draft.replace(path)
     except OSError as error:
         raise ConfigurationError(f"cannot write {path}: {error.strerror}") from None

@@ -22,6 +22,7 @@ from controller_client.config.server_address import DIRECT, Way, check_server_ur
 from controller_client.protocol.sentences import sentences
 from controller_client.server_link.errors import AnswerLost, EnrolmentFailed
 from controller_client.server_link.network.tls import client_context, with_hint
+from controller_client.session_files.directory import sync_directory
 
 ENROL_PATH: Final = "/controllers/enrol"
 ROTATE_PATH: Final = "/controllers/rotate"
@@ -136,6 +137,7 @@ class _Draft:
             with suppress(OSError):
                 os.link(self._path, earlier)
         self._fresh.replace(self._path)
+        sync_directory(self._path.parent)
         return f"{answer['project']}/{answer['controller']}"
 
 

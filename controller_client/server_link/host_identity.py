@@ -13,6 +13,7 @@ from uuid import UUID, uuid4
 
 from controller_client.config.errors import AlreadyRunning, ConfigurationError
 from controller_client.session_files.daemon_status import LOCK_NAME
+from controller_client.session_files.directory import sync_directory
 from controller_client.system.files.plain_file import read_plain
 
 # Whoever looks whether a daemon runs has the lock for a moment.
@@ -76,8 +77,13 @@ def _new_instance_id(path: Path) -> str:
     new = str(uuid4())
     temporary = path.with_suffix(".new")
     try:
-        temporary.write_text(new + "\n", "ascii")
+        with temporary.open("w", encoding="ascii") as file:
+            file.write(new + "\n")
+            file.flush()
+            # The server binds the credential to it: a crash of the host must not take it away.
+            os.fsync(file.fileno())
         temporary.replace(path)
+        sync_directory(path.parent)
     except OSError as error:
         raise ConfigurationError(f"cannot write {path}: {error.strerror}") from None
     return new

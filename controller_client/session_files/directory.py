@@ -279,7 +279,7 @@ class SessionDirectory:
                 os.fsync(descriptor)
         temporary.rename(self.path / name)
         if durable:
-            _sync_directory(self.path)
+            sync_directory(self.path)
 
 
 def directory_of(state_dir: Path, session_id: str) -> SessionDirectory:
@@ -365,7 +365,8 @@ def _number(content: bytes) -> int | None:
     return _PID.decode(content) if content.endswith(b"\n") else None
 
 
-def _sync_directory(path: Path) -> None:
+def sync_directory(path: Path) -> None:
+    """Have the names in a directory on the disk before going on. Raises OSError."""
     descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         os.fsync(descriptor)

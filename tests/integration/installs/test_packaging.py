@@ -1,5 +1,7 @@
 """The controller's distribution: the contents of its wheel, and a run without the project."""
 
+import importlib.util
+import os
 import re
 import subprocess
 import zipfile
@@ -78,3 +80,32 @@ def test_the_installed_command_runs_with_its_dependencies_alone(
         cwd=tmp_path,
     )
     assert imported.stdout.strip() == "False"
+
+
+def test_a_version_is_on_the_disk_before_it_counts_as_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    spec = importlib.util.spec_from_file_location("unpack", ROOT / "bin/unpack_controller.py")
+    assert spec is not None
+    assert spec.loader is not None
+    unpack = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(unpack)
+    (tmp_path / "wheels").mkdir()
+    with zipfile.ZipFile(
+        tmp_path / "wheels/holdline_controller-1-py3-none-any.whl", "w"
+    ) as archive:
+        archive.writestr("controller_client/__init__.py", "")
+    prefix, whole = tmp_path / "prefix", []
+    monkeypatch.setattr(
+        os, "sync", lambda: whole.append([*prefix.glob("versions/*/bin/holdline-controller")])
+    )
+    # What a killed installation of the same process id has left.
+    prefix.mkdir()
+    (prefix / f".bin.{os.getpid()}").symlink_to("nowhere")
+    before = os.umask(0o022)
+    try:
+        assert unpack.main(prefix, tmp_path / "wheels") == 0
+    finally:
+        os.umask(before)
+    assert whole == [[]]
+    assert (prefix / "bin/holdline-controller").exists()

@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import stat
 from pathlib import Path
 from uuid import UUID
 
@@ -18,6 +19,25 @@ def test_the_instance_id_of_a_state_directory_is_kept(tmp_path: Path) -> None:
     other = tmp_path / "other"
     other.mkdir()
     assert instance_id(other) != first
+
+
+def test_an_instance_id_is_on_the_disk_before_it_is_used(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    synced, sync = [], os.fsync
+
+    def noted(descriptor: int) -> None:
+        sync(descriptor)
+        is_directory = stat.S_ISDIR(os.fstat(descriptor).st_mode)
+        synced.append((is_directory, os.fstat(descriptor).st_size > 0, _names(tmp_path)))
+
+    monkeypatch.setattr(os, "fsync", noted)
+    instance_id(tmp_path)
+    assert synced == [(False, True, ["instance_id.new"]), (True, True, ["instance_id"])]
+
+
+def _names(directory: Path) -> list[str]:
+    return [path.name for path in directory.iterdir()]
 
 
 def test_a_damaged_instance_id_is_refused_rather_than_replaced(tmp_path: Path) -> None:
