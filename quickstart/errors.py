@@ -5,6 +5,7 @@
 QuickstartError
 ├── UnusablePort
 ├── UnusableDirectory
+├── OtherDatabase       DATABASE_URL is set
 ├── AlreadyRunning      another quickstart has the data directory
 ├── VenvModuleMissing
 ├── StepFailed          a program it ran ended with an error; carries the end of its log
@@ -34,6 +35,21 @@ class UnusableDirectory(QuickstartError):
     def __init__(self, path: Path, reason: str, hint: str) -> None:
         self.hint = hint
         super().__init__(f"cannot write to {path}: {reason}")
+
+
+class OtherDatabase(QuickstartError):
+    """The environment names a database, which may be that of something else."""
+
+    hint = (
+        "Run it without: env -u DATABASE_URL bin/quickstart. A server on a database of your own: "
+        "docs/howto/start-a-server.md"
+    )
+
+    def __init__(self) -> None:
+        super().__init__(
+            "DATABASE_URL is set, and the quickstart would make its tables and an administrator "
+            "there; it keeps everything in its data directory"
+        )
 
 
 class AlreadyRunning(QuickstartError):

@@ -3,6 +3,7 @@
 import errno
 import fcntl
 import importlib
+import os
 import socket
 import sys
 import tempfile
@@ -10,7 +11,13 @@ from pathlib import Path
 from typing import Final, TextIO
 
 from quickstart import previous
-from quickstart.errors import AlreadyRunning, UnusableDirectory, UnusablePort, VenvModuleMissing
+from quickstart.errors import (
+    AlreadyRunning,
+    OtherDatabase,
+    UnusableDirectory,
+    UnusablePort,
+    VenvModuleMissing,
+)
 from quickstart.options import ROOT, Options
 
 _PORTS_TRIED: Final = 20
@@ -18,6 +25,8 @@ _PORTS_TRIED: Final = 20
 
 def check(options: Options) -> None:
     """Raise the QuickstartError that names the first obstacle, if there is one."""
+    if os.environ.get("DATABASE_URL"):
+        raise OtherDatabase
     check_directory_is_writable(options.data_dir, "Choose another place with --data-dir DIR.")
     claim(options.data_dir).close()
     if options.is_port_chosen and not previous.running(options.data_dir):

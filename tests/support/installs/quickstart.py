@@ -21,7 +21,7 @@ def environment(port: int | str, **extra: str) -> dict[str, str]:
     kept = {
         name: value
         for name, value in os.environ.items()
-        if name not in {"HOLDLINE_DATA_DIR", "HOLDLINE_CALLED_FROM"}
+        if name not in {"HOLDLINE_DATA_DIR", "HOLDLINE_CALLED_FROM", "DATABASE_URL"}
     }
     return {**kept, "PORT": str(port), "PYTHON": sys.executable, **extra}
 
