@@ -77,7 +77,7 @@ def _row(event: AuditEvent, names: Any) -> dict[str, Any]:
         "project": names.projects.get(event.project_id, ""),
         "host": names.hosts.get(event.controller_id, ""),
         "session": str(event.session_id or ""),
-        "command": names.commands.get(event.session_id, ""),
+        "command": names.command_of(event) or "",
         "actor": event.actor,
         "action": event.action,
         "detail": event.detail,

@@ -96,7 +96,8 @@ def _shown(request: HttpRequest, found: AgentRun) -> dict[str, Any]:
     steps = list(found.steps.order_by("number"))
     may_read = request.user.has_perm(READ)
     lines = list(whole_run(found, steps, approvals)) if may_read else []
-    sessions = CommandSession.objects.filter(pk__in=sessions_of(steps)).order_by("created_at")
+    of_project = CommandSession.objects.filter(project=found.project)
+    sessions = of_project.filter(pk__in=sessions_of(steps)).order_by("created_at")
     used = used_line(found, steps=len(steps))
     state = repr((found.state, used, [one.pk for one in pending], sessions_of(steps), lines))
     task = visible(found.task, keep="\n")

@@ -20,6 +20,8 @@ from projects.errors.calls import InvalidPattern
 from projects.models import CommandSession, OutputChunk, Project
 from projects.reads.search import Hit
 
+_LOG: Final = "log"
+"""The stream of a hit in the log of a monitor."""
 _MOST_HITS: Final = 50
 _MOST_COMMANDS: Final = 20
 _MOST_PROJECTS: Final = 20
@@ -91,12 +93,13 @@ def _search(projects: list[Project], pattern: str, actor: str) -> Found:
 
 
 def _in_words(hits: list[Hit]) -> list[HitInWords]:
-    ids = {hit.session_id for hit in hits}
+    # The id of a monitor is its caller's choice, and may be that of a session anywhere.
+    ids = {hit.session_id for hit in hits if hit.stream != _LOG}
     rows = CommandSession.objects.filter(pk__in=ids).select_related("controller", "project")
     sessions = {row.pk: row for row in rows}
     return [
         HitInWords(
-            session=sessions.get(hit.session_id),
+            session=None if hit.stream == _LOG else sessions.get(hit.session_id),
             offset=hit.offset,
             stream=hit.stream,
             line=visible(hit.line, keep="\t"),

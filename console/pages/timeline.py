@@ -67,7 +67,7 @@ def _row_number(text: str) -> int:
 
 def in_words(event: AuditEvent, names: Names) -> dict[str, Any]:
     """One event with names in the place of ids. An id stays where nothing has it any more."""
-    host, session = event.controller_id, event.session_id
+    host, session, command = event.controller_id, event.session_id, names.command_of(event)
     return {
         "at": event.created_at,
         "actor": visible(event.actor),
@@ -75,8 +75,8 @@ def in_words(event: AuditEvent, names: Names) -> dict[str, Any]:
         "project": names.projects.get(event.project_id, str(event.project_id)),
         "host_id": host if host in names.hosts else None,
         "host": visible(names.hosts.get(host, str(host))) if host else "",
-        "session_id": session if session in names.commands else None,
-        "session": shortened(names.commands.get(session, str(session)), 40) if session else "",
+        "session_id": None if command is None else session,
+        "session": shortened(str(session) if command is None else command, 40) if session else "",
         "about_session": session,
         "detail": detail_text(event.detail) if event.detail else "",
     }

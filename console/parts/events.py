@@ -47,8 +47,12 @@ def _condition(name: str, value: str) -> Q:
             case "session":
                 return Q(session_id=UUID(value))
             case "host":
-                sessions = CommandSession.objects.filter(controller_id=UUID(value)).values("id")
-                return Q(controller_id=UUID(value)) | Q(session_id__in=sessions)
+                sessions = CommandSession.objects.filter(controller_id=UUID(value))
+                of_sessions = Q(
+                    session_id__in=sessions.values("id"),
+                    project_id__in=sessions.values("project_id"),
+                )
+                return Q(controller_id=UUID(value)) | of_sessions
             case "since":
                 return Q(created_at__gte=_moment(value))
             case "until":
@@ -76,11 +80,20 @@ def events_of(request: HttpRequest, wanted: Wanted) -> QuerySet[AuditEvent]:
 
 @dataclass(frozen=True, slots=True)
 class Names:
-    """The names of what events are about, as far as it still exists."""
+    """The names of what events are about, as far as it still exists.
+
+    The command of a session is found by its project and its id: a monitor has the id that its
+    caller chose, which may be that of a session of another project.
+    """
 
     projects: dict[UUID, str]
     hosts: dict[UUID, str]
-    commands: dict[UUID, str]
+    commands: dict[tuple[UUID, UUID], str]
+
+    def command_of(self, event: AuditEvent) -> str | None:
+        """The command of the session that an event is about; None if it is about none."""
+        session = event.session_id
+        return None if session is None else self.commands.get((event.project_id, session))
 
 
 def names_of(events: Iterable[AuditEvent]) -> Names:
@@ -89,8 +102,10 @@ def names_of(events: Iterable[AuditEvent]) -> Names:
     hosts = {event.controller_id for event in events if event.controller_id}
     sessions = {event.session_id for event in events if event.session_id}
     projects = Project.objects.filter(pk__in={event.project_id for event in events})
+    of_sessions = CommandSession.objects.filter(pk__in=sessions)
+    commands = of_sessions.values_list("project_id", "pk", "command")
     return Names(
         {SERVER: "the server", **dict(projects.values_list("pk", "name"))},
         dict(Controller.objects.filter(pk__in=hosts).values_list("pk", "name")),
-        dict(CommandSession.objects.filter(pk__in=sessions).values_list("pk", "command")),
+        {(project, pk): command for project, pk, command in commands},
     )

@@ -62,8 +62,11 @@ class HostFilter(ProjectFilter):
     ) -> QuerySet[AuditEvent]:
         if (chosen := self._chosen()) is None:
             return queryset
-        sessions = CommandSession.objects.filter(controller_id=chosen).values("id")
-        return queryset.filter(Q(controller_id=chosen) | Q(session_id__in=sessions))
+        sessions = CommandSession.objects.filter(controller_id=chosen)
+        of_sessions = Q(
+            session_id__in=sessions.values("id"), project_id__in=sessions.values("project_id")
+        )
+        return queryset.filter(Q(controller_id=chosen) | of_sessions)
 
 
 class ActionFilter(AmongNewest):

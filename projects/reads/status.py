@@ -105,7 +105,7 @@ def _session_get(project_id: UUID, session_id: UUID, ordered_bytes: int) -> Sess
             Receipt(
                 at=event.created_at, actor=event.actor, action=event.action, detail=event.detail
             )
-            for event in selectors.receipts_of(session_id)
+            for event in selectors.receipts_of(project_id, session_id)
         ],
         in_order=read_in_order(session_id, ends, ordered_bytes) if ordered_bytes else None,
     )

@@ -143,6 +143,8 @@ def session_of(project_id: UUID, session_id: UUID) -> CommandSession:
     return session
 
 
-def receipts_of(session_id: UUID) -> list[AuditEvent]:
-    """The newest audit rows about the session, at most RECEIPTS, oldest first."""
-    return list(AuditEvent.objects.filter(session_id=session_id).order_by("-id")[:RECEIPTS])[::-1]
+def receipts_of(project_id: UUID, session_id: UUID) -> list[AuditEvent]:
+    """The newest audit rows about a session of the project, at most RECEIPTS, oldest first."""
+    # A caller of another project may have given a monitor the id of the session.
+    rows = AuditEvent.objects.filter(project_id=project_id, session_id=session_id)
+    return list(rows.order_by("-id")[:RECEIPTS])[::-1]

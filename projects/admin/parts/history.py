@@ -77,7 +77,7 @@ def events_about(row: Any) -> QuerySet[AuditEvent]:
     wanted: dict[str, Any]
     match row:
         case CommandSession():
-            wanted = {"session_id": row.pk}
+            wanted = {"project_id": row.project_id, "session_id": row.pk}
         case Monitor():
             wanted = {
                 "project_id": row.project_id,

@@ -14,7 +14,7 @@ from django.utils import timezone
 from agent import services
 from agent.models import AgentRun, AgentStep
 from projects.models import Approval, AuditEvent, Controller, Project
-from tests.support.rows import make_approval, of_run
+from tests.support.rows import make_approval, make_controller, make_session, of_run
 
 pytestmark = pytest.mark.django_db(transaction=True)
 XSS = "<script>alert(1)</script>"
@@ -69,6 +69,16 @@ def test_a_run_is_started_from_its_form(admin_client: Client, project: Project) 
     run = AgentRun.objects.get()
     assert made["Location"] == url("run", run.pk)
     assert (run.task, run.submitted_by, run.state) == ("look around", "admin:admin", "queued")
+
+
+def test_a_result_about_an_id_of_another_project_shows_nothing_of_it(
+    admin_client: Client, project: Project
+) -> None:
+    session = make_session(make_controller("elsewhere"), command="command-of-theirs")
+    run = run_of(project)
+    result = {"id": "1", "body": {"session_id": str(session.pk), "status": "active"}}
+    AgentStep.objects.create(run=run, number=1, text="I monitor", results=[result])
+    assert "command-of-theirs" not in admin_client.get(url("run", run.pk)).text
 
 
 def test_the_page_shows_what_was_said_and_done_as_text_only(

@@ -3,7 +3,7 @@
 import pytest
 
 from console.pages import search
-from projects.models import AuditEvent, CommandSession, OutputChunk
+from projects.models import AuditEvent, CommandSession, Monitor, MonitorChunk, OutputChunk
 from tests.unit.console.conftest import PersonWith, Tenant
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -38,6 +38,24 @@ def test_the_output_of_another_project_is_never_found(
         text = client.get(f"/search/?{query}").text
         assert "of theirs" not in text
         assert theirs.session.command not in text
+
+
+def test_a_monitor_with_the_id_of_their_session_shows_nothing_of_it(
+    person_with: PersonWith, ours: Tenant, theirs: Tenant
+) -> None:
+    data = b"a needle in a log\n"
+    monitor = Monitor.objects.create(
+        project=ours.project,
+        controller=ours.host,
+        session_id=theirs.session.pk,
+        log_file="/var/log/ours.log",
+        file_identity="1:1",
+        next_offset=len(data),
+    )
+    MonitorChunk.objects.create(monitor=monitor, offset=0, size=len(data), data=data)
+    text = person_with(*RIGHTS).get("/search/?q=needle").text
+    assert "a needle in a log" in text
+    assert "of-theirs" not in text
 
 
 def test_a_search_is_on_record_without_its_words(person_with: PersonWith, ours: Tenant) -> None:

@@ -9,6 +9,8 @@ from projects.audit.log import SERVER, audit
 from projects.models import AuditEvent
 from tests.unit.console.conftest import PersonWith, Tenant, read
 
+# The export reads in threads of its own, which see what is committed.
+pytestmark = pytest.mark.django_db(transaction=True)
 ALL = ("view_auditevent", "view_controller", "view_transcript")
 
 
@@ -47,6 +49,20 @@ def test_nothing_of_another_project_comes_through(
     for text in (page, read(exported)):
         for secret in ("host-of-theirs", "command-of-theirs", "192.0.2.77", "&quot;theirs"):
             assert secret not in text
+
+
+def test_an_id_that_is_borrowed_shows_nothing_of_the_session_that_has_it(
+    person_with: PersonWith, ours: Tenant, theirs: Tenant
+) -> None:
+    audit("token:us", "monitor.start", (ours.project.pk, ours.host.pk, theirs.session.pk))
+    client = person_with(*ALL, "export_auditevent")
+    page = client.get("/timeline/?action=monitor").text
+    exported = read(client.post("/timeline/export/", {"action": "monitor"}))
+    for text in (page, exported):
+        assert "monitor.start" in text
+        assert "command-of-theirs" not in text
+    assert f"/share/{theirs.session.pk}/" not in page
+    assert "monitor.start" not in client.get(f"/timeline/?host={theirs.host.pk}").text
 
 
 def test_a_filter_narrows_and_a_broken_one_shows_nothing(person_with: PersonWith) -> None:

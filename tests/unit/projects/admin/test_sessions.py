@@ -8,6 +8,7 @@ from django.contrib.auth.models import Permission
 from django.test import AsyncClient, Client
 from django.urls import reverse
 
+from projects.audit.log import audit
 from projects.models import AuditEvent, CommandSession, Controller, Project
 from projects.output import log as output_log
 
@@ -237,3 +238,17 @@ def test_clearing_output_needs_its_permission_a_confirmation_and_an_end(
     assert (
         AuditEvent.objects.get(session_id=session.pk, action="session.clear").actor == "admin:admin"
     )
+
+
+def test_the_history_of_a_session_has_no_row_of_another_project(
+    admin_client: Client, project: Project
+) -> None:
+    session = session_of(project)
+    audit("token:us", "session.start", (project.pk, None, session.pk))
+    # A monitor has the id that its caller chose, which may be that of a session elsewhere.
+    elsewhere = Project.objects.create(name="elsewhere")
+    audit("token:them", "monitor.start", (elsewhere.pk, None, session.pk))
+    address = reverse("admin:projects_commandsession_history", args=[session.pk])
+    history = admin_client.get(address).text
+    assert "token:us" in history
+    assert "token:them" not in history

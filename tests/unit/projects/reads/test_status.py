@@ -107,6 +107,8 @@ async def test_lists_are_newest_first_paged_and_of_the_own_project(
 
 async def test_a_session_shows_its_tail_and_its_receipts(session: CommandSession) -> None:
     await in_database(audit, "token:bot", "session.start", (session.project_id, None, session.id))
+    # A monitor of another project may have this id: its caller chose it.
+    await in_database(audit, "token:them", "monitor.start", (uuid4(), None, session.id))
     details = await session_get(session.project_id, session.id)
     assert (details.tail, details.lifecycle) == ("hello\n", "RUNNING")
     assert [(receipt.actor, receipt.action) for receipt in details.receipts] == [
