@@ -80,7 +80,10 @@ def version(session_id: UUID) -> tuple[object, ...]:
     row = session.values_list(
         "cleared_at", "stdout_first_offset", "stderr_first_offset", "sealed_secrets"
     ).first()
-    return *(row or ()), OutputGap.objects.filter(session_id=session_id).count()
+    # Each time that output is taken away a gap is made, also where it takes another one's place.
+    gaps = OutputGap.objects.filter(session_id=session_id)
+    newest = gaps.order_by("-id").values_list("id", flat=True).first()
+    return *(row or ()), newest
 
 
 def store(session_id: UUID, read_at: tuple[object, ...], screens: Iterable[NewScreen]) -> bool:

@@ -2,10 +2,11 @@
 
 import pytest
 
-from projects.models import CommandSession
+from projects.models import CommandSession, OutputGap
 from projects.output import log as output_log
 from projects.output.log import NewChunk
-from projects.output.recording import screens
+from projects.output.recording import erasure, screens
+from projects.output.recording.erasure import Range
 from projects.output.recording.screens import NewScreen, ScreenPlace
 from projects.secrets.masks import secret_remember
 from tests.support.rows import make_controller, make_session
@@ -57,6 +58,17 @@ def test_no_screen_is_kept_of_output_that_was_taken_away(session: CommandSession
     read_at = screens.version(session.pk)
     assert output_log.trim(session.pk, "stdout", 30) == 30
     assert not screens.store(session.pk, read_at, [_at(40)])
+    assert _kept(session) == []
+
+
+def test_no_screen_is_kept_of_output_beside_a_gap_that_grew_over_it(
+    session: CommandSession,
+) -> None:
+    erasure.black_out(session.pk, {"stdout": Range(10, 20, 1)})
+    read_at = screens.version(session.pk)
+    erasure.black_out(session.pk, {"stdout": Range(20, 30, 1)})
+    assert OutputGap.objects.count() == 1
+    assert not screens.store(session.pk, read_at, [_at(30)])
     assert _kept(session) == []
 
 
