@@ -132,8 +132,9 @@ def _is_paused(factor: SecondFactor) -> bool:
 
 def _is_right(factor: SecondFactor, code: str) -> bool:
     """Returns True for a code that is right, and changes ``factor`` so that it is used up."""
+    last_step = 0 if _is_of_another_time(factor.last_step) else factor.last_step
     for step, expected in _codes_now(factor):
-        if step > factor.last_step and compare_digest(expected, code.encode()):
+        if step > last_step and compare_digest(expected, code.encode()):
             factor.last_step = step
             return True
     digest = _digest(code)
@@ -147,9 +148,21 @@ def _codes_now(factor: SecondFactor) -> Iterator[tuple[int, bytes]]:
     """The codes of this period, of the one before and of the one after, for clocks that differ."""
     if _key(factor) is None:
         return
-    totp, now = _totp(factor), int(clock.now().timestamp()) // _PERIOD_SECONDS
+    totp, now = _totp(factor), _step_now()
     for step in (now - 1, now, now + 1):
         yield step, totp.generate(step * _PERIOD_SECONDS)
+
+
+def _step_now() -> int:
+    return int(clock.now().timestamp()) // _PERIOD_SECONDS
+
+
+def _is_of_another_time(step: int) -> bool:
+    """Returns True for a step whose code was used while the clock was ahead.
+
+    Until then every code of the app would count as used.
+    """
+    return (step - 1 - _step_now()) * _PERIOD_SECONDS > clock.JUMP_SECONDS
 
 
 def _key(factor: SecondFactor) -> bytes | None:

@@ -76,6 +76,23 @@ def test_a_code_counts_once(person: Client) -> None:
     assert (_is_in(first), _is_in(second)) == (True, False)
 
 
+def test_a_clock_that_was_ahead_locks_nobody_out(
+    person: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _set_up(person)
+    with monkeypatch.context() as ahead:
+        tomorrow = clock.now() + timedelta(days=1)
+        ahead.setattr(clock, "now", lambda: tomorrow)
+        early = _shown_password()
+        early.post(ASK, {"code": _code(1)})
+        assert _is_in(early)
+    code = _code()
+    first, second = _shown_password(), _shown_password()
+    first.post(ASK, {"code": code})
+    second.post(ASK, {"code": code})
+    assert (_is_in(first), _is_in(second)) == (True, False)
+
+
 def test_a_recovery_code_counts_once(person: Client) -> None:
     codes = _set_up(person)
     first, second = _shown_password(), _shown_password()
