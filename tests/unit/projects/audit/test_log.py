@@ -2,6 +2,7 @@
 
 import json
 import sqlite3
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from datetime import timedelta
@@ -13,6 +14,7 @@ from django.core.management import CommandError, call_command
 from django.db import DatabaseError, connection, transaction
 from django.utils import timezone
 
+from projects.audit import proof
 from projects.audit.log import GENESIS, SERVER, audit, hash_of
 from projects.audit.marks import heads_sign
 from projects.audit.proof import audit_expire, audit_export, audit_verify, chains, entry_of
@@ -203,6 +205,22 @@ def test_rows_whose_time_is_over_go_and_the_rest_verifies(project_id: UUID) -> N
         _problems(project_id, "DELETE FROM projects_auditevent WHERE seq = 3")[0]
         == "rows 3 to 3 are missing"
     )
+
+
+def test_rows_that_expire_while_the_chain_is_read_are_no_problem(
+    project_id: UUID, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows, left = proof._rows, [1]
+
+    def expired_before(chain: UUID) -> Iterator[AuditEvent]:
+        if left:
+            audit_expire(chain, timezone.now(), actor="sweeper")
+            left.pop()
+        return rows(chain)
+
+    monkeypatch.setattr(proof, "_rows", expired_before)
+    verdict = audit_verify(project_id)
+    assert (verdict.problems, verdict.expired, verdict.rows) == ((), 2, 2)
 
 
 def test_a_forged_expiry_lets_rows_be_removed_and_is_found(project_id: UUID) -> None:
