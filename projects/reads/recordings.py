@@ -18,10 +18,10 @@ from projects.audit.log import audit
 from projects.models import CommandSession, SessionEvent
 from projects.output.log import pieces
 from projects.output.recording import rows
-from projects.output.recording.cast import cast
+from projects.output.recording.cast import cast, masked
 from projects.output.result import Result
 from projects.output.stream_text import StreamText, read_text
-from projects.secrets.masks import secret_mask
+from projects.secrets.masks import SecretMask, secret_mask
 from projects.sessions import selectors
 from projects.storage.access import at_length, in_database
 
@@ -158,7 +158,13 @@ def _batches(lines: Iterator[str]) -> Iterator[bytes]:
 
 
 def _text(session: CommandSession) -> Iterator[bytes]:
-    mask = secret_mask(session.pk)
+    # Masked as a whole: a secret may begin on one page and end on the next.
+    pages = ((0.0, "o", text) for text in _unmasked_pages(session))
+    for _, _, text in masked(pages, secret_mask(session.pk)):
+        yield text.encode()
+
+
+def _unmasked_pages(session: CommandSession) -> Iterator[str]:
     for stream, end in zip(_STREAMS, _ends(session), strict=True):
         position = 0
         while position < end:
@@ -171,11 +177,11 @@ def _text(session: CommandSession) -> Iterator[bytes]:
                 upto,
                 is_final=is_last,
                 marks_gaps=True,
-                mask=mask,
+                mask=SecretMask(),
             )
             position = max(page.next_offset, upto if page.next_offset == position else 0)
             if page.text:
-                yield page.text.encode()
+                yield page.text
 
 
 def _raw(session: CommandSession) -> Iterator[bytes]:

@@ -22,6 +22,7 @@ from projects.output import log as output_log
 from projects.output.log import NewChunk
 from projects.output.recording import events
 from projects.output.recording.events import NewEvent
+from projects.reads import recordings
 from projects.secrets.masks import MASK, secret_remember
 from tests.support.rows import make_controller, make_session
 
@@ -98,6 +99,19 @@ def test_a_token_gets_each_format_and_that_is_audited(
         assert body == SHOWN + b"done"
     row = AuditEvent.objects.filter(action="transcript.download").get()
     assert (row.session_id, row.detail) == (session.pk, {"format": wanted})
+
+
+def test_a_secret_that_is_drawn_over_two_pages_of_the_text_is_masked(
+    session: CommandSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    drawn = "".join(f"\x1b[1m{char}" for char in "correct-horse").encode()
+    end = session.stdout_next_offset
+    output_log.append([NewChunk(session.pk, "stdout", end, 3, drawn)])
+    CommandSession.objects.filter(pk=session.pk).update(stdout_next_offset=end + len(drawn))
+    monkeypatch.setattr(recordings, "_PAGE_BYTES", end + len(drawn) // 2)
+    token = _token(session.project, "session:read")
+    _, body, _ = _get(f"/recordings/{session.pk}?format=text", token)
+    assert body.decode() == f"Name: \ufffd\ndone{MASK}"
 
 
 def test_a_recording_is_for_tokens_of_the_project_that_may_read(session: CommandSession) -> None:
