@@ -58,7 +58,8 @@ def ensure_run_look(request: HttpRequest, run: AgentRun) -> None:
 
 
 def _lasting(request: HttpRequest, action: str) -> QuerySet[AuditEvent, Any]:
-    since = timezone.now() - LOOK_LASTS
+    now = timezone.now()
+    # A look that a clock ahead dated into the future must not last until then.
     return AuditEvent.objects.filter(
-        action=action, actor=actor_of(request), created_at__gte=since
+        action=action, actor=actor_of(request), created_at__range=(now - LOOK_LASTS, now)
     ).order_by()

@@ -88,6 +88,17 @@ def test_what_a_player_reads_without_its_page_is_audited_once(
     assert rows.count() == 2
 
 
+def test_a_look_that_a_clock_ahead_dated_hides_no_other(
+    person_with: PersonWith, ours: Tenant
+) -> None:
+    client = person_with(*RIGHTS)
+    index = f"/sessions/{ours.session.pk}/replay/index/"
+    with patch("console.parts.looks.timezone.now", return_value=timezone.now() + 9 * LOOK_LASTS):
+        client.get(index)
+    client.get(index)
+    assert AuditEvent.objects.filter(action="transcript.view").count() == 2
+
+
 @pytest.mark.parametrize("address", ADDRESSES)
 def test_other_projects_and_missing_rights_show_nothing(
     person_with: PersonWith, ours: Tenant, theirs: Tenant, address: str
