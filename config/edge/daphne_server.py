@@ -191,6 +191,17 @@ class Request(http_protocol.WebRequest):
                 return
         super().process()
 
+    def handle_exception(self, exception: BaseException) -> None:
+        """Answer 500, or cut off an answer that has begun: nobody may take it for a whole one.
+
+        Daphne would answer twice. The error of that ended its check of all applications for good:
+        the peer waited for ever, and no later request was ever forgotten.
+        """
+        if self._response_started:
+            self.channel.transport.abortConnection()
+        else:
+            super().handle_exception(exception)
+
     def finish(self) -> None:
         """End the request; its body no longer counts."""
         bounds.HELD.release(self)

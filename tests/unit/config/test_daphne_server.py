@@ -1,12 +1,16 @@
 """Timeouts of Daphne's channels, and of its WebSockets."""
 
+import asyncio
 import time
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
+from daphne import server
 from twisted.internet.task import Clock
+from twisted.internet.testing import StringTransport
 
-from config.edge.daphne_server import Channel, WebSocketProtocol
+from config.edge.daphne_server import Channel, HTTPFactory, Request, WebSocketProtocol
 
 
 class _Channel(Channel):
@@ -60,6 +64,36 @@ def test_a_lost_connection_leaves_no_timer(channel: _Channel) -> None:
     channel.setTimeout(60)
     channel.connectionLost(None)
     assert channel.timers() == []
+
+
+@pytest.mark.parametrize("has_begun", [False, True])
+async def test_an_answer_that_fails_ends_and_so_does_no_check(
+    has_begun: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    channel = Channel()
+    channel.factory = HTTPFactory(daphne := server.Server(None, endpoints=["tcp:0"]))
+    channel.makeConnection(transport := StringTransport())
+    daphne.connections = {}
+    request = Request(channel)
+    request.application_queue = request.client_addr = None
+    request.clientproto, request.method, request.uri = b"HTTP/1.1", b"GET", b"/"
+    request.request_start = time.time()
+    channel.requests = [request]
+    if has_begun:
+        request.handle_reply({"type": "http.response.start", "status": 200})
+        request.handle_reply({"type": "http.response.body", "body": b"a part", "more_body": True})
+    failed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+    failed.set_exception(OSError("the database is away"))
+    checks = list[Any]()
+    daphne.connections[request]["application_instance"] = failed
+    monkeypatch.setattr(server.reactor, "callLater", lambda *call: checks.append(call[1]))
+    daphne.application_checker()
+    assert daphne.application_checker in checks
+    assert "application_instance" not in daphne.connections[request]
+    assert (transport.disconnected, b"500 Internal" in transport.value()) == (
+        has_begun,
+        not has_begun,
+    )
 
 
 def _checked(state: int, clock_ahead: float) -> list[str]:
