@@ -1,15 +1,17 @@
 """``GET /recordings/SESSION?format=cast|text|raw``: a recording for a caller with an API token.
 
 The token needs the scope ``session:read``, as for every read of output. The answer streams, and
-holds what is stored when the request begins.
+holds what is stored when the request begins. It breaks off if the token is revoked meanwhile.
 """
 
+from functools import partial
 from typing import Final
 from uuid import UUID
 
 from django.http import HttpRequest, JsonResponse, StreamingHttpResponse
 from django.http.response import HttpResponseBase
 
+from projects.accounts.authentication import check_caller
 from projects.accounts.client_address import peer_of_request
 from projects.accounts.errors import RateLimited
 from projects.accounts.token_check import authenticate_api_token
@@ -46,7 +48,11 @@ async def _answer(request: HttpRequest, session_id: UUID) -> StreamingHttpRespon
     caller.require(SCOPE)
     wanted = _format_of(request)
     found = await recording_export(
-        caller.project_id, session_id, export_format=wanted, actor=caller.label
+        caller.project_id,
+        session_id,
+        export_format=wanted,
+        actor=caller.label,
+        require=partial(check_caller, caller),
     )
     return recording_attachment(found, session_id, wanted)
 

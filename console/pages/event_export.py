@@ -5,6 +5,7 @@ import io
 import json
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from datetime import UTC
+from functools import partial
 from typing import Any, Final
 
 from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
@@ -13,10 +14,10 @@ from django.views.decorators.http import require_POST
 
 from console.parts.access import EXPORT_EVENTS, SEE_EVENTS, page
 from console.parts.events import WrongFilter, events_of, names_of, wanted_by
-from projects.admin.parts.access import actor_of
+from projects.admin.parts.access import actor_of, require_still
 from projects.audit.log import audit
 from projects.models import AuditEvent
-from projects.storage.access import at_length
+from projects.reads.streamed import streamed
 
 _ROWS_AT_ONCE: Final = 500
 _COLUMNS: Final = (
@@ -39,13 +40,19 @@ def export(request: HttpRequest) -> HttpResponseBase:
     newest = rows.values_list("pk", flat=True).first() or 0
     rows = rows.filter(pk__lte=newest)
     is_csv = request.POST.get("format") == "csv"
-    for project_id in set(rows.order_by().values_list("project_id", flat=True).distinct()):
+    projects = set(rows.order_by().values_list("project_id", flat=True).distinct())
+    for project_id in projects:
         audit(
             actor_of(request), "audit.export", (project_id, None, None), {"filters": wanted.values}
         )
     write = _csv_line if is_csv else _json_line
     kind, name = ("text/csv", "csv") if is_csv else ("application/jsonl", "jsonl")
-    lines = _lines(rows.order_by("id"), write, has_head=is_csv)
+    lines = _lines(
+        rows.order_by("id"),
+        write,
+        partial(require_still, request, projects, SEE_EVENTS, EXPORT_EVENTS),
+        has_head=is_csv,
+    )
     response = StreamingHttpResponse(lines, content_type=f"{kind}; charset=utf-8")
     response["Content-Disposition"] = f'attachment; filename="timeline.{name}"'
     response["X-Content-Type-Options"] = "nosniff"
@@ -53,12 +60,15 @@ def export(request: HttpRequest) -> HttpResponseBase:
 
 
 async def _lines(
-    rows: Any, write: Callable[[Mapping[str, Any]], str], *, has_head: bool
+    rows: Any,
+    write: Callable[[Mapping[str, Any]], str],
+    require: Callable[[], None],
+    *,
+    has_head: bool,
 ) -> AsyncIterator[bytes]:
     if has_head:
         yield _csv_line({name: name for name in _COLUMNS}).encode()
-    pages = _pages(rows)
-    while (page_of_rows := await at_length(next, pages, None)) is not None:
+    async for page_of_rows in streamed(_pages(rows), require):
         yield "".join(map(write, page_of_rows)).encode()
 
 

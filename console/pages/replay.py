@@ -1,5 +1,6 @@
 """The replay of a session: the page, what its player reads, and the download."""
 
+from functools import partial
 from math import isfinite
 from typing import Final
 from uuid import UUID
@@ -11,12 +12,12 @@ from django.http.response import HttpResponseBase
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_POST
 
-from console.parts.access import ERASE, SEE_SCREENS, page, session_or_404
+from console.parts.access import ERASE, SEE_SCREENS, SEE_SESSIONS, page, session_or_404
 from console.parts.browser_files import has_terminal
 from console.parts.looks import audit_look, ensure_look
 from console.parts.screens import ensure_made
 from projects import services
-from projects.admin.parts.access import actor_of
+from projects.admin.parts.access import actor_of, require_still
 from projects.errors.base import ControllerActionError
 from projects.models import CommandSession
 from projects.output.recording.index import replay_index
@@ -113,7 +114,11 @@ def download(request: HttpRequest, session_id: UUID) -> HttpResponseBase:
     if wanted not in EXPORT_FORMATS:
         return HttpResponseBadRequest(f"format is one of {', '.join(EXPORT_FORMATS)}")
     pieces = async_to_sync(recording_export)(
-        found.project_id, found.pk, export_format=wanted, actor=actor_of(request)
+        found.project_id,
+        found.pk,
+        export_format=wanted,
+        actor=actor_of(request),
+        require=partial(require_still, request, [found.project_id], SEE_SESSIONS, SEE_SCREENS),
     )
     return recording_attachment(pieces, found.pk, wanted)
 

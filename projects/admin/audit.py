@@ -1,7 +1,8 @@
 """Pages of the audit log, and its export. Nobody can edit the log here."""
 
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypedDict
 from uuid import UUID
 
@@ -12,13 +13,19 @@ from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed, Strea
 from django.http.response import HttpResponseBase
 from django.urls import URLPattern, path, reverse
 
-from projects.admin.parts.access import ReadOnlyAdmin, actor_of, projects_of, sees_every_project
+from projects.admin.parts.access import (
+    ReadOnlyAdmin,
+    actor_of,
+    projects_of,
+    require_still,
+    sees_every_project,
+)
 from projects.admin.parts.careful_filters import AmongNewest, is_choice
 from projects.admin.parts.display import detail_text, link, shortened, text_column
 from projects.audit.log import SERVER, audit
 from projects.audit.proof import audit_export
 from projects.models import AuditEvent, CommandSession, Controller, Project
-from projects.storage.access import at_length
+from projects.reads.streamed import streamed
 
 
 class ProjectFilter(admin.SimpleListFilter):
@@ -151,10 +158,12 @@ class AuditEventAdmin(ReadOnlyAdmin[AuditEvent]):
                 .distinct()
             )
         )
+        rights = ("projects.view_auditevent", "projects.export_auditevent")
+        require = partial(require_still, request, wanted, *rights)
         for project_id in wanted:
             audit(actor_of(request), "audit.export", (project_id, None, None))
         response = StreamingHttpResponse(
-            _lines(wanted), content_type="application/jsonl; charset=utf-8"
+            _lines(wanted, require), content_type="application/jsonl; charset=utf-8"
         )
         response["Content-Disposition"] = 'attachment; filename="audit.jsonl"'
         response["X-Content-Type-Options"] = "nosniff"
@@ -204,7 +213,6 @@ class AuditEventAdmin(ReadOnlyAdmin[AuditEvent]):
         return detail_text(event.detail)
 
 
-async def _lines(project_ids: list[UUID]) -> AsyncIterator[bytes]:
-    lines = audit_export(project_ids)
-    while (line := await at_length(next, lines, None)) is not None:
+async def _lines(project_ids: list[UUID], require: Callable[[], None]) -> AsyncIterator[bytes]:
+    async for line in streamed(audit_export(project_ids), require):
         yield json.dumps(line, separators=(",", ":")).encode() + b"\n"

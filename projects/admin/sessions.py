@@ -5,6 +5,7 @@ Actions terminate active sessions and clear the output of ended ones.
 
 from collections import Counter
 from collections.abc import Mapping
+from functools import partial
 from typing import Any, get_args
 
 from asgiref.sync import async_to_sync
@@ -18,7 +19,7 @@ from django.urls import URLPattern, path, reverse
 from controller_client.protocol.values import EndReason
 from projects import services
 from projects.admin import takeover
-from projects.admin.parts.access import OfOwnProjects, ReadOnlyAdmin, actor_of
+from projects.admin.parts.access import OfOwnProjects, ReadOnlyAdmin, actor_of, require_still
 from projects.admin.parts.careful_filters import ChoiceFilter
 from projects.admin.parts.confirmation import Item, Question, count_of, page_before
 from projects.admin.parts.display import duration, in_full, shortened, text_column, visible
@@ -208,7 +209,13 @@ class CommandSessionAdmin(ReadOnlyAdmin[CommandSession]):
         if session is None or not self.has_transcript_permission(request):
             raise Http404
         pieces = async_to_sync(services.recording_export)(
-            session.project_id, session.pk, export_format="raw", actor=actor_of(request)
+            session.project_id,
+            session.pk,
+            export_format="raw",
+            actor=actor_of(request),
+            require=partial(
+                require_still, request, [session.project_id], "projects.view_transcript"
+            ),
         )
         return services.recording_attachment(pieces, session.pk, "raw")
 

@@ -5,7 +5,7 @@ server with it.
 """
 
 import base64
-from collections.abc import AsyncIterable, AsyncIterator, Iterator
+from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterator
 from datetime import datetime
 from itertools import islice
 from typing import Any, Final, Literal, get_args
@@ -21,6 +21,7 @@ from projects.output.recording import rows
 from projects.output.recording.cast import cast, masked
 from projects.output.result import Result
 from projects.output.stream_text import StreamText, read_text
+from projects.reads.streamed import streamed
 from projects.secrets.masks import SecretMask, secret_mask
 from projects.sessions import selectors
 from projects.storage.access import at_length, in_database
@@ -89,21 +90,22 @@ async def session_chunks(
 
 
 async def recording_export(
-    project_id: UUID, session_id: UUID, *, export_format: ExportFormat, actor: str
+    project_id: UUID,
+    session_id: UUID,
+    *,
+    export_format: ExportFormat,
+    actor: str,
+    require: Callable[[], None] = lambda: None,
 ) -> AsyncIterator[bytes]:
     """All that is stored of a session so far, in pieces. Raises SessionNotFound at once.
+
+    ``require`` raises what ends the export, once its reader may not read any more.
 
     ``cast``: asciicast v3. ``text``: what was printed, without control characters. ``raw``: the
     bytes as they are stored; bytes that are gone leave no trace in them.
     """
     session = await in_database(_begin_export, project_id, session_id, export_format, actor)
-    return _pieces_of(session, export_format)
-
-
-async def _pieces_of(session: CommandSession, export_format: ExportFormat) -> AsyncIterator[bytes]:
-    found = export_pieces(session, export_format)
-    while (piece := await at_length(next, found, None)) is not None:
-        yield piece
+    return streamed(export_pieces(session, export_format), require)
 
 
 def recording_attachment(

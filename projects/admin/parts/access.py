@@ -3,11 +3,15 @@
 With the permission ``view_all_projects`` they see the rows of every project.
 """
 
+from collections.abc import Collection, Iterable
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 from uuid import UUID
 
 from django import forms
+from django.conf import settings
 from django.contrib import admin
+from django.contrib.auth import get_user
 from django.contrib.auth.admin import UserAdmin
 from django.db.models import Model, QuerySet
 from django.http import HttpRequest
@@ -15,6 +19,7 @@ from django.http import HttpRequest
 from projects.admin.parts.careful_filters import CarefulFilters, OfOneField
 from projects.admin.parts.history import AuditHistory
 from projects.audit.log import person
+from projects.errors.base import Forbidden
 from projects.models import Project
 
 M = TypeVar("M", bound=Model)
@@ -148,6 +153,25 @@ def projects_of(request: HttpRequest) -> QuerySet[Project]:
         if sees_every_project(request)
         else Project.objects.filter(members=request.user.pk)
     )
+
+
+def require_still(request: HttpRequest, projects: Collection[UUID], *rights: str) -> None:
+    """Reads the login, and its rights in these projects, anew during an answer that takes long.
+
+    Raises Forbidden once the person may not go on.
+    """
+    now = HttpRequest()
+    sessions = import_module(settings.SESSION_ENGINE)
+    now.session = sessions.SessionStore(request.session.session_key)
+    user: Any = get_user(now)
+    now.user = user
+    may = user.is_active and user.is_staff and user.has_perms(rights)
+    if not (may and (sees_every_project(now) or set(projects) <= set(_ids_of(now)))):
+        raise Forbidden("you may not read this any more")
+
+
+def _ids_of(request: HttpRequest) -> Iterable[UUID]:
+    return projects_of(request).values_list("pk", flat=True)
 
 
 def actor_of(request: HttpRequest) -> str:

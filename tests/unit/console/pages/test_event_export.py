@@ -5,9 +5,12 @@ import io
 import json
 
 import pytest
+from django.contrib.auth.models import User
 
 from projects.audit.log import audit
+from projects.errors.base import Forbidden
 from projects.models import AuditEvent
+from projects.reads import streamed
 from tests.unit.console.conftest import PersonWith, Tenant, read
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -30,6 +33,20 @@ def test_both_forms_have_names_and_leave_an_audit_row(
     assert cells["actor"] == "'=cmd()", "a spreadsheet would run it"
     written = AuditEvent.objects.filter(action="audit.export", actor="admin:ann")
     assert [one.detail for one in written] == [{"filters": {"action": "start"}}] * 2
+
+
+@pytest.mark.parametrize("address", ["/timeline/export/", "/admin/projects/auditevent/export/"])
+def test_an_export_ends_with_the_right_to_it(
+    person_with: PersonWith, ours: Tenant, address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(streamed, "CHECK_SECONDS", 0.0)
+    audit("token:x", "session.input", (ours.project.pk, ours.host.pk, ours.session.pk))
+    client = person_with(*RIGHTS)
+    assert "session.input" in read(client.post(address))
+    answer = client.post(address)
+    User.objects.get().user_permissions.clear()
+    with pytest.raises(Forbidden):
+        read(answer)
 
 
 def test_only_who_may_export_does(person_with: PersonWith) -> None:

@@ -4,15 +4,18 @@ import json
 from unittest.mock import patch
 
 import pytest
+from django.contrib.auth.models import User
 from django.utils import timezone
 
 from console.parts.looks import LOOK_LASTS
 from controller_client.protocol.messages import HostTime
+from projects.errors.base import Forbidden
 from projects.models import AuditEvent, CommandSession
 from projects.output import log as output_log
 from projects.output.log import NewChunk
 from projects.output.recording import screens
 from projects.output.recording.screens import NewScreen, ScreenPlace
+from projects.reads import streamed
 from tests.unit.console.conftest import PersonWith, Tenant, read
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -70,6 +73,22 @@ def test_the_download_is_the_recording_and_is_audited(
     assert (lines[0]["version"], lines[1:]) == (3, [[0.0, "o", "hello"]])
     assert "attachment" in answer["Content-Disposition"]
     assert AuditEvent.objects.filter(action="transcript.download").count() == 1
+
+
+def test_a_download_ends_with_the_right_to_it(
+    person_with: PersonWith, ours: Tenant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(streamed, "CHECK_SECONDS", 0.0)
+    _print(ours.session, b"hello")
+    client = person_with(*RIGHTS)
+    address = f"/sessions/{ours.session.pk}/replay/download/"
+    assert "hello" in read(client.post(address))
+    for end in (ours.project.members.clear, client.logout):
+        answer = client.post(address)
+        end()
+        with pytest.raises(Forbidden):
+            read(answer)
+        ours.project.members.add(User.objects.get())
 
 
 @pytest.mark.parametrize("address", ["index/", "part/", "screen/?place=6", "../events/"])

@@ -12,18 +12,21 @@ from asgiref.sync import async_to_sync
 from django.core.management import call_command
 from django.core.management.base import CommandError
 from django.test import AsyncClient
+from django.utils import timezone
 
 from controller_client.protocol.messages import HostTime
 from projects import services
 from projects.accounts.credentials import api_token_create
+from projects.errors.access import Unauthenticated
 from projects.errors.sessions import SessionNotFound
-from projects.models import AuditEvent, CommandSession, Project
+from projects.models import ApiToken, AuditEvent, CommandSession, Project
 from projects.output import log as output_log
 from projects.output.log import NewChunk
 from projects.output.recording import events
 from projects.output.recording.events import NewEvent
-from projects.reads import recordings
+from projects.reads import recordings, streamed
 from projects.secrets.masks import MASK, secret_remember
+from projects.storage.access import in_database
 from tests.support.rows import make_controller, make_session
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -99,6 +102,21 @@ def test_a_token_gets_each_format_and_that_is_audited(
         assert body == SHOWN + b"done"
     row = AuditEvent.objects.filter(action="transcript.download").get()
     assert (row.session_id, row.detail) == (session.pk, {"format": wanted})
+
+
+async def test_a_download_ends_with_its_token(
+    session: CommandSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(streamed, "CHECK_SECONDS", 0.0)
+    monkeypatch.setattr(recordings, "_BATCH_LINES", 1)
+    token = await in_database(lambda: _token(session.project, "session:read"))
+    headers = {"Authorization": f"Bearer {token}"}
+    answer: Any = await AsyncClient().get(f"/recordings/{session.pk}", headers=headers)
+    parts = aiter(answer.streaming_content)
+    assert b'"version":3' in await anext(parts)
+    await in_database(ApiToken.objects.update, revoked_at=timezone.now())
+    with pytest.raises(Unauthenticated):
+        await anext(parts)
 
 
 def test_a_secret_that_is_drawn_over_two_pages_of_the_text_is_masked(
