@@ -6,6 +6,7 @@ and grows no queue.
 """
 
 import asyncio
+import logging
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
@@ -26,6 +27,8 @@ from console.live.person import Person
 from projects.errors.server import StorageUnavailable
 from projects.storage import clock
 from projects.storage.access import at_length
+
+logger = logging.getLogger(__name__)
 
 PERIOD_SECONDS: Final = 0.8
 
@@ -65,6 +68,9 @@ class BoardReader:
             except StorageUnavailable:
                 # The connections of the browsers notice it, too, and say so.
                 pass
+            except Exception:
+                # One row that cannot be shown must not stop the boards of everybody for good.
+                logger.exception("the board could not be read")
             for watcher in self._watchers:
                 watcher.set()
             await asyncio.sleep(PERIOD_SECONDS)

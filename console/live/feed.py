@@ -7,6 +7,7 @@ for a session that nobody watches.
 """
 
 import asyncio
+import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Final
@@ -23,6 +24,8 @@ from projects.errors.server import StorageUnavailable
 from projects.errors.sessions import SessionNotFound
 from projects.storage.access import at_length
 from projects.wakeups.doorbells import Doorbell, session_doorbell
+
+logger = logging.getLogger(__name__)
 
 BYTES_PER_SECOND: Final = 512 * 1024
 """A session that prints faster is read at this rate, and watchers skip what they cannot see."""
@@ -77,6 +80,10 @@ class Feed:
         except SessionNotFound:
             self.is_gone, self.session = True, None
             self._tell()
+            return 0
+        except Exception:
+            # Those who watch would wait for ever, and so would everybody who comes later.
+            logger.exception("session %s could not be read", self.session_id)
             return 0
         if is_first or not -1 < seen.end - self.memory.end < MAX_BEHIND_BYTES:
             # Far behind, or the database was restored from a copy that has less.

@@ -1,0 +1,46 @@
+"""The readers of the live pages go on after an error: one for everybody, they would end for all."""
+
+import asyncio
+from collections.abc import Callable, Iterator
+from typing import Any
+from uuid import uuid4
+
+import pytest
+
+from console.live import board, session_reads
+from console.live.board import BoardReader
+from console.live.feed import Feeds
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def _failing_once(then: Any) -> Callable[..., Any]:
+    answers: Iterator[Any] = iter([ValueError("a row that cannot be shown"), then])
+
+    def read(*_arguments: object) -> Any:
+        answer = next(answers, then)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    return read
+
+
+async def test_a_board_that_failed_is_read_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(board, "PERIOD_SECONDS", 0.01)
+    monkeypatch.setattr(board, "read_board", _failing_once({}))
+    monkeypatch.setattr(board, "read_elsewhere", list)
+    reader, news = BoardReader(), asyncio.Event()
+    async with reader.watching(news), asyncio.timeout(5):
+        for _ in range(2):
+            await news.wait()
+            news.clear()
+        assert reader.version == 1
+
+
+async def test_a_session_that_failed_is_read_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(session_reads, "look", _failing_once(session_reads.Look("state", 7, [])))
+    news = asyncio.Event()
+    async with Feeds().watching(uuid4(), "stdout", news) as feed, asyncio.timeout(5):
+        await news.wait()
+        assert feed.end == 7
