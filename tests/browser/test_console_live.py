@@ -191,7 +191,7 @@ async def test_hostile_output_types_nothing_and_a_secret_has_its_field(
             "document.querySelector('.xterm-helper-textarea').dispatchEvent(new ClipboardEvent("
             "'paste', {clipboardData: data, bubbles: true, cancelable: true}));}"
         )
-        page.await_text("Type several lines?", "#paste")
+        page.await_text("Type several lines or control characters?", "#paste")
         page.evaluate("document.querySelector('#paste button').click()")
         wait_until(lambda: "[a+b]" in "".join(_lines(page)), 60, "what was pasted")
         page.fill("#release input", "was me")

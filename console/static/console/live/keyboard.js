@@ -12,10 +12,13 @@ export class Keyboard {
     this.lose();
   }
 
+  // False if there is no room: half of a text is worse than nothing of it.
   type(text) {
-    if (!this.isHeld || this.queued.length + text.length > QUEUED) return;
+    if (!this.isHeld) return true;
+    if (this.queued.length + text.length > QUEUED) return false;
     this.queued += text;
     if (!this.typing) this.next();
+    return true;
   }
 
   next() {

@@ -2,6 +2,7 @@
 import { actions } from "../keys.js";
 import { RESET } from "../screens/state.mjs";
 import { Keyboard } from "./keyboard.js";
+import { lookedAt, needsLook } from "./pasted.js";
 import { makeScreen } from "./screen.js";
 import { Socket } from "./socket.js";
 import { showCounts } from "./waiting.js";
@@ -38,12 +39,15 @@ async function ask(dialog, text) {
   return dialog.returnValue;
 }
 
+const typed = (text) => keyboard.type(text)
+  || say("Nothing was typed: too much that was typed before has not left yet.");
+
 async function type(text, isPasted) {
   if (!keyboard.isHeld) {
     say(session.may_type ? "You are watching. Take over to type." : "");
   } else if (!isPasted) {
-    keyboard.type(text);
-  } else if (!/[\r\n]/.test(text) || await ask(find("#paste"), text.slice(0, 5000)) === "yes") {
+    typed(text);
+  } else if (!needsLook(text) || await ask(find("#paste"), lookedAt(text)) === "yes") {
     screen.paste(text.replaceAll("\x1b", ""));
     screen.focus();
   }
@@ -147,8 +151,8 @@ const onSubmit = (form, act) => find(form).addEventListener("submit", (event) =>
   event.target.reset();
 });
 onSubmit("#release", ({ note }) => socket.send("release", { note: note.value }));
-onSubmit("#field", ({ typed }) => {
-  keyboard.type(`${typed.value}\r`);
+onSubmit("#field", ({ typed: field }) => {
+  typed(`${field.value}\r`);
   wantsLine = false;
 });
 find("#fit")?.addEventListener("click", () =>
