@@ -40,6 +40,7 @@ def hosts(request: HttpRequest) -> HttpResponse:
         "console/hosts.html",
         {
             "hosts": [in_words(host) for host in shown],
+            "most": _MOST,
             "q": wanted,
             "state": state,
             "states": STATES,

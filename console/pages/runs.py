@@ -11,6 +11,7 @@ from agent import services
 from agent.models import AgentRun
 from console.pages.run import CONTROL
 from console.parts.access import SEE_RUNS, page
+from console.parts.shares import fair_share
 from projects.admin.parts.access import actor_of, projects_of
 from projects.errors.base import ControllerActionError
 from projects.models import ApprovalPolicy, Project
@@ -65,8 +66,9 @@ def runs(request: HttpRequest) -> HttpResponse:
     """Shows the runs of the person's projects. Each leads to its live page."""
     rows = AgentRun.objects.filter(project__in=projects_of(request)).select_related("project")
     newest = rows.order_by("-created_at")[:_MOST]
-    waiting = rows.filter(state=AgentRun.State.WAITING)
-    return render(request, "console/runs.html", {"waiting": waiting, "runs": newest})
+    waiting = fair_share(rows.filter(state=AgentRun.State.WAITING), "-created_at", _MOST)
+    context = {"waiting": waiting, "runs": newest, "most": _MOST}
+    return render(request, "console/runs.html", context)
 
 
 @page(SEE_RUNS, CONTROL)

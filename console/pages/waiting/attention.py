@@ -33,6 +33,7 @@ def attention(request: HttpRequest) -> HttpResponse:
         "waiting": fair_share(is_open.exclude(snoozed), "-raised_at", _MOST),
         "snoozed": is_open.filter(snoozed)[:_MOST],
         "ended": rows.filter(resolved_at__isnull=False)[:_MOST],
+        "most": _MOST,
         "snoozes": _SNOOZES,
         "may_snooze": request.user.has_perm(TYPE),
         "dead": _dead_letters_of(request)[:_MOST],

@@ -4,6 +4,9 @@ import re
 from pathlib import Path
 from typing import Any
 
+import pytest
+
+from console.pages import hosts
 from projects.enrolment.codes import host_enrol
 from projects.models import AuditEvent, Controller
 from tests.unit.console.conftest import PersonWith, Tenant
@@ -15,6 +18,16 @@ def test_hosts_of_other_projects_are_not_listed(
     text = person_with("view_controller").get("/hosts/").text
     assert ours.host.name in text
     assert theirs.host.name not in text
+
+
+def test_a_list_that_is_cut_says_so(
+    person_with: PersonWith, ours: Tenant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page = person_with("view_controller")
+    assert "These are the first" not in page.get("/hosts/").text
+    monkeypatch.setattr(hosts, "_MOST", 1)
+    Controller.objects.create(project=ours.project, name="z")
+    assert "These are the first 1 hosts" in page.get("/hosts/").text
 
 
 def test_an_outdated_version_and_an_alarm_are_said(person_with: PersonWith, ours: Tenant) -> None:

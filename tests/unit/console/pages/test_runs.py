@@ -1,6 +1,10 @@
 """The list of runs: those of the person's projects, each with a link to its live page."""
 
+import pytest
+from django.contrib.auth.models import User
+
 from agent.models import AgentRun
+from console.pages import runs
 from projects.models import Project
 from tests.unit.console.conftest import PersonWith, Tenant
 
@@ -26,6 +30,20 @@ def test_a_run_that_waits_comes_first_and_others_stay_hidden(
     assert "Wait for a person" in text
     assert f"/runs/{run.pk}/" in text
     assert "task-of-theirs" not in text
+
+
+def test_lists_that_are_cut_say_so_and_hide_no_project(
+    person_with: PersonWith, ours: Tenant, theirs: Tenant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page = person_with("view_agentrun")
+    theirs.project.members.add(User.objects.get())
+    waits = [_run(project, state="waiting") for project in (ours.project, *[theirs.project] * 3)]
+    assert "newest" not in page.get("/runs/").text
+    monkeypatch.setattr(runs, "_MOST", 2)
+    text = page.get("/runs/").text
+    assert "These are the 2 newest, as many of each project" in text
+    assert "These are the 2 newest runs" in text
+    assert f"/runs/{waits[0].pk}/" in text.split("Newest")[0]
 
 
 def test_a_name_of_a_model_that_is_too_long_is_told_at_its_field(

@@ -5,6 +5,7 @@ from uuid import uuid4
 import pytest
 from django.utils import timezone
 
+from console.pages.waiting import attention
 from projects.attention import messages
 from projects.models import AttentionEvent, AttentionMessage, AttentionTarget, AuditEvent
 from tests.unit.console.conftest import PersonWith, Tenant
@@ -36,6 +37,14 @@ def test_what_waits_is_listed_for_the_people_of_the_project(
     for address in ("", "snooze/"):
         at = f"/attention/{foreign.pk}/{address}"
         assert person.post(at, {"minutes": "15"}).status_code == 404
+
+
+def test_a_list_that_is_cut_says_so(
+    person_with: PersonWith, ours: Tenant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _event(ours)
+    monkeypatch.setattr(attention, "_MOST", 1)
+    assert "These are the 1 newest" in person_with("view_commandsession").get("/attention/").text
 
 
 def test_a_message_leads_to_the_page_it_is_about(person_with: PersonWith, ours: Tenant) -> None:
