@@ -198,7 +198,8 @@ class Request(http_protocol.WebRequest):
         the peer waited for ever, and no later request was ever forgotten.
         """
         if self._response_started:
-            self.channel.transport.abortConnection()
+            if self.channel is not None:
+                self.channel.transport.abortConnection()
         else:
             super().handle_exception(exception)
 
