@@ -23,6 +23,7 @@ from projects.reads.recordings import (
 from projects.reads.results import ControllerList, MonitorPage, SessionDetails, SessionPage
 from projects.reads.search import SearchResult, output_search
 from projects.reads.status import session_get, session_read_output
+from projects.reads.streamed import streamed
 from projects.sessions.background import (
     background_read,
     background_start,
@@ -95,4 +96,5 @@ __all__ = [
     "session_resize",
     "session_take_over",
     "sessions_terminate",
+    "streamed",
 ]

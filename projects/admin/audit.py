@@ -25,7 +25,7 @@ from projects.admin.parts.display import detail_text, link, shortened, text_colu
 from projects.audit.log import SERVER, audit
 from projects.audit.proof import audit_export
 from projects.models import AuditEvent, CommandSession, Controller, Project
-from projects.reads.streamed import streamed
+from projects.services import streamed
 
 
 class ProjectFilter(admin.SimpleListFilter):

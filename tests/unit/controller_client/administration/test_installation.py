@@ -65,7 +65,7 @@ def test_the_daemons_user_is_who_has_its_state_directory_wherever_that_is(
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root installs for others")
-def test_authorities_that_were_replaced_are_copied_again_whatever_their_comments(
+def test_replaced_authorities_are_copied_again_whatever_their_comments(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     place = Installation(
