@@ -28,6 +28,11 @@ from tests.support.waiting import wait_until
 _START_SECONDS = 90.0
 
 
+def make_secrets(file: Path) -> None:
+    """Make the file of secrets, unless it is there."""
+    subprocess.run(["deploy/make-secrets", str(file)], cwd=PROJECT_ROOT, check=True)
+
+
 class Composed:
     """The server and the controller of the compose file, run on this machine.
 
@@ -57,12 +62,8 @@ class Composed:
 
     def environment(self, service: str) -> dict[str, str]:
         """The environment of a container, with a database of its own."""
-        made = subprocess.run(
-            ["deploy/make-secrets"], cwd=PROJECT_ROOT, capture_output=True, text=True, check=True
-        ).stdout
         secrets_file = self.root / "env"
-        if not secrets_file.exists():
-            secrets_file.write_text(made)
+        make_secrets(secrets_file)
         given = dict(line.split("=", 1) for line in secrets_file.read_text().splitlines())
         entry = services()[service]
         composed = {
@@ -245,3 +246,18 @@ def test_the_proxy_refuses_what_the_servers_refuse() -> None:
         r"req\.body_size gt (\d+)", (PROJECT_ROOT / "deploy" / "haproxy.cfg").read_text()
     )
     assert int(bound) == base.DATA_UPLOAD_MAX_MEMORY_SIZE
+
+
+def test_secrets_are_made_once_and_for_their_owner_alone(tmp_path: Path) -> None:
+    file = tmp_path / ".env"
+    before = os.umask(0o022)
+    try:
+        make_secrets(file)
+    finally:
+        os.umask(before)
+    made = file.read_text()
+    assert file.stat().st_mode & 0o777 == 0o600
+    assert len([line for line in made.splitlines() if line.partition("=")[2]]) == 5
+    make_secrets(file)
+    assert file.read_text() == made
+    assert [path.name for path in tmp_path.iterdir()] == [".env"]
