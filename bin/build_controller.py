@@ -42,6 +42,8 @@ _VIA = re.compile(r"^ +# +(?:via )?([\w.-]+)$", re.MULTILINE)
 def main() -> int:
     """Make the chosen bundles; returns 1 after a message if that fails."""
     options = _parser().parse_args()
+    # The server's user has to read them, whatever the umask of who makes them.
+    os.umask(0o022)
     stamp, source = options.output / "source.sha256", _source()
     if options.if_changed and stamp.exists() and stamp.read_text() == source:
         return 0

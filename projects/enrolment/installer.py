@@ -6,6 +6,7 @@
 Anybody may have them: they hold no secret, and a host has no credential yet.
 """
 
+import logging
 import re
 from functools import lru_cache
 from hashlib import sha256
@@ -18,6 +19,7 @@ from django.views.decorators.http import require_safe
 
 from projects.conf import conf
 
+logger = logging.getLogger(__name__)
 _SCRIPT: Final = Path(__file__).with_name("install.sh")
 _BUNDLE: Final = re.compile(r"holdline-controller-([a-z0-9]+-[a-z0-9_]+)\.tar\.gz")
 # What an address may have inside the quotes of a shell.
@@ -45,11 +47,15 @@ def install_script(request: HttpRequest) -> HttpResponse:
 @require_safe
 def bundle(_request: HttpRequest, name: str) -> HttpResponse:
     """Answers a bundle of this server's own making."""
-    path = Path(conf.bundle_dir) / name
-    if not _BUNDLE.fullmatch(name) or not path.is_file():
+    if not _BUNDLE.fullmatch(name):
         raise Http404
-    status = path.stat()
-    content = _content(path, status.st_mtime_ns, status.st_size)
+    path = Path(conf.bundle_dir) / name
+    try:
+        status = path.stat()
+        content = _content(path, status.st_mtime_ns, status.st_size)
+    except OSError as error:
+        _tell(path, error)
+        raise Http404 from None
     return HttpResponse(content, content_type="application/gzip")
 
 
@@ -63,9 +69,18 @@ def _bundles() -> dict[str, str]:
     found = {}
     for path in Path(conf.bundle_dir).glob("*.tar.gz"):
         if match := _BUNDLE.fullmatch(path.name):
-            status = path.stat()
-            found[match[1]] = _digest(path, status.st_mtime_ns, status.st_size)
+            try:
+                status = path.stat()
+                found[match[1]] = _digest(path, status.st_mtime_ns, status.st_size)
+            except OSError as error:
+                # As if it were not there: the page of hosts does not depend on it.
+                _tell(path, error)
     return found
+
+
+def _tell(path: Path, error: OSError) -> None:
+    if not isinstance(error, FileNotFoundError):
+        logger.warning("the bundle %s cannot be read: %s", path, error.strerror)
 
 
 @lru_cache(maxsize=16)

@@ -4,9 +4,12 @@ import importlib.util
 import os
 import re
 import subprocess
+import sys
 import zipfile
+from collections.abc import Iterator
 from email.parser import Parser
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
@@ -82,14 +85,43 @@ def test_the_installed_command_runs_with_its_dependencies_alone(
     assert imported.stdout.strip() == "False"
 
 
+def _script(name: str) -> ModuleType:
+    """A script of ``bin``, as a module."""
+    spec = importlib.util.spec_from_file_location(name, ROOT / f"bin/{name}.py")
+    assert spec is not None
+    assert spec.loader is not None
+    script = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(script)
+    return script
+
+
+def test_a_server_can_read_its_bundles_whatever_the_umask_of_who_made_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    script = _script("build_controller")
+
+    def build(output: Path, *_: object, **__: object) -> Iterator[Path]:
+        output.mkdir()
+        (output / "bundle").touch()
+        yield output / "bundle"
+
+    monkeypatch.setattr(script, "build", build)
+    monkeypatch.setattr(sys, "argv", ["build-controller", "--output", str(tmp_path / "bundles")])
+    before = os.umask(0o077)
+    try:
+        assert script.main() == 0
+    finally:
+        os.umask(before)
+    modes = [
+        path.stat().st_mode & 0o777 for path in (tmp_path / "bundles", tmp_path / "bundles/bundle")
+    ]
+    assert modes == [0o755, 0o644]
+
+
 def test_a_version_is_on_the_disk_before_it_counts_as_whole(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    spec = importlib.util.spec_from_file_location("unpack", ROOT / "bin/unpack_controller.py")
-    assert spec is not None
-    assert spec.loader is not None
-    unpack = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(unpack)
+    unpack = _script("unpack_controller")
     (tmp_path / "wheels").mkdir()
     with zipfile.ZipFile(
         tmp_path / "wheels/holdline_controller-1-py3-none-any.whl", "w"

@@ -7,6 +7,13 @@ import subprocess
 import tarfile
 from hashlib import sha256
 from pathlib import Path
+from typing import Any
+
+import pytest
+from django.http import Http404
+from django.test import RequestFactory
+
+from projects.enrolment import installer
 
 _SCRIPT = Path(__file__).parents[4] / "projects/enrolment/install.sh"
 
@@ -137,3 +144,18 @@ def test_the_installed_version_is_kept_however_its_path_is_spelled(tmp_path: Pat
     script = f"prefix={tmp_path}//share/holdline\n{function}forget_old_versions"
     subprocess.run(["sh", "-euc", script], check=True)
     assert [path.name for path in versions.iterdir()] == ["2"]
+
+
+def test_a_bundle_that_cannot_be_read_is_as_good_as_none(tmp_path: Path, settings: Any) -> None:
+    settings.BUNDLE_DIR, settings.PUBLIC_URL = str(tmp_path), "https://holdline.example"
+    good, bad = (f"holdline-controller-linux-{name}.tar.gz" for name in ("x86_64", "aarch64"))
+    (tmp_path / good).write_bytes(b"bundle")
+    (tmp_path / bad).mkdir()
+    request = RequestFactory().get("/install.sh")
+    script = installer.install_script(request).content.decode()
+    assert f"linux-x86_64 {sha256(b'bundle').hexdigest()}" in script
+    assert "linux-aarch64 " not in script
+    assert installer.bundle(request, good).content == b"bundle"
+    for name in (bad, good.replace("x86_64", "riscv64")):
+        with pytest.raises(Http404):
+            installer.bundle(request, name)
