@@ -32,6 +32,7 @@ from controller_client.system.absence import is_there
 _CONNECT_SECONDS: Final = 10.0
 NOT_CONNECTED: Final = 1
 NOT_RUNNING: Final = 3
+_PACKAGE: Final = Path("/usr/lib/holdline-controller")
 # A proxy may have a password, which is not for the list of processes.
 _PROXY: Final = "HOLDLINE_PROXY"
 
@@ -217,6 +218,10 @@ def upgrade(options: argparse.Namespace) -> int:
 
     if options.server is None:
         raise ConfigurationError("name the server in the configuration file")
+    if _PACKAGE in Path(sys.prefix).parents:
+        raise ConfigurationError(
+            "this daemon is of the Debian package holdline-controller: install a newer package"
+        )
     way = check_way(options.ca_file, options.proxy)
     script = fetch(check_server_url(options.server), way, "/install.sh")
     arguments = ["--upgrade", *(["--user"] if options.user or os.geteuid() else [])]

@@ -229,6 +229,8 @@ if [ "$action" = uninstall ]; then
 fi
 
 is_ours || fail "$prefix has files of something else, such as a server of Holdline; move them away first"
+# Two installations would each write the unit anew at every upgrade of their own.
+[ -n "$is_user" ] || [ ! -e /usr/lib/holdline-controller/bin/holdline-controller ] || fail 'this host has the Debian package holdline-controller: install a newer package, or remove it first'
 need_python
 need_platform
 say "Install the daemon for $platform with $found into $prefix, from $server"

@@ -113,3 +113,12 @@ def test_a_user_without_a_name_is_told_what_runs(
     assert main(["service", "status", "--user"]) == service.NOT_RUNNING
     assert main(["service", "install", "--user", "--run-as", str(os.geteuid())]) == 78
     assert f"this host has no user '{os.geteuid()}'" in capsys.readouterr().err
+
+
+def test_the_daemon_of_a_package_is_upgraded_by_its_package(
+    home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert install() == 0
+    monkeypatch.setattr("sys.prefix", "/usr/lib/holdline-controller/versions/1")
+    assert main(["service", "upgrade", "--user"]) == 78
+    assert "install a newer package" in capsys.readouterr().err

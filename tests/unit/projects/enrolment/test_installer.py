@@ -47,6 +47,29 @@ def test_a_directory_of_something_else_is_not_installed_into(tmp_path: Path) -> 
     assert _run(tmp_path, "--dry-run").returncode == 0
 
 
+def test_the_daemon_of_the_debian_package_is_not_installed_beside(tmp_path: Path) -> None:
+    command = tmp_path / "package/bin/holdline-controller"
+    own = f"{platform.system().lower()}-{platform.machine()} {'0' * 64}"
+    script = _SCRIPT.read_text().replace("@SERVER@", "http://127.0.0.1:9")
+    script = script.replace("@BUNDLES@", own).replace("/opt/holdline", str(tmp_path / "prefix"))
+    script = script.replace("/usr/lib/holdline-controller", str(command.parents[1]))
+
+    def dry_run() -> str:
+        ran = subprocess.run(
+            ["sh", "-s", "--", "--dry-run"],
+            input=script,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        return ran.stdout + ran.stderr
+
+    assert dry_run().startswith("Install the daemon")
+    command.parent.mkdir(parents=True)
+    command.touch()
+    assert "has the Debian package" in dry_run()
+
+
 def test_uninstalling_leaves_what_it_did_not_put_there(tmp_path: Path) -> None:
     prefix, bin_directory = tmp_path / ".local/share/holdline", tmp_path / ".local/bin"
     for directory in (prefix / "bin", prefix / "versions", bin_directory):
