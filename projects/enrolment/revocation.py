@@ -20,6 +20,7 @@ from projects.models import (
     Controller,
     ControllerCommand,
     ControllerCredential,
+    EnrolmentCode,
 )
 from projects.sessions.approvals.answering import approvals_withdraw, of_token
 from projects.sessions.outbox import START_TYPES
@@ -74,7 +75,7 @@ def controller_credential_revoke(*, credential: ControllerCredential, actor: str
 
 @transaction.atomic
 def controller_revoke(*, controller: Controller, actor: str) -> None:
-    """Revokes the host with all its credentials, and frees its name.
+    """Revokes the host with all its credentials and codes, and frees its name.
 
     Its sessions are LOST, so that they take up no place and no call waits for them. Their output
     stays. Revoking twice changes nothing.
@@ -87,6 +88,14 @@ def controller_revoke(*, controller: Controller, actor: str) -> None:
     ControllerCredential.objects.filter(
         controller_id=controller.id, revoked_at__isnull=True
     ).update(revoked_at=now)
+    # A code that was to replace this host must not replace the next one of its name.
+    codes = EnrolmentCode.objects.filter(
+        project_id=controller.project_id,
+        controller_name=controller.name,
+        is_replacement=True,
+        used_at__isnull=True,
+        revoked_at__isnull=True,
+    ).update(revoked_at=now)
     _, cancelled = _fence(controller, now, actor)
     sent = CommandSession.objects.select_for_update(no_key=True, of=("self",)).filter(
         controller=controller, state__in=_SENT
@@ -97,7 +106,7 @@ def controller_revoke(*, controller: Controller, actor: str) -> None:
         actor,
         "controller.revoke",
         (controller.project_id, controller.id, None),
-        {"name": controller.name, "cancelled": cancelled},
+        {"name": controller.name, "cancelled": cancelled, "codes": codes},
     )
 
 

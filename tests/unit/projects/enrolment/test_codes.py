@@ -201,6 +201,17 @@ def test_rotation_keeps_the_daemon_and_expires_the_old_credential(project: Proje
     ]
 
 
+def test_a_code_for_a_revoked_host_does_not_replace_the_next_of_its_name(project: Project) -> None:
+    host_enrol(code=enrolment_code_create(project=project, name="web-1")[1])
+    _, code = enrolment_code_create(project=project, name="web-1", is_replacement=True)
+    controller_revoke(controller=Controller.objects.get(), actor="operator")
+    host_enrol(code=enrolment_code_create(project=project, name="web-1")[1])
+    with pytest.raises(EnrolmentRefused):
+        host_enrol(code=code)
+    _, code = enrolment_code_create(project=project, name="web-1", is_replacement=True)
+    assert host_enrol(code=code).controller == "web-1"
+
+
 def _age(controller: Controller) -> None:
     """Let two minutes go by for the credentials of a controller."""
     rows = ControllerCredential.objects.filter(controller=controller)
