@@ -189,6 +189,11 @@ def make_user(name: str) -> None:
         pwd.getpwnam(name)
     except KeyError:
         command = ["useradd", "--system", "--create-home", "--shell", "/bin/bash", name]
+        if shutil.which(command[0]) is None:
+            raise ConfigurationError(
+                f"this host has no useradd: make the user {name} yourself, and run this again, or "
+                "name another user with --run-as"
+            ) from None
         made = subprocess.run(command, capture_output=True, text=True, check=False)
         if made.returncode:
             raise ConfigurationError(
@@ -247,10 +252,22 @@ def write_configuration(place: Installation, options: argparse.Namespace) -> Non
         "allow_root": True if place.account.pw_uid == 0 else None,
     }
     new = {key: value for key, value in values.items() if value and key not in known}
-    text = "".join(f"{key} = {json.dumps(value)}\n" for key, value in new.items())
+    text = "".join(f"{key} = {_toml(value)}\n" for key, value in new.items())
     # In front: what follows the heading of a table belongs to the table.
-    write(path, text + (path.read_text() if path.exists() else ""), place)
+    write(path, text + (path.read_text("utf-8") if path.exists() else ""), place)
     say(f"wrote {path}")
+
+
+def _toml(value: str | bool) -> str:
+    """Write a value as TOML does. Raises ConfigurationError for a name that is not UTF-8."""
+    try:
+        str(value).encode()
+    except UnicodeEncodeError:
+        raise ConfigurationError(
+            f"{value!a} is not UTF-8, so no configuration can name it"
+        ) from None
+    # TOML knows no surrogates, and wants this one control character escaped, too.
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
 def _keep(place: Installation, known: dict[str, object], options: argparse.Namespace) -> None:
@@ -302,7 +319,7 @@ def write(path: Path, text: str, place: Installation) -> None:
     try:
         draft.unlink(missing_ok=True)
         descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o640)
-        with os.fdopen(descriptor, "w") as file:
+        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
             if place.is_system:
                 os.fchown(descriptor, 0, place.account.pw_gid)
                 # Whatever the umask: the daemon reads it as a user of this group.

@@ -10,6 +10,8 @@ import pytest
 
 from controller_client.administration import installation
 from controller_client.administration.installation import Installation
+from controller_client.config.errors import ConfigurationError
+from controller_client.config.file import read_file
 
 CERTIFICATE = """-----BEGIN CERTIFICATE-----
 MIIBbjCCARWgAwIBAgIUQ6hWVTLhIvB6bDaUthg+Fr3oXS8wCgYIKoZIzj0EAwIw
@@ -62,6 +64,31 @@ def test_the_daemons_user_is_who_has_its_state_directory_wherever_that_is(
     # A disk that was mounted for it belongs to root, which makes nobody root.
     usual.mkdir()
     assert (user(), user(allow_root=True)) == ("holdline", "root")
+
+
+@pytest.mark.parametrize("name", ["plain", 'a "quoted" \\ one', "\U0001f600", "del\x7f", "é\n"])
+def test_a_configuration_can_be_read_whatever_its_names(tmp_path: Path, name: str) -> None:
+    file, user = tmp_path / "c.toml", pwd.getpwuid(os.geteuid()).pw_name
+    place = Installation(is_system=False, user=user, state_dir=tmp_path / name, config_file=file)
+    options = argparse.Namespace(server="https://h", ca_file=None, proxy=None)
+    installation.write_configuration(place, options)
+    assert read_file(file)["state_dir"] == tmp_path / name
+
+
+def test_a_name_that_is_not_utf8_is_refused_before_anything_is_written(tmp_path: Path) -> None:
+    file, user = tmp_path / "c.toml", pwd.getpwuid(os.geteuid()).pw_name
+    state_dir = tmp_path / os.fsdecode(b"\xff")
+    place = Installation(is_system=False, user=user, state_dir=state_dir, config_file=file)
+    options = argparse.Namespace(server="https://h", ca_file=None, proxy=None)
+    with pytest.raises(ConfigurationError, match="is not UTF-8"):
+        installation.write_configuration(place, options)
+    assert not file.exists()
+
+
+def test_a_host_without_useradd_is_told_to_make_the_user(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "/nonexistent")
+    with pytest.raises(ConfigurationError, match="make the user holdline-nobody yourself"):
+        installation.make_user("holdline-nobody")
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root installs for others")
