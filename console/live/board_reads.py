@@ -105,14 +105,14 @@ class Active(NamedTuple):
 class Known(NamedTuple):
     """A session as the board shows it, and the read that it was made from.
 
-    ``version`` is that of the board when the session last changed. ``last_line`` is as it was
-    printed, and not yet masked.
+    ``version`` is that of the board when the session last changed. ``last_text`` is the end of what
+    was printed, not yet masked: a secret may lie on two of its lines.
     """
 
     active: Active
     row: Row
     version: int
-    last_line: str
+    last_text: str
 
 
 def read_elsewhere() -> list[Elsewhere]:
@@ -127,10 +127,10 @@ def read_board(before: dict[UUID, Known], version: int) -> dict[UUID, Known]:
         known = before.get(active.id)
         if known is None or known.active != active:
             is_same = known is not None and known.active.next_offset == active.next_offset
-            line = known.last_line if is_same and known else _last_line(active)
-            row = _row(active, line)
+            text = known.last_text if is_same and known else _last_text(active)
+            row = _row(active, text)
             is_old = known is not None and row == known.row
-            known = Known(active, row, known.version if is_old and known else version, line)
+            known = Known(active, row, known.version if is_old and known else version, text)
         found[active.id] = known
     return found
 
@@ -144,7 +144,7 @@ def _comparable(active: Active) -> Active:
     return active._replace(lease_expires_at=active.created_at if is_there else None)
 
 
-def _row(active: Active, line: str) -> Row:
+def _row(active: Active, text: str) -> Row:
     waits, group = _place(active)
     moment = clock.now()
     is_paused = active.lifetime.is_paused(moment)
@@ -152,7 +152,7 @@ def _row(active: Active, line: str) -> Row:
     is_waiting = active.terminal_state == "awaiting_input"
     since = active.printed_at or active.started_at or active.created_at
     prompt = _short(mask.masked(active.terminal_prompt)) if is_waiting else ""
-    shown = mask.masked(line)
+    shown = _last_line(mask.masked(text))
     return Row(
         id=str(active.id),
         group=group,
@@ -193,13 +193,17 @@ def _doing(active: Active, waits: str) -> str:
     return waiting_for(waits) if waits else "silent"
 
 
-def _last_line(active: Active) -> str:
-    """The last line that the program printed, without colours and cursor movements."""
+def _last_text(active: Active) -> str:
+    """The end of what the program printed, without colours and cursor movements."""
     start = max(0, active.next_offset - _LAST_BYTES)
     data, _ = output_log.read_range(active.id, STDOUT, start, active.next_offset)
     view = TextView()
     view.feed(data[length_of_rest(None, data) :] if start else data, final=True)
-    lines = [line for line in view.text.split("\n") if line.strip()]
+    return view.text
+
+
+def _last_line(text: str) -> str:
+    lines = [line for line in text.split("\n") if line.strip()]
     return _short(lines[-1]) if lines else ""
 
 

@@ -13,7 +13,7 @@ By rules and without a model: same bytes, same digest.
 """
 
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Final
 
 import re2
@@ -21,6 +21,8 @@ from pydantic import Field
 
 from projects.output.plain_lines import Line, LineSplitter
 from projects.output.result import Result
+from projects.secrets.masked_lines import MaskedLines
+from projects.secrets.masks import SecretMask
 
 MAX_SHOWN: Final = 10
 LAST_LINES: Final = 3
@@ -64,13 +66,10 @@ class Digest(Result):
 
 
 class Digester:
-    """Takes output piece by piece; ``digest`` at the end.
+    """Takes output piece by piece, and masks its secrets; ``digest`` at the end."""
 
-    ``masked``: a line's text as it may be shown.
-    """
-
-    def __init__(self, offset: int, masked: Callable[[str], str] = str) -> None:
-        self._masked = masked
+    def __init__(self, offset: int, mask: SecretMask | None = None) -> None:
+        self._masked = MaskedLines[Line](mask or SecretMask())
         self._from = self._to = offset
         self._splitter = LineSplitter(offset)
         self._skipped = self._lines = self._errors = self._warnings = 0
@@ -89,11 +88,11 @@ class Digester:
         """Bytes that are not looked at come next."""
         self._to += size
         self._skipped += size
-        self._take(self._splitter.finish(self._to))
+        self._end(self._to)
 
     def digest(self) -> Digest:
         """Of everything that was taken."""
-        self._take(self._splitter.finish())
+        self._end()
         return Digest(
             from_offset=self._from,
             to_offset=self._to,
@@ -109,9 +108,17 @@ class Digester:
             prompt=self._open,
         )
 
+    def _end(self, next_offset: int | None = None) -> None:
+        self._take(self._splitter.finish(next_offset))
+        self._note(self._masked.finish())
+
     def _take(self, lines: Iterable[Line]) -> None:
         for line in lines:
-            text = self._masked(line.text).strip()[:MAX_CHARS]
+            self._note(self._masked.feed(line, line.text))
+
+    def _note(self, lines: Iterable[tuple[Line, str]]) -> None:
+        for line, masked in lines:
+            text = masked.strip()[:MAX_CHARS]
             shown = DigestLine(offset=line.offset, text=text)
             self._lines += 1
             self._open = text if text and not line.is_ended else None

@@ -53,7 +53,7 @@ def _digest(
         start, end = cursor.stdout_from, cursor.stdout_to
     else:
         start = min(end, cursor.stdout_to if since is None else since)
-    digester = Digester(start, secret_mask(session_id).masked)
+    digester = Digester(start, secret_mask(session_id))
     if end - start > MAX_BYTES:
         digester.skip(end - start - MAX_BYTES)
         first = end - MAX_BYTES

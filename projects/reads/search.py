@@ -31,6 +31,7 @@ from projects.reads.searched_streams import (
     StreamName,
     select_streams,
 )
+from projects.secrets.masked_lines import MaskedLines
 from projects.secrets.masks import SecretMask, secret_mask
 from projects.sessions.turns import Pattern, compile_pattern
 from projects.storage.access import at_any_length, at_length
@@ -178,7 +179,6 @@ class _Scan:
         self._context_lines = context_lines
         self._max_results = max_results
         self._parts = _parts_of(streams, prefilter)
-        self._mask = SecretMask()
         self._recent_lines: deque[str] = deque(maxlen=context_lines)
         # Hits whose ``after`` is not complete yet, oldest first.
         self._open_hits: deque[Hit] = deque()
@@ -193,7 +193,7 @@ class _Scan:
             if isinstance(part, Passed):
                 self._skip_block(stream, part)
             else:
-                self._search_line(stream, part)
+                self._search_line(stream, *part)
                 if self.state is _State.FULL:
                     return
                 is_much = self.searched_bytes - checked_at >= _BYTES_PER_CLOCK_CHECK
@@ -206,8 +206,6 @@ class _Scan:
 
     def _begin_stream(self, stream: SearchedStream) -> None:
         self.stream, self.offset = stream, stream.start
-        # A mask hides what callers typed into a session. Nobody types into the log of a monitor.
-        self._mask = secret_mask(stream.session_id) if stream.monitor_id is None else SecretMask()
         self._open_hits.clear()
         self._recent_lines.clear()
 
@@ -215,20 +213,16 @@ class _Scan:
         """Goes past lines of which none matches; some of them may be shown around a hit."""
         if self._open_hits:
             for line in block.lines():
-                self._search_line(stream, line)
+                self._search_line(stream, line, line.text)
             return
         self.searched_bytes += len(block.data)
         last_lines = block.last_lines(self._context_lines)
-        self._recent_lines.extend(
-            self._mask.masked(line.text)[:MAX_LINE_CHARS] for line in last_lines
-        )
+        self._recent_lines.extend(line.text[:MAX_LINE_CHARS] for line in last_lines)
         self.offset = block.offset + len(block.data)
 
-    def _search_line(self, stream: SearchedStream, line: Line) -> None:
+    def _search_line(self, stream: SearchedStream, line: Line, text: str) -> None:
         size = len(line.raw) + line.is_ended
         self.searched_bytes += size
-        # Masked before it is matched: a hit would otherwise confirm a guess at a secret.
-        text = self._mask.masked(line.text)
         is_hit = self._pattern.compiled.search(text) is not None
         if is_hit and len(self.hits) >= self._max_results:
             self.offset, self.state = line.offset, _State.FULL
@@ -257,17 +251,41 @@ class _Scan:
             self._open_hits.popleft()
 
 
+_Part = Passed | tuple[Line, str]
+"""A block of lines that cannot match, or a line with its text as it may be shown."""
+
+
 def _parts_of(
     streams: list[SearchedStream], prefilter: Pattern | None
-) -> Iterator[tuple[SearchedStream, Line | Passed]]:
-    """Yields the lines of all streams in order, and blocks of lines that cannot match."""
+) -> Iterator[tuple[SearchedStream, _Part]]:
+    """Yields the parts of all streams in order."""
+    compiled = None if prefilter is None else prefilter.compiled
     for stream in streams:
-        lines = LineFilter(prefilter.compiled if prefilter is not None else None, stream.start)
-        for piece in stream.pieces():
-            for part in lines.feed(piece) if isinstance(piece, bytes) else lines.finish(piece):
-                yield stream, part
-        for line in lines.finish():
-            yield stream, line
+        # A mask hides what callers typed into a session. Nobody types into the log of a monitor.
+        mask = secret_mask(stream.session_id) if stream.monitor_id is None else SecretMask()
+        for part in _masked(
+            stream, LineFilter(None if mask.found else compiled, stream.start), mask
+        ):
+            yield stream, part
+
+
+def _masked(stream: SearchedStream, lines: LineFilter, mask: SecretMask) -> Iterator[_Part]:
+    """Masks lines before they are matched: a hit would otherwise confirm a guess at a secret.
+
+    Lines that may hold a part of a secret are all looked at.
+    """
+    masked = MaskedLines[Line](mask)
+    for piece in stream.pieces():
+        for part in lines.feed(piece) if isinstance(piece, bytes) else lines.finish(piece):
+            if isinstance(part, Passed):
+                yield part
+            else:
+                yield from masked.feed(part, part.text)
+        if not isinstance(piece, bytes):
+            yield from masked.finish()
+    for line in lines.finish():
+        yield from masked.feed(line, line.text)
+    yield from masked.finish()
 
 
 def _result_of(scan: _Scan, scope: SearchScope, selection: Selection) -> SearchResult:

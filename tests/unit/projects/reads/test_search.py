@@ -11,6 +11,7 @@ from projects.models import CommandSession
 from projects.output import log as output_log
 from projects.output.log import NewChunk
 from projects.reads import search, searched_streams
+from projects.secrets.masks import MASK, secret_remember
 from projects.storage.access import in_database
 from tests.support.rows import make_controller, make_session
 
@@ -49,6 +50,16 @@ async def test_lines_are_searched_as_they_are_seen() -> None:
     session = await in_database(stored, b"\x1b[1mbo\x1b[0mld\r\n10%\r100%\n\xff\n")
     assert [hit.line for hit in (await found(session, "^(bold|100%)$")).hits] == ["bold", "100%"]
     assert not (await found(session, "10%.")).hits
+
+
+async def test_no_line_of_a_search_has_a_part_of_a_secret() -> None:
+    session = await in_database(stored, b"say correct-\nhorse, and more\n" + b"a line\n" * 100)
+    await in_database(secret_remember, session.id, b"correct-horse")
+    (hit,) = (await found(session, "say", context_lines=2)).hits
+    assert (hit.line, hit.after) == (f"say {MASK}", [", and more", "a line"])
+    assert not (await found(session, "horse|correct")).hits
+    lines = (await found(session, "a line", max_results=100)).hits
+    assert [hit.offset for hit in lines] == [29 + 7 * number for number in range(100)]
 
 
 async def test_neighbours_of_lines_close_together_overlap() -> None:

@@ -4,6 +4,7 @@ from uuid import UUID, uuid4
 
 import pytest
 
+from console.live import board_reads
 from projects.models import CommandSession, Controller
 from projects.output import log as output_log
 from projects.output.digest import Digester
@@ -91,12 +92,26 @@ def test_no_view_shows_a_value_that_was_drawn(session: CommandSession, name: str
         read_text(session.id, "stdout", 0, len(data), is_final=True).text,
         read_in_order(session.id, {"stdout": len(data), "stderr": 0}, 4096)[0].text,
     ]
-    digester = Digester(0, secret_mask(session.id).masked)
+    digester = Digester(0, secret_mask(session.id))
     digester.feed(data)
     views += digester.digest().last_lines
     for view in views:
         assert MASK in view
         assert "horse" not in view
+
+
+@pytest.mark.parametrize("cut", range(1, len(VALUE)))
+def test_a_value_on_two_lines_is_masked_wherever_lines_are_shown(
+    session: CommandSession, cut: int
+) -> None:
+    folded = b"say " + VALUE[:cut] + b"\n" + VALUE[cut:] + b"\nover\n"
+    digester = Digester(0, secret_mask(session.id))
+    digester.feed(b"a line\n" * 500 + folded[:-7])
+    digester.feed(folded[-7:])
+    assert digester.digest().last_lines[-2:] == (f"say {MASK}", "over")
+    output_log.append([NewChunk(session.id, "stdout", 0, 0, folded[:-5])])
+    CommandSession.objects.filter(id=session.id).update(stdout_next_offset=len(folded) - 5)
+    assert board_reads.read_board({}, 1)[session.id].row.last_line == f"say {MASK}"
 
 
 def test_a_value_that_two_pieces_share_is_masked_on_the_page(
