@@ -24,6 +24,13 @@ def user() -> Iterator[Account]:
         yield account
 
 
+@pytest.fixture(scope="module")
+def keeper() -> Iterator[Account]:
+    """Return the account of a daemon whose programs run as another user."""
+    with ordinary_user("b") as account:
+        yield account
+
+
 def _servers(request: pytest.FixtureRequest) -> set[str]:
     items = [getattr(item, "callspec", None) for item in request.session.items]
     programs = [spec.params.get("program") for spec in items if spec is not None]

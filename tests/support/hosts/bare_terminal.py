@@ -11,6 +11,7 @@ from typing import Self
 
 import pexpect
 
+from controller_client.system.users.two_users import become_program_user
 from controller_client.terminal_state import TerminalWatcher, Verdict
 
 ENVIRONMENT = {
@@ -20,10 +21,15 @@ ENVIRONMENT = {
 }
 
 
-def _heed_the_terminal() -> None:
-    """Undo what nohup and background jobs ignore, as a holder does for its program."""
+def _become_program() -> None:
+    """Do in the fork what a holder does for its program.
+
+    It undoes what nohup and background jobs ignore, and takes the program's user if that is
+    another one.
+    """
     for number in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT):
         signal.signal(number, signal.SIG_DFL)
+    become_program_user()
 
 
 class BareTerminal:
@@ -40,7 +46,7 @@ class BareTerminal:
             cwd=cwd,
             dimensions=(24, 100),
             timeout=None,
-            preexec_fn=_heed_the_terminal,
+            preexec_fn=_become_program,
         )
         self.process.delaybeforesend = None
         self.master: int = self.process.child_fd

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from controller_client.protocol.messages import Evidence
+from controller_client.system.users.two_users import ProgramUser, act_as
 from tests.support.accounts import Account
 from tests.support.hosts.bare_terminal import BareTerminal
 
@@ -173,15 +174,17 @@ class Scenario:
             return next((judgement.said for judgement in judgements if judgement.fault), None)
 
 
-def as_user(account: Account, play: Callable[[], Any]) -> Any:
+def as_user(account: Account, play: Callable[[], Any], keeper: Account | None = None) -> Any:
     """Run ``play`` in a fork that has become ``account`` for good, and return its result.
 
-    A fork is used because an ordinary user may not be able to execute this interpreter.
+    With a ``keeper`` the fork is as a holder of two users is: its own user is the keeper, it acts
+    as ``account``, and only the programs that it starts are ``account`` for good. A fork is used
+    because an ordinary user may not be able to execute this interpreter.
     """
     reader, writer = os.pipe()
     pid = os.fork()
     if pid == 0:
-        _play_and_exit(account, play, writer)
+        _play_and_exit(account, keeper, play, writer)
     os.close(writer)
     with os.fdopen(reader, "rb") as pipe:
         answer = pipe.read()
@@ -191,11 +194,11 @@ def as_user(account: Account, play: Callable[[], Any]) -> Any:
     return outcome["value"]
 
 
-def _play_and_exit(account: Account, play: Callable[[], Any], writer: int) -> None:
+def _play_and_exit(
+    account: Account, keeper: Account | None, play: Callable[[], Any], writer: int
+) -> None:
     try:
-        os.initgroups(account.name, account.gid)
-        os.setresgid(account.gid, account.gid, account.gid)
-        os.setresuid(account.uid, account.uid, account.uid)
+        _become(account, keeper)
         os.environ.update(HOME=str(account.home), USER=account.name, LOGNAME=account.name)
         answer = {"value": play()}
     except BaseException:  # noqa: BLE001 - a fork of pytest must end here, whatever happened
@@ -203,3 +206,15 @@ def _play_and_exit(account: Account, play: Callable[[], Any], writer: int) -> No
     os.write(writer, json.dumps(answer).encode())
     sys.stdout.flush()
     os._exit(0)
+
+
+def _become(account: Account, keeper: Account | None) -> None:
+    if keeper is None:
+        os.initgroups(account.name, account.gid)
+        os.setresgid(account.gid, account.gid, account.gid)
+        os.setresuid(account.uid, account.uid, account.uid)
+        return
+    # The effective user stays root for the moment: that is the right to act as another.
+    os.setresgid(keeper.gid, -1, -1)
+    os.setresuid(keeper.uid, -1, -1)
+    act_as(ProgramUser.named(account.name))
