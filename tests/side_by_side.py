@@ -19,7 +19,9 @@ from typing import Final
 _INSTALLS: Final = "tests/integration/installs"
 _PROGRAMS: Final = ("tests/programs", "tests/chaos")
 _OUTAGES: Final = ("tests/cluster", "tests/browser")
-_WITH_OWN_RUN: Final = ("tests/faults", "tests/integration", *_PROGRAMS, *_OUTAGES)
+# In a container engine, by a command of its own.
+_CONTAINERS: Final = "tests/containers"
+_WITH_OWN_RUN: Final = ("tests/faults", "tests/integration", _CONTAINERS, *_PROGRAMS, *_OUTAGES)
 # The longest ones begin first, so that all cores have work until the end.
 RUNS: Final = {
     "cluster": ("-p", "tests.on_cluster"),

@@ -106,11 +106,11 @@ def booted_root(path: Path) -> Iterator[BootedRoot]:
     """A minimal system below ``path``, which is a new directory; gone after the block."""
     requires_root()
     requires("debootstrap", "unshare", "nsenter", "pivot_root")
-    suite = _release()
+    suite = release()
     make = ["debootstrap", "--variant=minbase", f"--include={_PACKAGES}", suite, str(path)]
     made = subprocess.run(make, capture_output=True, text=True, check=False)
     assert made.returncode == 0, made.stdout[-2000:]
-    _let_reach_packages(path)
+    let_reach_packages(path)
     groups = [group for group in _own_groups(path.name) if group.parent.is_dir()]
     for group in groups:
         group.mkdir()
@@ -134,13 +134,15 @@ def booted_root(path: Path) -> Iterator[BootedRoot]:
         shutil.rmtree(path)
 
 
-def _release() -> str:
+def release() -> str:
+    """Return the name of the release of Debian that this machine runs."""
     lines = Path("/etc/os-release").read_text().splitlines()
     (name,) = (line.partition("=")[2] for line in lines if line.startswith("VERSION_CODENAME="))
     return name
 
 
-def _let_reach_packages(root: Path) -> None:
+def let_reach_packages(root: Path) -> None:
+    """Give a root directory what this machine needs to reach packages."""
     for name in _REACH:
         if (source := Path("/etc", name)).is_file():
             (root / "etc" / name).parent.mkdir(parents=True, exist_ok=True)
