@@ -280,11 +280,13 @@ class Unmanaged:
 
     def _do_as_user(self, script: str, argument: str) -> None:
         # Programs of sessions may be the user's: root writes no file, and sends no signal, on
-        # their word.
+        # their word. And they can read the environment of the user's processes.
         subprocess.run(
             ["/bin/sh", "-c", script, argument],
             check=False,
             capture_output=True,
+            cwd="/",
+            env=self.place.environment,
             **self.place.switch,
         )
 

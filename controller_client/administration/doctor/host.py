@@ -154,7 +154,10 @@ def check_evidence() -> Finding:
     if not sys.platform.startswith("linux"):
         return Finding("evidence", "note", "this kernel does not tell what a program waits for")
     # A program of its own, as those of sessions are: a mere fork may be hidden, as this process is.
-    program = subprocess.Popen(["cat"], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    # Its environment can be read by programs of its user, and this one's may be root's.
+    program = subprocess.Popen(
+        ["cat"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env={"PATH": os.defpath}
+    )
     try:
         _talk(program)
         (_PROC / str(program.pid) / "syscall").read_text()

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -115,6 +116,29 @@ def test_a_users_unit_is_not_passed_over_where_systemd_does_not_answer(
     unit.touch()
     with pytest.raises(ConfigurationError, match="set XDG_RUNTIME_DIR="):
         managers.manager_of(PLACE)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root acts as another user")
+def test_nothing_of_roots_environment_is_shown_to_the_daemons_user(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ROOTS_SECRET", "word")
+    place = Installation(
+        is_system=True, user="nobody", state_dir=tmp_path, config_file=tmp_path / "c.toml"
+    )
+    told = subprocess.run
+    ran = []
+
+    def noted(command: list[str], **options: Any) -> subprocess.CompletedProcess[bytes]:
+        done = told(["env"], **options)
+        ran.append((command[-1], done.stdout.decode()))
+        return done
+
+    monkeypatch.setattr(subprocess, "run", noted)
+    Unmanaged(place).stop()
+    ((path, environment),) = ran
+    assert path == str(tmp_path / "keep-running")
+    assert ("USER=nobody" in environment, "word" in environment) == (True, False)
 
 
 _BEGINNING = """
