@@ -2,6 +2,7 @@
 
 import os
 import platform
+import pwd
 import shutil
 import stat
 import subprocess
@@ -93,9 +94,21 @@ def check_credential(state_dir: Path) -> Finding:
         return Finding("credential", "problem", str(error), remedy)
     if days > _OLD_DAYS:
         return Finding(
-            "credential", "warning", f"{days:.0f} days old", "holdline-controller rotate"
+            # Root may run the doctor, and may not rotate.
+            "credential",
+            "warning",
+            f"{days:.0f} days old",
+            f"sudo -u {name_of(os.geteuid())} holdline-controller rotate",
         )
     return Finding("credential", "ok", f"{days:.0f} days old")
+
+
+def name_of(user: int) -> str:
+    """Return the name of a user, or words for its number."""
+    try:
+        return pwd.getpwuid(user).pw_name
+    except KeyError:
+        return f"user {user}"
 
 
 def _is_open(file: Path) -> bool:

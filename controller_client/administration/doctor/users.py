@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Final
 
 from controller_client.administration.doctor.finding import Finding
-from controller_client.administration.doctor.host import check_sudo
+from controller_client.administration.doctor.host import check_sudo, name_of
 from controller_client.administration.unit import UNIT, grants_rights
 from controller_client.config.errors import ConfigurationError
 from controller_client.policy.file import (
@@ -50,17 +50,10 @@ def _problem(text: str, remedy: str) -> Finding:
 
 
 def _one_user(owner: int) -> Finding:
-    text = f"the daemon and all programs run as {_name(owner)}"
+    text = f"the daemon and all programs run as {name_of(owner)}"
     if owner == 0:
         return Finding("users", "warning", text, f"{_INSTALL} --run-as USER")
     return Finding("users", "note", f"{text}, so a program can read the credential of this host")
-
-
-def _name(user: int) -> str:
-    try:
-        return pwd.getpwuid(user).pw_name
-    except KeyError:
-        return f"user {user}"
 
 
 def _two_users(name: str, owner: int, daemon: DaemonStatus | None) -> Finding:
@@ -81,7 +74,7 @@ def _two_users(name: str, owner: int, daemon: DaemonStatus | None) -> Finding:
         _rights(name, owner, daemon)
         or _home(user)
         or _groups(user, owner)
-        or Finding("users", "ok", f"programs run as {name}, and the daemon as {_name(owner)}")
+        or Finding("users", "ok", f"programs run as {name}, and the daemon as {name_of(owner)}")
     )
 
 
@@ -146,6 +139,6 @@ def _groups(user: ProgramUser, owner: int) -> Finding | None:
     return Finding(
         "users",
         "warning",
-        f"{user.name} is in the group of {_name(owner)}, so programs can read the policy",
-        f"gpasswd --delete {user.name} {_name(owner)}",
+        f"{user.name} is in the group of {name_of(owner)}, so programs can read the policy",
+        f"gpasswd --delete {user.name} {name_of(owner)}",
     )
