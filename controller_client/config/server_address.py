@@ -8,7 +8,7 @@ import ssl
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
-from urllib.parse import SplitResult, urlsplit, urlunsplit
+from urllib.parse import SplitResult, unquote, urlsplit, urlunsplit
 
 from controller_client.config.errors import ConfigurationError
 
@@ -101,8 +101,16 @@ def _checked_proxy(proxy: str) -> str:
     try:
         parts = urlsplit(proxy)
         is_right = parts.scheme == "http" and _name_in(parts) and parts.port
+        # The WebSocket's library refuses these too, with an error that repeats the password.
+        is_bare = parts.path in {"", "/"} and not parts.query and not parts.fragment
+        has_login = (parts.username is None) == (parts.password is None)
+        for word in (parts.username, parts.password):
+            unquote(word or "", errors="strict")
     except ValueError:
-        is_right = False
-    if not is_right:
-        raise ConfigurationError("--proxy must look like http://[USER:PASSWORD@]HOST:PORT")
+        is_right = is_bare = has_login = False
+    if not (is_right and is_bare and has_login):
+        raise ConfigurationError(
+            "--proxy must look like http://[USER:PASSWORD@]HOST:PORT, with %2F, %3F, %23 and %40 "
+            "for / ? # and @ in the password"
+        )
     return proxy

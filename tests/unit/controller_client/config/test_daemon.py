@@ -4,6 +4,7 @@ import os
 from pathlib import Path
 
 import pytest
+from websockets.proxy import parse_proxy
 
 from controller_client.config.daemon import check_user, load_config
 from controller_client.config.errors import ConfigurationError
@@ -50,12 +51,31 @@ def test_a_web_address_stands_for_the_address_of_its_socket(written: str, socket
 
 
 @pytest.mark.parametrize(
-    "proxy", ["proxy:3128", "https://p:1", "socks5://p:1", "http://p", "http://:1", "http://p..q:1"]
+    "proxy",
+    [
+        "proxy:3128",
+        "https://p:1",
+        "socks5://p:1",
+        "http://p",
+        "http://:1",
+        "http://p..q:1",
+        "http://ada:word@p:1/path",
+        "http://ada:word@p:1?query",
+        "http://ada:1#word@p:1",
+        "http://ada@p:1",
+        "http://ada:%ff@p:1",
+    ],
 )
 def test_a_proxy_that_is_not_understood_is_refused_unrepeated(proxy: str) -> None:
     with pytest.raises(ConfigurationError, match="--proxy must look like") as refused:
         check_way(None, proxy)
     assert proxy not in str(refused.value)
+
+
+@pytest.mark.parametrize("proxy", ["http://p:1", "http://p:1/", "http://ada:w%23rd@[::1]:1"])
+def test_a_proxy_that_is_understood_is_one_that_the_connection_can_use(proxy: str) -> None:
+    assert check_way(None, proxy).proxy == proxy
+    assert parse_proxy(proxy).host in {"p", "::1"}
 
 
 def test_a_file_of_authorities_that_cannot_be_read_is_refused(tmp_path: Path) -> None:
