@@ -23,10 +23,12 @@ class RedisAddress(Text):
 
 def _is_url(text: str) -> bool:
     try:
-        _ = urlsplit(text).port
+        parts = urlsplit(text)
+        _ = parts.port
     except ValueError:
         return False
-    return True
+    # A password that begins with digits, before one of / ? #, looks like a port.
+    return parts.scheme == "unix" or ("@" not in parts.path + parts.query and not parts.fragment)
 
 
 def channel_layers(redis_url: str) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 from typing import Any, Final
-from urllib.parse import parse_qsl, unquote, urlsplit
+from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit
 
 from projects.conf.setting import Environment, Text
 
@@ -56,11 +56,8 @@ def database_settings(environment: Environment, data_dir: Path) -> dict[str, Any
     url = environment.read(DATABASE_URL)
     if not url:
         return sqlite(data_dir / "db.sqlite3")
-    try:
-        parts = urlsplit(url)
-        _ = parts.port
-    except ValueError:
-        # The error of the library repeats a piece of the URL, which may be one of the password.
+    parts = _parts(url)
+    if parts is None:
         environment.problem(
             "DATABASE_URL must be like postgres://user:password@host:5432/name, with %2F, %3F, %23 "
             "and %40 for / ? # and @ in the password"
@@ -72,6 +69,21 @@ def database_settings(environment: Environment, data_dir: Path) -> dict[str, Any
         return sqlite(Path(unquote(parts.path)))
     environment.problem("DATABASE_URL must start with postgres:// or sqlite://")
     return sqlite(data_dir / "db.sqlite3")
+
+
+def _parts(url: str) -> SplitResult | None:
+    """The parts of the URL; None if it, or the password in it, cannot be told apart.
+
+    The error of the library repeats a piece of the URL, which may be one of the password.
+    """
+    try:
+        parts = urlsplit(url)
+        _ = parts.port
+    except ValueError:
+        return None
+    # A password that begins with digits, before one of / ? #, looks like a port.
+    is_cut = "@" in parts.path or parts.fragment or "@" in parts.query.partition("=")[0]
+    return None if is_cut and parts.scheme != "sqlite" else parts
 
 
 def sqlite(path: Path) -> dict[str, Any]:

@@ -15,7 +15,18 @@ def test_one_process_needs_no_layer() -> None:
     assert channel_layers("") == {}
 
 
-@pytest.mark.parametrize("url", ["host:6379", "http://host", "redis://h:hush", "redis://[::1"])
+@pytest.mark.parametrize(
+    "url",
+    [
+        "host:6379",
+        "http://host",
+        "redis://h:hush",
+        "redis://[::1",
+        "redis://:1/hush@host",
+        "redis://:1?hush@host",
+        "redis://:1#hush@host",
+    ],
+)
 def test_an_address_that_is_none_of_redis_is_refused(url: str) -> None:
     with pytest.raises(ValueError, match="like redis://") as refused:
         RedisAddress("REDIS_URL", "", "").parse(url)

@@ -62,7 +62,14 @@ def test_another_scheme_is_reported_without_the_url() -> None:
 
 @pytest.mark.parametrize(
     "url",
-    ["postgres://u:hush/hush@host/db", "postgres://u:hush#@host/db", "postgres://u:hush@[::1/db"],
+    [
+        "postgres://u:hush/hush@host/db",
+        "postgres://u:hush#@host/db",
+        "postgres://u:hush@[::1/db",
+        "postgres://u:1/hush@host/db",
+        "postgres://u:1?hush@host/db",
+        "postgres://u:1#hush@host/db",
+    ],
 )
 def test_a_password_that_is_not_quoted_is_reported_without_it(url: str) -> None:
     environment = Environment({"DATABASE_URL": url})
@@ -70,3 +77,13 @@ def test_a_password_that_is_not_quoted_is_reported_without_it(url: str) -> None:
     with pytest.raises(ImproperlyConfigured, match="%2F") as error:
         environment.finish()
     assert "hush" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    "url",
+    ["sqlite:////srv/a@b/db", "postgres://u:p@host/db?application_name=a@b", "postgres:///db"],
+)
+def test_an_at_sign_that_belongs_to_no_password_is_understood(url: str) -> None:
+    environment = Environment({"DATABASE_URL": url})
+    database_settings(environment, DATA)
+    environment.finish()
