@@ -23,7 +23,7 @@ MAX_CHARS: Final = 2048
 MAX_FRAMES: Final = 30
 _OWN_PACKAGES: Final = ("config.", "projects.", "mcp_adapter.", "controller_client.")
 # The id of a token may be logged, its secret must not.
-_TOKEN: Final = re.compile(r"\b(hl|ctl)_([0-9a-f]{16})_[A-Za-z0-9_-]+")
+_TOKEN: Final = re.compile(r"\b(hl|ctl|enr)_([0-9a-f]{16})_[A-Za-z0-9_-]+")
 _AUTHORIZATION: Final = re.compile(
     r"(?i)\b(authorization\W{1,8}(?:b['\"])?(?:(?:bearer|basic)\s+)?|bearer\s+)[^\s\"',}\]]+"
 )

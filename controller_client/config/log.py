@@ -12,7 +12,7 @@ import time
 
 LEVELS = ("debug", "info", "warning", "error")
 MAX_TEXT_CHARS = 2000
-_CREDENTIAL = re.compile(r"\b(ctl|hl)_([A-Za-z0-9]+)_[A-Za-z0-9_-]+")
+_CREDENTIAL = re.compile(r"\b(ctl|hl|enr)_([A-Za-z0-9]+)_[A-Za-z0-9_-]+")
 
 
 def redact(text: str) -> str:

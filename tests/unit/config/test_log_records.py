@@ -90,6 +90,7 @@ def test_the_cause_of_an_error_is_named_too() -> None:
         "{'authorization': 'Bearer secretsecretsecret'}",
         "(b'authorization', b'Basic secretsecretsecret')",
         "tried ctl_0123456789abcdef_secretsecretsecret twice",
+        "GET /controllers/enrol?code=enr_0123456789abcdef_secretsecretsecret",
     ],
 )
 def test_credentials_are_taken_out(text: str) -> None:

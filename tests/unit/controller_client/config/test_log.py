@@ -33,6 +33,7 @@ def test_a_traceback_stays_inside_its_line() -> None:
 
 def test_credentials_are_blanked_and_their_key_ids_kept() -> None:
     assert redact("Bearer ctl_k1_se-cr_et and hl_k2_other.") == "Bearer ctl_k1_*** and hl_k2_***."
+    assert redact("used enr_k3_se-cr_et") == "used enr_k3_***"
     assert "se-cr" not in _line("%s", "ctl_k1_se-cr_et")
 
 
