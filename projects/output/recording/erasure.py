@@ -62,25 +62,40 @@ def _range(
 
 def black_out(session_id: UUID, ranges: Mapping[Stream, Range]) -> None:
     """Take ranges away: their bytes, the screens that may show them, and the prompts in them."""
+    firsts = _locked_firsts(session_id)
     for stream, (start, end, _) in ranges.items():
         OutputChunk.objects.filter(
             session_id=session_id, stream=stream, offset__gte=start, offset__lt=end
         ).delete()
-        inside = OutputGap.objects.filter(
-            session_id=session_id, stream=stream, from_offset__lte=end, to_offset__gte=start
-        ).filter(Q(reason=REASON) | Q(from_offset__gte=start, to_offset__lte=end))
-        around = inside.aggregate(first=Min("from_offset"), last=Max("to_offset"))
-        inside.delete()
-        OutputGap.objects.create(
-            session_id=session_id,
-            stream=stream,
-            from_offset=min(start, start if around["first"] is None else around["first"]),
-            to_offset=max(end, around["last"] or 0),
-            reason=REASON,
-        )
+        # What retention took meanwhile is in a gap already, and no two gaps overlap.
+        _mark_gone(session_id, stream, max(start, firsts[stream]), end)
         screens.forget_from(session_id, stream, start)
         if stream == "stdout":
             _forget_prompts(session_id, start, end + _PROMPT_BYTES)
+
+
+def _locked_firsts(session_id: UUID) -> dict[Stream, int]:
+    """Return where what is left of each stream begins, until the transaction ends."""
+    row = CommandSession.objects.select_for_update(no_key=True).get(id=session_id)
+    return {"stdout": row.stdout_first_offset, "stderr": row.stderr_first_offset}
+
+
+def _mark_gone(session_id: UUID, stream: Stream, start: int, end: int) -> None:
+    """Make one gap of the range and of those that it touches."""
+    if start >= end:
+        return
+    inside = OutputGap.objects.filter(
+        session_id=session_id, stream=stream, from_offset__lte=end, to_offset__gte=start
+    ).filter(Q(reason=REASON) | Q(from_offset__gte=start, to_offset__lte=end))
+    around = inside.aggregate(first=Min("from_offset"), last=Max("to_offset"))
+    inside.delete()
+    OutputGap.objects.create(
+        session_id=session_id,
+        stream=stream,
+        from_offset=min(start, start if around["first"] is None else around["first"]),
+        to_offset=max(end, around["last"] or 0),
+        reason=REASON,
+    )
 
 
 def forget_text(session_id: UUID) -> None:

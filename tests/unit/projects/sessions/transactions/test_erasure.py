@@ -99,6 +99,15 @@ async def test_a_blacked_out_range_is_gone_and_says_so() -> None:
     await in_database(look)
 
 
+async def test_a_range_that_retention_took_meanwhile_makes_no_gap_in_a_gap() -> None:
+    session = await in_database(_recorded)
+    ranges = await in_database(erasure.ranges_between, session, 9.5, 20.5)
+    await in_database(output_log.clear, session.pk)
+    await in_database(erasure.black_out, session.pk, ranges)
+    gaps = OutputGap.objects.values_list("from_offset", "to_offset", "reason")
+    assert await in_database(list, gaps) == [(0, 37, "retention")]
+
+
 async def test_ranges_that_touch_become_one_gap() -> None:
     session = await in_database(_recorded)
     for since in (10, 20):
