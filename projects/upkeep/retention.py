@@ -64,10 +64,12 @@ async def expire() -> None:
         (chains_to_shorten, _shorten, "audit"),
     ):
         for key in await in_upkeep(find):
-            while left and await in_database(step, key):
+            is_more = True
+            while is_more:
+                if not left:
+                    return
                 left -= 1
-            if not left:
-                return
+                is_more = await in_database(step, key)
             metrics.EXPIRED_ROWS.labels(kind).inc()
 
 

@@ -181,6 +181,18 @@ async def test_a_round_has_its_end_and_the_next_one_goes_on(
     assert await _db(_left) == {session.id: 0}
 
 
+async def test_a_round_has_its_end_also_where_each_session_is_one_batch(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(retention, "ROUND_BATCHES", 2)
+    controller = await _db(make_controller)
+    for _ in range(5):
+        await _db(_ended, controller, 3)
+    for left in (3, 1, 0):
+        await retention.expire()
+        assert sum((await _db(_left)).values()) == 3 * left
+
+
 async def test_whoever_writes_meanwhile_comes_in_between() -> None:
     controller = await _db(make_controller)
     live = await _db(make_session, controller)
