@@ -107,8 +107,8 @@ class Desk:
 
     async def ask(self) -> None:
         """Ask the operator who has the keyboard for it."""
-        _, session_id = self._open_session()
-        await services.session_keyboard_ask(session_id, operator=self.person.actor)
+        project_id, session_id = self._open_session()
+        await services.session_keyboard_ask(project_id, session_id, operator=self.person.actor)
 
     async def type(self, message: Input) -> None:
         """Commit an input, once for its number. The rights are read in the same hop."""

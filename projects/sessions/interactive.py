@@ -322,9 +322,12 @@ async def session_keyboard_take(
     await _tell(session_id, told)
 
 
-async def session_keyboard_ask(session_id: UUID, *, operator: str) -> None:
-    """Ask the operator at another browser for the keyboard. Raises KeyboardNotHeld."""
-    await in_database(keyboard.keyboard_ask, session_id, operator)
+async def session_keyboard_ask(project_id: UUID, session_id: UUID, *, operator: str) -> None:
+    """Ask the operator at another browser for the keyboard.
+
+    Raises KeyboardNotHeld and SessionNotFound.
+    """
+    await in_database(keyboard.keyboard_ask, project_id, session_id, operator)
     await _tell(session_id, None)
 
 

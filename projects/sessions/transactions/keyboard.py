@@ -93,14 +93,15 @@ def keyboard_keep(session_id: UUID, operator: str, *, has_typed: bool) -> bool:
     return bool(held.update(**seen))
 
 
-def keyboard_ask(session_id: UUID, operator: str) -> None:
+def keyboard_ask(project_id: UUID, session_id: UUID, operator: str) -> None:
     """Note that another operator wants the keyboard, for everybody who looks to see.
 
-    The note goes with the keyboard. Raises KeyboardNotHeld if no other browser has it.
+    The note goes with the keyboard. Raises KeyboardNotHeld if no other browser has it, and
+    SessionNotFound.
     """
     others = HeldKeyboard.objects.filter(session_id=session_id).exclude(operator=operator)
     if not others.update(asked_by=operator):
-        session = CommandSession.objects.get(id=session_id)
+        session = selectors.session_of(project_id, session_id)
         raise KeyboardNotHeld(session_id, session.taken_over_by)
 
 

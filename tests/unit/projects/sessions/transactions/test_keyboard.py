@@ -9,7 +9,7 @@ from django.utils import timezone
 
 from projects import services
 from projects.accounts.authentication import Caller
-from projects.errors.sessions import KeyboardNotHeld, SessionTakenOver
+from projects.errors.sessions import KeyboardNotHeld, SessionNotFound, SessionTakenOver
 from projects.models import AuditEvent, CommandSession, ControllerCommand, HeldKeyboard
 from projects.sessions.transactions import control
 from projects.sessions.transactions.keyboard import (
@@ -95,17 +95,24 @@ async def test_another_operator_takes_the_keyboard_only_if_they_insist(
         await _type(session, ANN, "a", uuid.uuid4())
 
 
+async def test_who_asks_at_a_session_that_is_gone_is_told(session: CommandSession) -> None:
+    about = (session.project_id, session.id)
+    await in_database(CommandSession.objects.all().delete)
+    with pytest.raises(SessionNotFound):
+        await services.session_keyboard_ask(*about, operator=BOB)
+
+
 async def _asked_by() -> str:
     return str(await in_database(HeldKeyboard.objects.values_list("asked_by", flat=True).get))
 
 
 async def test_who_asks_for_the_keyboard_is_noted_until_it_moves(session: CommandSession) -> None:
     with pytest.raises(KeyboardNotHeld):
-        await services.session_keyboard_ask(session.id, operator=BOB)
+        await services.session_keyboard_ask(session.project_id, session.id, operator=BOB)
     await _take(session, ANN)
     with pytest.raises(KeyboardNotHeld):
-        await services.session_keyboard_ask(session.id, operator=ANN)
-    await services.session_keyboard_ask(session.id, operator=BOB)
+        await services.session_keyboard_ask(session.project_id, session.id, operator=ANN)
+    await services.session_keyboard_ask(session.project_id, session.id, operator=BOB)
     assert await _asked_by() == BOB
     assert await _operator(session) == ANN
     await _take(session, BOB, is_insisting=True)
