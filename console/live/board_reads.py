@@ -25,7 +25,7 @@ from projects.storage.columns import sql, time_as_parameter
 from projects.storage.rows import fetch_rows
 
 MAX_ROWS: Final = 1000
-"""The board shows the newest sessions, at most so many."""
+"""The board shows the newest sessions of each project, at most so many of all."""
 TEXT_CHARS: Final = 300
 _LAST_BYTES: Final = 1024
 
@@ -43,7 +43,10 @@ SELECT s.id, s.project_id, p.name, c.name, c.lease_expires_at, s.kind, s.state, 
         a.resolved_at IS NULL AND (a.snoozed_until IS NULL OR a.snoozed_until <= %s))
 FROM projects_commandsession s JOIN projects_controller c ON c.id = s.controller_id
     JOIN projects_project p ON p.id = s.project_id
-WHERE s.{is_active} ORDER BY s.created_at DESC LIMIT {most}
+WHERE s.id IN (SELECT id FROM (
+    SELECT id, created_at, ROW_NUMBER() OVER (PARTITION BY project_id ORDER BY created_at DESC) nth
+    FROM projects_commandsession WHERE {is_active}) ranked
+    ORDER BY nth, created_at DESC LIMIT {most})
 """,
     is_active=STATE_IS_ACTIVE,
     most=MAX_ROWS,
