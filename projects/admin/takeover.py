@@ -16,6 +16,7 @@ from django.shortcuts import redirect
 from django.utils import timezone
 
 from projects import services
+from projects.accounts import ages
 from projects.accounts.authentication import Caller
 from projects.admin.parts.access import actor_of
 from projects.admin.parts.display import shortened
@@ -43,6 +44,8 @@ def context_of(request: HttpRequest, session: CommandSession) -> dict[str, Any]:
         "clock": _clock(session),
         "is_hidden": session.terminal_state == "awaiting_input"
         and session.terminal_kind == "secret",
+        # A form that is sent twice, by a second click or by the browser, is typed once.
+        "once": ages.new_id(),
     }
 
 
@@ -98,10 +101,26 @@ async def _operate(project_id: UUID, session_id: UUID, operator: str, form: dict
         "enter": ("", ["enter"], "Pressed Enter."),
     }.get(form.get("do", ""), ("", [], ""))
     return (
-        await _type(project_id, session_id, operator, text=text, keys=keys, done=done)
+        await _type(
+            project_id,
+            session_id,
+            operator,
+            text=text,
+            keys=keys,
+            done=done,
+            request_id=_once(form),
+        )
         if text or keys
         else ""
     )
+
+
+def _once(form: dict[str, str]) -> UUID | None:
+    """The id of the form; None if it has none."""
+    try:
+        return UUID(form.get("once", ""))
+    except ValueError:
+        return None
 
 
 async def _type(
@@ -112,6 +131,7 @@ async def _type(
     done: str,
     text: str = "",
     keys: Sequence[str] = (),
+    request_id: UUID | None = None,
 ) -> str:
     caller = Caller(
         project_id=project_id, label=operator, scopes=frozenset({"session:input", "shell:any"})
@@ -124,6 +144,7 @@ async def _type(
         caller=caller,
         wait_seconds=TYPING_WAIT_SECONDS,
         is_showing=False,
+        request_id=request_id,
     )
     if result.prompt:
         return f"{done} The program waits for input ({result.prompt.kind})."

@@ -1,5 +1,6 @@
 """The keyboard of a session on its page: who may have it, and what the row says."""
 
+import re
 from datetime import timedelta
 
 import pytest
@@ -44,6 +45,22 @@ def _said(client: Client, session: CommandSession, **form: str) -> str:
     """The only message that the page shows after the button was pressed."""
     response = client.post(_url(session), form, follow=True)
     return " ".join(str(message) for message in response.context["messages"])
+
+
+def test_a_form_that_is_sent_twice_is_typed_once(
+    admin_client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(takeover, "TYPING_WAIT_SECONDS", 0.1)
+    session = make_session(make_controller(lease_expires_at=timezone.now() + timedelta(minutes=1)))
+    admin_client.post(_url(session), {"do": "take"})
+    page = admin_client.get(_url(session, "change")).text
+    once = re.findall(r'name="once" value="([0-9a-f-]{36})"', page)
+    assert len(once) == 2
+    for _ in range(2):
+        _said(admin_client, session, do="line", text="y", once=once[0])
+    said = _said(admin_client, session, do="line", text="no", once=once[0])
+    assert "REQUEST_ID_REUSED" in said
+    assert ControllerCommand.objects.filter(session=session, type="SEND_INPUT").count() == 1
 
 
 @pytest.mark.parametrize(
