@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Sequence
+from functools import cache
 from typing import Final, Literal, NamedTuple
 
 from projects.output.visible_text import without_controls
@@ -115,6 +116,8 @@ def expectation(kind: str, text: str, around: Surroundings) -> Expectation:
     if kind == "shell":
         return Expectation()
     line = _LONG_GAP.sub(_GAP, text[-MAX_LINE_CHARS:])
+    # Several ways to judge a line look above it, and each look reads the output.
+    around = around._replace(lines_above=cache(around.lines_above))
     found = Expectation() if kind == "screen" else _of_line(line, around)
     if found == Expectation() and kind in {"key", "screen"}:
         found = _of_screen(around.screen())

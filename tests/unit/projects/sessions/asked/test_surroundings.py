@@ -292,3 +292,15 @@ def test_numbers_are_told_in_the_order_of_the_list_or_the_range(
     text: str, above: list[str], answers: tuple[str, ...]
 ) -> None:
     assert _asked(text, *above).choices == answers
+
+
+@pytest.mark.parametrize("text", ["> ", "? ", "[yes]: ", "(k)eep, (d)rop: ", "Choice: "])
+def test_what_stands_above_is_looked_at_once(text: str) -> None:
+    looks: list[str] = []
+
+    def lines_above() -> list[str]:
+        looks.append(text)
+        return ["Go on or stop?", "  1) one", "  2) two"]
+
+    expectation("line", text, Surroundings(lines_above, lambda: None))
+    assert len(looks) <= 1
