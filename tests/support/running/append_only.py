@@ -9,6 +9,15 @@ from django.db import OperationalError, connection
 TABLES = ("projects_auditevent", "projects_auditmark")
 _DEADLOCKS = 5
 _DEADLOCK_DETECTED = "40P01"
+_NAMES = ", ".join(f"'{table}'" for table in TABLES)
+_TRIGGERS = {
+    "sqlite": "SELECT name, sql FROM sqlite_master"
+    f" WHERE type = 'trigger' AND tbl_name IN ({_NAMES})",
+    "postgresql": "SELECT tgname FROM pg_trigger WHERE tgenabled <> 'D' AND NOT tgisinternal"
+    f" AND tgrelid::regclass::text IN ({_NAMES})",
+}
+# What the migrations make: two for each table, and on SQLite one against REPLACE.
+_ALL = {"sqlite": 6, "postgresql": 4}
 
 
 class _Deadlock(OperationalError):
@@ -22,20 +31,25 @@ def triggers_lifted() -> Iterator[None]:
         if connection.vendor == "postgresql":
             for table in TABLES:
                 cursor.execute(f"ALTER TABLE {table} DISABLE TRIGGER USER")
+            restore = [f"ALTER TABLE {table} ENABLE TRIGGER USER" for table in TABLES]
+        else:
+            cursor.execute(_TRIGGERS["sqlite"])
+            found = cursor.fetchall()
+            for name, _ in found:
+                cursor.execute(f"DROP TRIGGER {name}")
+            restore = [statement for _, statement in found]
+        try:
             yield
-            for table in TABLES:
-                cursor.execute(f"ALTER TABLE {table} ENABLE TRIGGER USER")
-            return
-        cursor.execute(
-            "SELECT name, sql FROM sqlite_master WHERE type = 'trigger' AND tbl_name IN (%s, %s)",
-            TABLES,
-        )
-        triggers = cursor.fetchall()
-        for name, _ in triggers:
-            cursor.execute(f"DROP TRIGGER {name}")
-        yield
-        for _, statement in triggers:
-            cursor.execute(statement)
+        finally:
+            for statement in restore:
+                cursor.execute(statement)
+
+
+def triggers() -> frozenset[str]:
+    """The names of the triggers that refuse changes of the audit tables now."""
+    with connection.cursor() as cursor:
+        cursor.execute(_TRIGGERS[connection.vendor])
+        return frozenset(row[0] for row in cursor.fetchall())
 
 
 def let_flush_pass() -> None:
@@ -48,6 +62,8 @@ def let_flush_pass() -> None:
     flush = operations.execute_sql_flush
 
     def flush_everything(sql_list: Sequence[str]) -> Any:
+        # A test that leaves the tables unguarded would break others, which fail far from it.
+        assert len(triggers()) == _ALL[connection.vendor], triggers()
         for _ in range(_DEADLOCKS):
             with suppress(_Deadlock):
                 return flush_once(sql_list)

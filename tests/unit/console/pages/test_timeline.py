@@ -7,6 +7,7 @@ from django.db import connection
 
 from projects.audit.log import SERVER, audit
 from projects.models import AuditEvent
+from tests.support.running.append_only import triggers_lifted
 from tests.unit.console.conftest import PersonWith, Tenant, read
 
 # The export reads in threads of its own, which see what is committed.
@@ -94,13 +95,7 @@ def test_verifying_says_whether_a_row_was_changed(person_with: PersonWith, ours:
     client = person_with(*ALL, "export_auditevent")
     assert "none is missing or changed" in client.post("/timeline/verify/", follow=True).text
     row = AuditEvent.objects.filter(project_id=ours.project.pk).earliest("seq")
-    with connection.cursor() as cursor:
-        if connection.vendor == "sqlite":
-            cursor.execute("SELECT name FROM sqlite_master WHERE type = 'trigger'")
-            for (name,) in cursor.fetchall():
-                cursor.execute(f'DROP TRIGGER "{name}"')
-        else:
-            cursor.execute("ALTER TABLE projects_auditevent DISABLE TRIGGER USER")
+    with triggers_lifted(), connection.cursor() as cursor:
         cursor.execute("UPDATE projects_auditevent SET actor = 'x' WHERE id = %s", [row.pk])
     said = client.post("/timeline/verify/", follow=True).text
     assert f"row {row.seq} is not what was written" in said

@@ -17,7 +17,7 @@ from projects.audit.log import GENESIS, SERVER, audit, hash_of
 from projects.audit.marks import Signer, heads_sign, marks_resign
 from projects.audit.proof import audit_expire, audit_verify, chains, entry_of
 from projects.models import ApiToken, AuditEvent, AuditMark, Project
-from tests.support.running.append_only import triggers_lifted
+from tests.support.running.append_only import triggers, triggers_lifted
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -302,13 +302,7 @@ def test_heads_of_many_projects_are_repeated_in_rows_of_bounded_size() -> None:
 def test_the_triggers_are_all_there_after_the_table_of_marks_was_made_anew(
     project_id: UUID,
 ) -> None:
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT name FROM sqlite_master WHERE type = 'trigger' AND name LIKE 'audit%' ORDER "
-            "BY name"
-        )
-        names = [name for (name,) in cursor.fetchall()]
-    assert names == sorted(
+    assert triggers() == frozenset(
         f"audit_{table}_is_not_{what}"
         for table in ("event", "mark")
         for what in ("changed", "deleted", "replaced")
