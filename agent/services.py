@@ -6,7 +6,7 @@ acts in audit rows.
 
 from collections.abc import Sequence
 from typing import Any, Final, TypedDict, Unpack
-from uuid import UUID
+from uuid import UUID, uuid4
 
 from django.db import transaction
 from django.db.models import Q
@@ -55,11 +55,13 @@ def run_submit(
     controllers: Sequence[str] = (),
     approvals: str = "",
     is_reserved: bool = False,
+    run_id: UUID | None = None,
     **limits: Unpack[Limits],
 ) -> AgentRun:
     """Submits a new run. Any worker takes it up, unless it is reserved for one that asks for it.
 
-    ``approvals`` can only be stricter than the project's policy. Settings have the defaults.
+    ``approvals`` can only be stricter than the project's policy. Settings have the defaults. The
+    same task that is submitted again under its ``run_id`` is the same run.
 
     Raises:
         InvalidArgument: with every problem of the arguments.
@@ -80,7 +82,17 @@ def run_submit(
     if problems:
         raise InvalidArgument(problems)
     _require_online([host for host in hosts if not controllers or host.name in controllers])
+    # Two of the same form at once take turns here.
+    Project.objects.select_for_update(no_key=True).filter(pk=project.pk).first()
+    run_id = run_id or uuid4()
+    earlier = AgentRun.objects.filter(id=run_id).first()
+    if earlier is not None:
+        same = (earlier.project_id, earlier.submitted_by, earlier.task)
+        if same == (project.pk, actor[:128], task):
+            return earlier
+        run_id = uuid4()
     run = AgentRun.objects.create(
+        id=run_id,
         project=project,
         task=task,
         model=model,

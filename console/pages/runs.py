@@ -1,6 +1,7 @@
 """The runs of language models, those that wait for a person first, and the form of a new one."""
 
 from typing import Any, Final
+from uuid import uuid4
 
 from django import forms
 from django.db.models import QuerySet
@@ -22,6 +23,8 @@ _MOST: Final = 100
 class NewRunForm(forms.Form):
     """The form that starts a run in one of the user's own projects."""
 
+    # A form that is sent twice, by a second click or by the browser, starts one run.
+    run_id = forms.UUIDField(required=False, initial=uuid4, widget=forms.HiddenInput)
     project = forms.ModelChoiceField(queryset=Project.objects.none())
     task = forms.CharField(
         widget=forms.Textarea(attrs={"rows": 4}), max_length=services.MOST_TASK_CHARS

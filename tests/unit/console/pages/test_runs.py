@@ -1,11 +1,15 @@
 """The list of runs: those of the person's projects, each with a link to its live page."""
 
+import re
+from datetime import timedelta
+
 import pytest
 from django.contrib.auth.models import User
+from django.utils import timezone
 
 from agent.models import AgentRun
 from console.pages import runs
-from projects.models import Project
+from projects.models import Controller, Project
 from tests.unit.console.conftest import PersonWith, Tenant
 
 
@@ -53,3 +57,15 @@ def test_a_name_of_a_model_that_is_too_long_is_told_at_its_field(
     page = person_with("view_agentrun", "control_run").post("/runs/new/", fields)
     assert "at most 128 characters (it has 200)" in page.text
     assert not AgentRun.objects.exists()
+
+
+def test_a_form_that_is_sent_twice_starts_one_run(person_with: PersonWith, ours: Tenant) -> None:
+    Controller.objects.update(lease_expires_at=timezone.now() + timedelta(minutes=5))
+    page = person_with("view_agentrun", "control_run")
+    (run_id,) = re.findall(r'name="run_id" value="([0-9a-f-]{36})"', page.get("/runs/new/").text)
+    form = {"project": str(ours.project.pk), "model": "scripted:demo", "run_id": run_id}
+    first, again = (page.post("/runs/new/", {**form, "task": "tidy"}) for _ in range(2))
+    assert first["Location"] == again["Location"] == f"/runs/{run_id}/"
+    other = page.post("/runs/new/", {**form, "task": "look"})
+    assert other["Location"] != first["Location"]
+    assert AgentRun.objects.count() == 2
