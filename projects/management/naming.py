@@ -28,6 +28,11 @@ def actor() -> str:
     return f"cli:{name}"
 
 
+def printable(text: str) -> str:
+    """Text that a caller or a host chose, in characters that do nothing to a terminal."""
+    return "".join(one if one.isprintable() else ascii(one)[1:-1] for one in text)
+
+
 def unknown(
     kind: str, name: str, known: Iterable[object], *, code: str, remedy: str
 ) -> CommandError:

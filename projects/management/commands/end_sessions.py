@@ -12,7 +12,7 @@ from django.core.management.base import CommandError
 from django.db.models import QuerySet
 
 from projects import services
-from projects.management.naming import actor, controller_named, project_named
+from projects.management.naming import actor, controller_named, printable, project_named
 from projects.management.refusals import RefusingCommand
 from projects.models import CommandSession, Controller
 from projects.sessions.selectors import ACTIVE
@@ -35,7 +35,8 @@ class Command(RefusingCommand):
         )
         for session, problem in zip(sessions, problems, strict=True):
             about = f"{session.pk} on {session.controller.name}: {session.command}"
-            self.stdout.write(f"not ended: {about}: {problem}" if problem else f"ended: {about}")
+            told = f"not ended: {about}: {problem}" if problem else f"ended: {about}"
+            self.stdout.write(printable(told))
         if any(problems):
             raise CommandError(
                 f"{sum(map(bool, problems))} of {len(sessions)} sessions have not ended"

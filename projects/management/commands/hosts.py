@@ -4,7 +4,7 @@ import json
 from argparse import ArgumentParser
 from typing import Any
 
-from projects.management.naming import project_named
+from projects.management.naming import printable, project_named
 from projects.management.refusals import RefusingCommand
 from projects.models import Controller
 from projects.reads.hosts import STATES, in_state, is_outdated, state_of, with_label
@@ -32,7 +32,8 @@ class Command(RefusingCommand):
         for host in found:
             old = " (outdated)" if host["outdated"] else ""
             version = f"{host['version'] or 'no version'}{old}"
-            self.stdout.write(f"{host['host']}  {host['state']}  {version}  {host['labels']}")
+            line = f"{host['host']}  {host['state']}  {version}  {host['labels']}"
+            self.stdout.write(printable(line))
 
 
 def _facts(host: Controller) -> dict[str, Any]:

@@ -1,0 +1,43 @@
+"""Text that callers and hosts chose does nothing to the terminal of who types a command."""
+
+from io import StringIO
+from typing import Any
+
+import pytest
+from django.core.management import call_command
+
+from controller_client.protocol.session_state import SessionState
+from projects import services
+from projects.models import Controller, Project
+from tests.support.rows import make_session
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def _printed(*arguments: str) -> str:
+    call_command(*arguments, stdout=(out := StringIO()))
+    return out.getvalue()
+
+
+@pytest.fixture
+def host() -> Controller:
+    """A host that gives its version a title for the window."""
+    return Controller.objects.create(
+        project=Project.objects.create(name="acme"), name="web-1", client_version="1\x1b]0;x\x07"
+    )
+
+
+def test_the_version_of_a_host_does_nothing_to_a_terminal(host: Controller) -> None:
+    assert "1\\x1b]0;x\\x07" in _printed("hosts")
+
+
+def test_the_command_of_a_session_does_nothing_to_a_terminal(
+    host: Controller, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make_session(host, state=SessionState.RUNNING, command="sleep \x1b[2J\u202e1")
+
+    async def ended(sessions: list[Any], *, actor: str) -> list[str]:
+        return [""] * len(sessions)
+
+    monkeypatch.setattr(services, "sessions_terminate", ended)
+    assert "sleep \\x1b[2J\\u202e1" in _printed("end_sessions", "acme")
