@@ -37,7 +37,8 @@ def unknown(
     kind: str, name: str, known: Iterable[object], *, code: str, remedy: str
 ) -> CommandError:
     """The refusal of a name that no ``kind`` has; it lists the first of the ``known`` names."""
-    return refused(f"there is no {kind} {name!r}; {kind}s: {names_of(known)} ({code}). {remedy}")
+    told = f"there is no {kind} {name!r}; {kind}s: {names_of(known)} ({code}). {remedy}"
+    return refused(printable(told))
 
 
 def names_of(known: Iterable[object]) -> str:

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from backup import suspension
-from projects.management.naming import actor
+from projects.management.naming import actor, printable
 from projects.management.refusals import RefusingCommand, refused
 from projects.management.signed_heads import heads_of_log
 
@@ -37,7 +37,7 @@ class Command(RefusingCommand):
             raise refused("no restore waits for a confirmation")
         self.stdout.write(f"restored from the backup of {restore}:")
         for kind, names in suspension.brought_back().items():
-            self.stdout.write(f"  {kind}: {', '.join(names) or 'none'}")
+            self.stdout.write(printable(f"  {kind}: {', '.join(names) or 'none'}"))
         if not yes:
             self.stdout.write(
                 "Revoke and change what was revoked or changed since then, then run this again "

@@ -1,13 +1,16 @@
-"""Text that callers and hosts chose does nothing to the terminal of who types a command."""
+"""Text that others chose does nothing to the terminal of whoever types a command."""
 
 from io import StringIO
 from typing import Any
 
 import pytest
-from django.core.management import call_command
+from django.core.management import CommandError, call_command
+from django.utils import timezone
 
+from backup import suspension
 from controller_client.protocol.session_state import SessionState
 from projects import services
+from projects.accounts.credentials import api_token_create
 from projects.models import Controller, Project
 from tests.support.rows import make_session
 
@@ -41,3 +44,11 @@ def test_the_command_of_a_session_does_nothing_to_a_terminal(
 
     monkeypatch.setattr(services, "sessions_terminate", ended)
     assert "sleep \\x1b[2J\\u202e1" in _printed("end_sessions", "acme")
+
+
+def test_the_name_of_a_token_does_nothing_to_a_terminal(host: Controller) -> None:
+    api_token_create(project=host.project, name="agent\x1b[2J")
+    with pytest.raises(CommandError, match=r"agent\\x1b\[2J"):
+        _printed("revoke", "nothing")
+    suspension.suspend(made_at=timezone.now(), release="1", actor="cli:ada")
+    assert "acme: agent\\x1b[2J (" in _printed("confirm_restore")
