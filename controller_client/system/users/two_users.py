@@ -15,12 +15,14 @@ begins to act. Without two users nothing here does anything. ADR 0029 has the re
 import ctypes
 import os
 import pwd
+import signal
+import socket
 import stat
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import ClassVar, Final, NamedTuple, Self
+from typing import ClassVar, Final, NamedTuple, NoReturn, Self
 
 from controller_client.system import prctl
 
@@ -30,6 +32,8 @@ _VERSION_3: Final = 0x20080522
 _SETGID: Final = 1 << 6
 _SETUID: Final = 1 << 7
 _RIGHTS: Final = _SETUID | _SETGID
+_OPEN_SECONDS: Final = 0.25
+"""A fork that a program has stopped, say, opens nothing in this time."""
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
@@ -145,6 +149,46 @@ def become_program_user() -> None:
     if user is not None and group is not None:
         os.setresgid(group, group, group)
         os.setresuid(user, user, user)
+
+
+def opened_by_program_user(open_one: Callable[[], int | None]) -> int | None:
+    """Return the descriptor that ``open_one`` opens as nobody else than the program's user.
+
+    Some calls ask for the real user, which a holder keeps. A fork makes them, and sends back what
+    it opened. None if it opened nothing, or was kept from it.
+    """
+    if _Process.owner is None:
+        return open_one()
+    ours, theirs = socket.socketpair()
+    with ours:
+        with theirs:
+            try:
+                pid = os.fork()
+            except OSError:
+                return None
+            if pid == 0:
+                _open_and_exit(open_one, theirs)
+        ours.settimeout(_OPEN_SECONDS)
+        try:
+            opened = socket.recv_fds(ours, 1, 1)[1]
+        except OSError:
+            opened = []
+        os.kill(pid, signal.SIGKILL)
+        os.waitpid(pid, 0)
+    for descriptor in opened:
+        os.set_inheritable(descriptor, False)
+    return opened[0] if opened else None
+
+
+def _open_and_exit(open_one: Callable[[], int | None], answers: socket.socket) -> NoReturn:
+    try:
+        signal.set_wakeup_fd(-1)
+        become_program_user()
+        with suppress(OSError):
+            if (opened := open_one()) is not None:
+                socket.send_fds(answers, [b"+"], [opened])
+    finally:
+        os._exit(0)
 
 
 def may_write(user: ProgramUser, directory: Path) -> bool:

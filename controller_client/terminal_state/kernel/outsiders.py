@@ -10,6 +10,7 @@ from fcntl import F_GETOWN, fcntl
 from typing import Final
 
 from controller_client.system.absence import raise_shortage
+from controller_client.system.users.two_users import opened_by_program_user
 from controller_client.terminal_state.kernel.proc_file import (
     link_of,
     numbers_in,
@@ -64,7 +65,8 @@ def _is_asynchronous(info: bytes) -> bool:
 
 def _owner_of(pid: int, fd: int) -> int:
     """Return the process, or minus the group, that gets the signal: the flag may be a leftover."""
-    borrowed = borrow(pid, fd)
+    # The kernel gives a descriptor to whoever may trace the process, by the real user.
+    borrowed = opened_by_program_user(lambda: borrow(pid, fd))
     if borrowed is None:
         return 0
     try:

@@ -17,6 +17,13 @@ def user() -> Iterator[Account]:
         yield account
 
 
+@pytest.fixture(scope="module")
+def keeper() -> Iterator[Account]:
+    """Return the account of a daemon whose programs run as another user."""
+    with ordinary_user("b") as account:
+        yield account
+
+
 @pytest.fixture
 def home() -> Iterator[Path]:
     """Return a directory in which the program runs."""

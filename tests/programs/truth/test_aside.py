@@ -75,6 +75,14 @@ def test_a_wait_aside_as_an_ordinary_user(scenario: Scenario, home: Path, user: 
     assert as_user(user, lambda: scenario.play(str(home))) is None
 
 
+@named(ASIDE)
+def test_a_wait_aside_under_the_daemon_of_another(
+    scenario: Scenario, home: Path, user: Account, keeper: Account
+) -> None:
+    shutil.chown(home, user.name)
+    assert as_user(user, lambda: scenario.play(str(home)), keeper) is None
+
+
 @named(NAMESPACES)
 def test_a_wait_in_another_namespace_is_seen(scenario: Scenario, home: Path) -> None:
     if subprocess.run([*scenario.argv[:-3], "true"], check=False, capture_output=True).returncode:
