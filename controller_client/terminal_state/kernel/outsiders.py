@@ -10,7 +10,6 @@ from fcntl import F_GETOWN, fcntl
 from typing import Final
 
 from controller_client.system.absence import raise_shortage
-from controller_client.system.users.two_users import opened_by_program_user
 from controller_client.terminal_state.kernel.proc_file import (
     link_of,
     numbers_in,
@@ -18,7 +17,7 @@ from controller_client.terminal_state.kernel.proc_file import (
     status_of,
 )
 from controller_client.terminal_state.kernel.process_table import all_pids, group_of
-from controller_client.terminal_state.kernel.relayed_terminal import borrow
+from controller_client.terminal_state.kernel.relayed_terminal import borrow_by_fork
 from controller_client.terminal_state.kernel.terminal_device import (
     Identity,
     identity_of,
@@ -65,8 +64,7 @@ def _is_asynchronous(info: bytes) -> bool:
 
 def _owner_of(pid: int, fd: int) -> int:
     """Return the process, or minus the group, that gets the signal: the flag may be a leftover."""
-    # The kernel gives a descriptor to whoever may trace the process, by the real user.
-    borrowed = opened_by_program_user(lambda: borrow(pid, fd))
+    borrowed = borrow_by_fork(pid, fd)
     if borrowed is None:
         return 0
     try:

@@ -335,7 +335,9 @@ class TerminalProbe:
             pane = self._look_at(fd, inner, options, depth=1)
         finally:
             os.close(fd)
-        pane.is_relaying |= has_output_under_way(master) is not False
+        if pane.waiters:
+            under_way = has_output_under_way(master, is_worth_a_fork=True)
+            pane.is_relaying |= under_way is not False
         if pane.has_unread:
             pane.waiters = []
         outer.concerned += pane.concerned

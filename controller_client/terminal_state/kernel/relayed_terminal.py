@@ -10,6 +10,7 @@ import select
 from functools import cache
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from controller_client.system.users.two_users import opened_by_program_user
 from controller_client.terminal_state.kernel.process_table import ObservedProcess, status_or_none
 from controller_client.terminal_state.kernel.terminal_device import PTS_MAJOR
 
@@ -57,9 +58,10 @@ def inner_session(
     return [process for process in found if process.session == found[0].session]
 
 
-def has_output_under_way(master: InnerMaster) -> bool | None:
+def has_output_under_way(master: InnerMaster, *, is_worth_a_fork: bool = False) -> bool | None:
     """Return whether the relay still has output to read; None when that cannot be known."""
-    borrowed = borrow(master.pid, master.fd)
+    take = borrow_by_fork if is_worth_a_fork else borrow
+    borrowed = take(master.pid, master.fd)
     if borrowed is None:
         return None
     try:
@@ -83,6 +85,14 @@ def borrow(pid: int, fd: int) -> int | None:
     finally:
         os.close(pidfd)
     return borrowed if borrowed >= 0 else None
+
+
+def borrow_by_fork(pid: int, fd: int) -> int | None:
+    """Return what ``borrow`` does, also where this process only acts as the program's user.
+
+    The kernel gives a descriptor to whoever may trace the process, by the real user.
+    """
+    return opened_by_program_user(lambda: borrow(pid, fd))
 
 
 @cache

@@ -61,3 +61,12 @@ def test_panes_as_an_ordinary_user(scenario: Scenario, home: Path, user: Account
     requires(*scenario.needs)
     shutil.chown(home, user.name)
     assert as_user(user, lambda: scenario.play(str(home))) is None
+
+
+@named(PANES)
+def test_panes_under_the_daemon_of_another(
+    scenario: Scenario, home: Path, user: Account, keeper: Account
+) -> None:
+    requires(*scenario.needs)
+    shutil.chown(home, user.name)
+    assert as_user(user, lambda: scenario.play(str(home)), keeper) is None
