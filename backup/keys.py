@@ -3,6 +3,7 @@
 import hmac
 from collections.abc import Iterable
 from hashlib import sha256
+from itertools import count
 from pathlib import Path
 from typing import Final
 
@@ -102,8 +103,18 @@ def _file(name: str, current: str | None, kept: list[str]) -> Path | None:
 
 def _replace(path: Path, key: str) -> None:
     """Replace a key file in one step. The old key stays beside it: nobody else may have it."""
-    for name, text in ((f"{path.name}.before-restore", path.read_text()), (path.name, f"{key}\n")):
-        _write(path.with_name(name), text, like=path)
+    old = path.read_text()
+    for file, text in ((_place_for(old, path), old), (path, f"{key}\n")):
+        _write(file, text, like=path)
+
+
+def _place_for(old: str, path: Path) -> Path:
+    """Return where a key stays that is replaced: where no earlier restore has left another."""
+    places = (
+        path.with_name(f"{path.name}.before-restore{f'-{number}' if number > 1 else ''}")
+        for number in count(1)
+    )
+    return next(place for place in places if not place.exists() or place.read_text() == old)
 
 
 def _write(path: Path, text: str, *, like: Path) -> None:

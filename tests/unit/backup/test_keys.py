@@ -31,3 +31,16 @@ def test_keys_that_root_puts_back_stay_the_servers(tmp_path: Path, settings: Any
             nobody.pw_gid,
             0o600,
         )
+
+
+def test_a_second_restore_keeps_what_the_first_one_has_kept(tmp_path: Path, settings: Any) -> None:
+    settings.DATA_DIR, settings.SECRET_KEY = tmp_path, "login"
+    (tmp_path / "encryption_key").write_text("own\n")
+    for key in ("first", "second", "own", "first"):
+        keys.put_back(keys.Keys("login", [key]))
+    assert {file.name: file.read_text() for file in tmp_path.iterdir()} == {
+        "encryption_key": "first\n",
+        "encryption_key.before-restore": "own\n",
+        "encryption_key.before-restore-2": "first\n",
+        "encryption_key.before-restore-3": "second\n",
+    }
