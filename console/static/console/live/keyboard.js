@@ -1,7 +1,6 @@
 // What is typed leaves in its order and once: one input at a time is under way, with a number.
 // After a lost connection the same input goes again under the same number.
-const MOST = 8000;
-const QUEUED = 200000;
+const [MOST, QUEUED] = [8000, 200000]; // characters of an input, and of all that wait
 
 const id = "00000000-0000-4000-8000-000000000000".replaceAll("0", () =>
   (crypto.getRandomValues(new Uint8Array(1))[0] % 16).toString(16));

@@ -15,8 +15,7 @@ export function notice(count, text, sound) {
 
 const place = document.querySelector("#notices");
 if (place) {
-  const button = place.querySelector("#notify");
-  const box = place.querySelector("#sound");
+  const [button, box] = place.querySelectorAll("#notify, #sound");
   const show = () => { button.hidden = globalThis.Notification?.permission !== "default"; };
   button.addEventListener("click", () => Notification.requestPermission().then(show));
   box.checked = Boolean(localStorage.getItem(SOUND));

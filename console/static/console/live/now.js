@@ -18,9 +18,8 @@ function keep(row) {
 }
 
 function put(list, wanted) {
-  const same = list.children.length === wanted.length
-    && wanted.every((each, at) => each === list.children[at]);
-  if (same) return;
+  const isThere = (each, at) => each === list.children[at];
+  if (list.children.length === wanted.length && wanted.every(isThere)) return;
   const focused = document.activeElement;
   list.replaceChildren(...wanted);
   if (list.contains(focused)) focused.focus();

@@ -31,12 +31,11 @@ function draw() {
   if (session.is_active && session.input_error) say(`The host refused: ${session.input_error}`);
 }
 
-async function ask(dialog, text) {
+function ask(dialog, text) {
   dialog.querySelector("pre").textContent = text;
   dialog.returnValue = "";
   dialog.showModal();
-  await new Promise((done) => { dialog.addEventListener("close", done, { once: true }); });
-  return dialog.returnValue;
+  return new Promise((done) => { dialog.onclose = () => done(dialog.returnValue); });
 }
 
 const typed = (text) => keyboard.type(text)

@@ -1,8 +1,7 @@
 // The connection of a page. It comes back by itself, until the server says that this is of no use.
 import { tell } from "./words.js";
 
-const SHORTEST_MS = 200;
-const LONGEST_MS = 4000;
+const [SHORTEST_MS, LONGEST_MS] = [200, 4000]; // before it is tried again
 
 // Output comes as bytes: its stream in one, its offset in eight, and what the terminal is given.
 const outputOf = (frame) => ({ type: "output", bytes: new Uint8Array(frame, 9),

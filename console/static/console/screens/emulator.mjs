@@ -4,7 +4,7 @@
 import { createInterface } from "node:readline";
 import { Unicode11Addon } from "../vendor/addon-unicode11.mjs";
 import { Terminal } from "../vendor/xterm-headless.mjs";
-import { isAtRest, restore, stateOf } from "./state.mjs";
+import { feed, isAtRest, restore, stateOf } from "./state.mjs";
 
 const input = createInterface({ input: process.stdin, crlfDelay: Infinity });
 const lines = input[Symbol.asyncIterator]();
@@ -14,19 +14,8 @@ terminal.loadAddon(new Unicode11Addon());
 terminal.unicode.activeVersion = "11";
 if (state) restore(terminal, state);
 
-const written = (data) => new Promise((done) => { terminal.write(data, done); });
-
 for await (const line of lines) {
   const { pieces } = JSON.parse(line);
-  let last = written("");
-  for (const piece of pieces) {
-    if (piece.length === 2) {
-      last = written(Buffer.from(piece[1], "base64"));
-    } else {
-      await last;
-      terminal.resize(piece[2], piece[1]);
-    }
-  }
-  await last;
+  await feed(terminal, pieces, (text) => Buffer.from(text, "base64"));
   process.stdout.write(`${JSON.stringify(isAtRest(terminal) ? stateOf(terminal) : null)}\n`);
 }

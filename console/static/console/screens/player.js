@@ -1,5 +1,5 @@
 // Shows a recording at any moment: from the screen kept before it, or from output before it.
-import { RESET, restore } from "./state.mjs";
+import { RESET, feed, restore, written } from "./state.mjs";
 
 const PIECES_AHEAD = 64; // that wait to be shown; with fewer, the next part is fetched
 const IDLE_SECONDS = 1.5;
@@ -39,10 +39,6 @@ export class Player {
     return !guess || at - placeOf(screen) <= REACH_BYTES ? screen : { ...guess, isGuess: true };
   }
 
-  written(data) {
-    return new Promise((done) => { this.term.write(data, done); });
-  }
-
   sizeAt(time) {
     const sizes = this.index.markers.filter((marker) => marker.kind === "resize");
     return sizes.findLast((marker) => marker.time <= time) ?? this.index;
@@ -54,7 +50,7 @@ export class Player {
     const answer = isKept && fetched(kept, this.control.signal);
     Object.assign(this, { queue: [], next: place, fetching: null, isGuess: place.isGuess });
     const [state] = await Promise.all([answer, this.more()]);
-    await this.written(RESET);
+    await written(this.term, RESET);
     const { rows, cols } = isKept ? state : this.sizeAt(place.time);
     this.term.resize(cols, rows);
     if (isKept) restore(this.term, state);
@@ -77,18 +73,9 @@ export class Player {
 
   // Shows all output up to now. True if none of it is left to fetch.
   async show() {
-    let last;
-    while (this.queue.length && this.queue[0][0] <= this.now) {
-      const [, first, cols] = this.queue.shift();
-      if (cols === undefined) {
-        last = this.written(Uint8Array.fromBase64(first));
-      } else {
-        await last;
-        this.term.resize(cols, first);
-        this.term.fit();
-      }
-    }
-    await last;
+    const later = this.queue.findIndex(([time]) => time > this.now);
+    const due = this.queue.splice(0, later < 0 ? this.queue.length : later);
+    await feed(this.term, due, (text) => Uint8Array.fromBase64(text));
     return this.queue.length > 0 || this.next === null;
   }
 

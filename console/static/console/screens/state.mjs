@@ -49,6 +49,24 @@ function refill(buffer, { lines, saved, ...kept }, style) {
 // hidden cursor as they are, and does not wait for what was written before.
 export const RESET = "\x18\x1bc\x1b[?25h";
 
+export const written = (terminal, data) => new Promise((done) => { terminal.write(data, done); });
+
+// Has the terminal read pieces of a recording: output, or a size that it takes after the output
+// before. `bytesOf` decodes base64.
+export async function feed(terminal, pieces, bytesOf) {
+  let last = written(terminal, "");
+  for (const [, first, cols] of pieces) {
+    if (cols === undefined) {
+      last = written(terminal, bytesOf(first));
+    } else {
+      await last;
+      terminal.resize(cols, first);
+      terminal.fit?.();
+    }
+  }
+  await last;
+}
+
 // False inside of an escape sequence or of a character: there is no state to keep then.
 export const isAtRest = ({ _core: { _inputHandler: { _parser, _utf8Decoder } } }) =>
   _parser.currentState === 0 && _utf8Decoder.interim[0] === 0;
