@@ -60,8 +60,8 @@ def run_submit(
 ) -> AgentRun:
     """Submits a new run. Any worker takes it up, unless it is reserved for one that asks for it.
 
-    ``approvals`` can only be stricter than the project's policy. Settings have the defaults. The
-    same task that is submitted again under its ``run_id`` is the same run.
+    ``approvals`` can only be stricter than the project's policy. Settings have the defaults. What
+    is submitted again under its ``run_id``, unchanged, is the same run.
 
     Raises:
         InvalidArgument: with every problem of the arguments.
@@ -84,24 +84,21 @@ def run_submit(
     _require_online([host for host in hosts if not controllers or host.name in controllers])
     # Two of the same form at once take turns here.
     Project.objects.select_for_update(no_key=True).filter(pk=project.pk).first()
-    run_id = run_id or uuid4()
-    earlier = AgentRun.objects.filter(id=run_id).first()
-    if earlier is not None:
-        same = (earlier.project_id, earlier.submitted_by, earlier.task)
-        if same == (project.pk, actor[:128], task):
-            return earlier
-        run_id = uuid4()
-    run = AgentRun.objects.create(
-        id=run_id,
-        project=project,
-        task=task,
-        model=model,
-        controllers=list(controllers),
-        approvals=wanted,
-        submitted_by=actor[:128],
-        is_reserved=is_reserved,
-        **{name: getattr(conf, name) for name in Limits.__annotations__} | _given(limits),
-    )
+    asked = {
+        "project": project,
+        "task": task,
+        "model": model,
+        "controllers": list(controllers),
+        "approvals": wanted,
+        "submitted_by": actor[:128],
+        **{name: getattr(conf, name) for name in Limits.__annotations__},
+        **_given(limits),
+    }
+    earlier = AgentRun.objects.filter(id=run_id).first() if run_id else None
+    if earlier and all(getattr(earlier, name) == value for name, value in asked.items()):
+        return earlier
+    own_id = uuid4() if earlier or not run_id else run_id
+    run = AgentRun.objects.create(id=own_id, is_reserved=is_reserved, **asked)
     _audit(
         run,
         actor,

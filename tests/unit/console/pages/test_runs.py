@@ -66,6 +66,7 @@ def test_a_form_that_is_sent_twice_starts_one_run(person_with: PersonWith, ours:
     form = {"project": str(ours.project.pk), "model": "scripted:demo", "run_id": run_id}
     first, again = (page.post("/runs/new/", {**form, "task": "tidy"}) for _ in range(2))
     assert first["Location"] == again["Location"] == f"/runs/{run_id}/"
-    other = page.post("/runs/new/", {**form, "task": "look"})
-    assert other["Location"] != first["Location"]
-    assert AgentRun.objects.count() == 2
+    for change in ({"task": "look"}, {"approvals": "ask-all"}, {"max_steps": "3"}):
+        other = page.post("/runs/new/", {**form, "task": "tidy", **change})
+        assert other["Location"] != first["Location"]
+    assert AgentRun.objects.count() == 4
