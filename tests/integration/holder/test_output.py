@@ -105,7 +105,10 @@ async def test_an_ended_program_keeps_what_a_full_blocking_ring_had_no_room_for(
 
 
 async def test_a_slow_daemon_slows_the_program_down_and_loses_no_byte(host: HolderHost) -> None:
-    talk = await host.run("seq 1 400000", acks=False, ring_bytes=512 * 1024)
+    talk = await host.run("bash -c 'read x; seq 1 400000'", acks=False, ring_bytes=512 * 1024)
+    # Only while a daemon is attached does the program wait for it.
+    await talk.prompt()
+    talk.type_later(b"\n")
     while talk.offset < 2 * MEGABYTE:
         reached = talk.offset
         talk.ack()

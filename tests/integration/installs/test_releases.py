@@ -40,7 +40,9 @@ def loaded(request: pytest.FixtureRequest) -> Iterator[TwoReleases]:
     with ExitStack() as on_exit:
         is_embedded = request.param == "sqlite"
         backends = None if is_embedded else on_exit.enter_context(running_backends())
-        started = TwoReleases(backends=backends)
+        # The default lifetime of a session is over before the long form is.
+        lifetime = {"INTERACTIVE_CMD_TIMEOUT_SECONDS": "3600"}
+        started = TwoReleases(backends=backends, server_environment=lifetime)
         on_exit.callback(started.stop)
         yield started.start()
 
