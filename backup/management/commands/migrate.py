@@ -10,12 +10,14 @@ from typing import Any, Final
 from django.core.management.base import CommandError
 from django.core.management.commands.migrate import Command as DjangoCommand
 from django.db import OperationalError, connection
+from django.db.migrations.recorder import MigrationRecorder
 
 from projects.storage import faults
 from projects.storage.sqlite.base import making_database
 
 ATTEMPTS: Final = 10
-"""Each of them waits for its lock, 5 s unless DATABASE_URL says otherwise."""
+"""Each of them waits for its lock, 5 s unless DATABASE_URL says otherwise. A migration that is done
+gives the next one as many."""
 
 
 class Command(DjangoCommand):
@@ -28,18 +30,21 @@ class Command(DjangoCommand):
 
     def handle(self, *arguments: Any, **options: Any) -> None:
         is_within = connection.in_atomic_block
-        for attempt in range(1, ATTEMPTS + 1):
+        attempt, applied = 0, 0
+        while True:
             try:
                 super().handle(*arguments, **options)
             except OperationalError as error:
                 # A transaction around the command is lost with it.
                 if is_within or not faults.is_lock_lost(error):
                     raise
-                self._tell(error, attempt)
                 # Django does not leave the transaction of a migration whose first statements, its
                 # locks, or whose last ones failed. A new connection has none.
                 connection.close()
                 connection.connect()
+                before, applied = applied, _number_applied()
+                attempt = attempt + 1 if applied == before else 1
+                self._tell(error, attempt)
             else:
                 return
 
@@ -54,3 +59,7 @@ class Command(DjangoCommand):
         self.stderr.write(
             f"a running server is in the way ({why}); trying again, {attempt + 1} of {ATTEMPTS}"
         )
+
+
+def _number_applied() -> int:
+    return len(MigrationRecorder(connection).applied_migrations())

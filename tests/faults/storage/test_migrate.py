@@ -2,7 +2,9 @@
 
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import psycopg
@@ -22,6 +24,7 @@ with connection.schema_editor() as editor, connection.cursor() as cursor:
     cursor.execute("SHOW statement_timeout")
     print(*cursor.fetchone())
 """
+_TRANSACTION_SECONDS = 0.3
 _COMMANDS, _HOSTS = "projects_controllercommand", "projects_controller"
 
 
@@ -85,6 +88,30 @@ def test_locks_that_come_too_late_are_asked_for_again(postgres: Postgres, tmp_pa
         server.commit()
     _, said = migrate.communicate(timeout=60)
     assert migrate.returncode == 0, said
+
+
+def test_transactions_longer_than_the_first_wait_do_not_keep_a_migration_out(
+    postgres: Postgres, tmp_path: Path
+) -> None:
+    """There is always one of two servers in a transaction, unless the migration waits longer."""
+    with (
+        psycopg.connect(postgres.url()) as present,
+        psycopg.connect(postgres.url()) as following,
+        ThreadPoolExecutor() as threads,
+    ):
+        servers = [present, following]
+        _uses(servers[0], _HOSTS)
+        migrate = _migrate(postgres, tmp_path, "lock_timeout=2s")
+        said = threads.submit(migrate.communicate, timeout=120)
+        while not said.done():
+            wait_until(lambda: said.done() or _waits_for_a_lock(postgres), 60, "the next wait")
+            # The following server is behind the migration, until that gives up.
+            used = threads.submit(_uses, servers[1], _HOSTS)
+            threading.Event().wait(_TRANSACTION_SECONDS)
+            servers[0].commit()
+            used.result()
+            servers.reverse()
+    assert migrate.returncode == 0, said.result()
 
 
 def test_a_migration_takes_as_long_as_its_tables_are_large(
