@@ -127,13 +127,13 @@ def expectation(kind: str, text: str, around: Surroundings) -> Expectation:
 def _of_line(line: str, around: Surroundings) -> Expectation:
     if not line.strip() or _ASKS_NOTHING.match(line):
         return Expectation()
+    if is_a_pointer(line):
+        return _of_pointer(line, _lines_above(around), around)
     if (taken := taken_alone(line)) is not None:
         return Expectation("yes_no", (), taken)
     if (left := without_way_to_leave(line)) is not None:
         return _with_a_way_to_leave(*left, around)
     found = _alone(line, around)
-    if found == Expectation() and is_a_pointer(line):
-        return _of_line_above(line, _lines_above(around), around)
     if found.expects is None and is_an_answer_alone(line):
         return _with_the_question_above(line, found, _lines_above(around), around)
     return found
@@ -149,6 +149,15 @@ def _with_a_way_to_leave(line: str, answer: str, around: Surroundings) -> Expect
     last = next((text for text in reversed(_lines_above(around)) if text.strip()), "")
     found = _alone(f"{last.rstrip(' :')}: ", around)
     return found if found.expects in {"text", "path", "number"} else Expectation()
+
+
+def _of_pointer(pointer: str, above: list[str], around: Surroundings) -> Expectation:
+    """Return what the lines above a pointer ask for, which says nothing itself."""
+    if leaves_it_to_lines_above(pointer):
+        found = _with_lines_above(pointer, [], None, None, above)
+        if found is not None:
+            return found
+    return _of_line_above(pointer, above, around)
 
 
 def _of_line_above(pointer: str, above: list[str], around: Surroundings) -> Expectation:
