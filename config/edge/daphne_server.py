@@ -10,6 +10,8 @@ import time
 from io import BytesIO
 from typing import Any, Final
 
+from autobahn.twisted import websocket
+from autobahn.websocket import protocol as websocket_protocol
 from daphne import http_protocol, server, ws_protocol
 from twisted.internet import reactor
 from twisted.internet.endpoints import serverFromString
@@ -149,6 +151,10 @@ class Request(http_protocol.WebRequest):
 
     Forms are parsed by Django alone: a form parsed here too would be in memory twice.
     """
+
+    # Daphne looks each request up many times, and its own functions are written in Python.
+    __hash__ = object.__hash__
+    __eq__ = object.__eq__
 
     def __init__(self, *arguments: object) -> None:
         self._body_bytes = 0
@@ -317,8 +323,15 @@ def listening(clock: Any, description: str) -> Any:
     )
 
 
+def _uncoloured(part: object) -> object:
+    return part
+
+
 def install() -> None:
     """Put these classes in the place of Daphne's own. Call this before Daphne listens."""
     server.serverFromString = listening
     server.HTTPFactory = HTTPFactory
     server.WebSocketFactory = WebSocketFactory
+    # The WebSocket library colours the parts of a line for each message, which nobody logs.
+    for module in (websocket, websocket_protocol):
+        vars(module).update(hltype=_uncoloured, hlval=_uncoloured)

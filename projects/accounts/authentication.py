@@ -28,7 +28,7 @@ from projects.models import ApiToken, ApprovalPolicy, ControllerCredential
 from projects.models.accounts import stricter
 from projects.storage import clock
 from projects.storage.access import in_database
-from projects.storage.columns import as_parameter, as_time, sql
+from projects.storage.columns import as_parameter, as_time, as_uuid, sql
 from projects.storage.rows import execute, row_update
 
 AGENT_SCOPES: Final = (
@@ -238,10 +238,10 @@ def find_caller(token: ShownToken, meter: str) -> Caller:
     row = _verified_row(_TokenRow, _SELECT_TOKEN, token, meter)
     _record_use(ApiToken, row)
     return Caller(
-        project_id=UUID(str(row.project_id)),
+        project_id=as_uuid(str(row.project_id)),
         label=f"token:{row.name}",
         scopes=frozenset(json.loads(row.scopes)),
-        token_id=UUID(str(row.id)),
+        token_id=as_uuid(str(row.id)),
         toolsets=tuple(json.loads(row.toolsets)),
         starts_per_minute=row.starts_per_minute,
         input_bytes_per_minute=row.input_bytes_per_minute,
@@ -253,7 +253,7 @@ def _find_controller(token: ShownToken, meter: str) -> VerifiedController:
     row = _verified_row(_CredentialRow, _SELECT_CREDENTIAL, token, meter)
     _record_use(ControllerCredential, row)
     return VerifiedController(
-        controller_id=UUID(str(row.controller_id)), credential_id=UUID(str(row.id))
+        controller_id=as_uuid(str(row.controller_id)), credential_id=as_uuid(str(row.id))
     )
 
 
@@ -294,4 +294,4 @@ def _record_use(
     """Writes ``last_used_at``, which people read in lists, at most once a minute."""
     now, last_used_at = clock.now(), as_time(row.last_used_at)
     if last_used_at is None or now - last_used_at > _LAST_USED_STEP:
-        row_update(model, UUID(str(row.id)), last_used_at=now)
+        row_update(model, as_uuid(str(row.id)), last_used_at=now)

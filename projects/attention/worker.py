@@ -17,7 +17,10 @@ from projects.errors.server import StorageUnavailable
 from projects.process import draining
 from projects.process import leader_lease as duty
 from projects.process.task import Rounds
+from projects.storage import clock
 from projects.storage.access import in_database, in_upkeep
+from projects.storage.columns import time_as_parameter
+from projects.storage.rows import fetch_row
 
 logger = logging.getLogger(__name__)
 
@@ -33,6 +36,23 @@ class Todo(NamedTuple):
     has_news: bool = False
     has_due_events: bool = False
     has_due_messages: bool = False
+
+
+class _Signs(NamedTuple):
+    """The signs of work. A round without one of them builds no further statements."""
+
+    is_wanted: bool = False
+    is_open: bool = False
+    is_event_due: bool = False
+    is_message_due: bool = False
+
+
+_SIGNS: Final = """
+SELECT EXISTS (SELECT 1 FROM projects_project WHERE attention_seconds IS NOT NULL),
+    EXISTS (SELECT 1 FROM projects_attentionevent WHERE resolved_at IS NULL),
+    EXISTS (SELECT 1 FROM projects_attentionevent WHERE due_at <= %s),
+    EXISTS (SELECT 1 FROM projects_attentionmessage WHERE due_at <= %s)
+"""
 
 
 class Worker:
@@ -72,12 +92,14 @@ class Worker:
 
 def look() -> Todo:
     """Read what there is to do. Every statement passes over what is kept by an index."""
-    wanted = noticing.projects_that_want()
+    now = time_as_parameter(clock.now())
+    signs = fetch_row(_Signs, _SIGNS, [now, now]) or _Signs()
+    wanted = noticing.projects_that_want() if signs.is_wanted else {}
     return Todo(
         wanted,
-        noticing.has_news(wanted),
-        telling.has_due_events(),
-        messages.has_due_messages(),
+        (signs.is_wanted or signs.is_open) and noticing.has_news(wanted),
+        signs.is_event_due and telling.has_due_events(),
+        signs.is_message_due and messages.has_due_messages(),
     )
 
 

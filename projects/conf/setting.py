@@ -12,6 +12,7 @@ import os
 import re
 from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass
+from functools import cached_property
 from ipaddress import ip_network
 from pathlib import Path
 from typing import Any, Final, Generic, TypeVar
@@ -40,7 +41,7 @@ class Setting(Generic[T]):
     shown: str = ""
     """The default as the reference page shows it, where the value itself would not say enough."""
 
-    @property
+    @cached_property
     def name(self) -> str:
         """The Django setting that holds the value: the variable without ``HOLDLINE_``."""
         return self.variable.removeprefix("HOLDLINE_")

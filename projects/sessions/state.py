@@ -27,7 +27,7 @@ from projects.models import AttentionKind, CommandSession
 from projects.output.recording import events
 from projects.output.recording.events import NewEvent
 from projects.storage import clock
-from projects.storage.columns import as_json, as_parameter, as_time, time_as_parameter
+from projects.storage.columns import as_json, as_parameter, as_time, as_uuid, time_as_parameter
 from projects.storage.rows import execute, row_insert, row_swap
 
 SESSION_ENDED = "SESSION_ENDED"
@@ -181,8 +181,8 @@ def ending_session(session_id: UUID) -> EndingSession:
     project_id, controller_id, state, started_at, ended_by, notes, name = row
     return EndingSession(
         id=session_id,
-        project_id=UUID(str(project_id)),
-        controller_id=UUID(str(controller_id)),
+        project_id=as_uuid(str(project_id)),
+        controller_id=as_uuid(str(controller_id)),
         state=state,
         started_at=as_time(started_at),
         ended_by=ended_by,

@@ -11,14 +11,13 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import partial
 from typing import Final, Generic, Literal, NamedTuple, Protocol, TypeVar
-from uuid import UUID
 
 from projects.accounts.authentication import Caller, check_caller
 from projects.conf import conf
 from projects.process import draining, metrics
 from projects.sessions.transactions.acting import Acted
 from projects.storage.access import at_any_length, at_length, in_database, in_shared_transaction
-from projects.storage.columns import as_parameter
+from projects.storage.columns import as_parameter, as_uuid
 from projects.storage.rows import fetch_row
 from projects.wakeups.doorbells import Doorbell, ring_controller, session_doorbell
 from projects.wakeups.looks import Offer
@@ -164,7 +163,7 @@ async def _hear(bell: Doorbell, look: Look[T], seconds: float, *, is_offered: bo
 
 
 def _committed(session_id: str) -> _Committed:
-    committed = fetch_row(_Committed, _COMMITTED, [as_parameter(UUID(session_id))])
+    committed = fetch_row(_Committed, _COMMITTED, [as_parameter(as_uuid(session_id))])
     return committed or _Committed("", 0)
 
 

@@ -4,7 +4,7 @@ import json
 import re
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any, Final
 from uuid import UUID
 
@@ -40,6 +40,15 @@ def is_one_of(column: str, values: Sequence[str]) -> Func:
     return Func(F(column), template=f"%(expressions)s {condition}", output_field=BooleanField())
 
 
+@lru_cache(maxsize=8192)
+def as_uuid(text: str) -> UUID:
+    """The UUID that ``text`` names, which is kept: each turn meets the same few ids many times.
+
+    Raises ValueError if it names none.
+    """
+    return UUID(text)
+
+
 def as_parameter(value: UUID) -> UUID | str:
     """A UUID as this database stores it."""
     return value.hex if is_sqlite() else value
@@ -49,7 +58,9 @@ def time_as_parameter(value: datetime | None) -> datetime | str | None:
     """A time as this database stores it."""
     if value is None or not is_sqlite():
         return value
-    return str(value.astimezone(UTC).replace(tzinfo=None))
+    # Nearly all times are in UTC already, and a turn has several.
+    moment = value if value.tzinfo is UTC else value.astimezone(UTC)
+    return moment.isoformat(" ").removesuffix("+00:00")
 
 
 def host_columns(at: HostTime | None) -> tuple[datetime | str | None, float | None]:

@@ -16,7 +16,7 @@ from uuid import UUID
 from django.db import DEFAULT_DB_ALIAS, connection, connections
 from django.db.models import Model
 
-from projects.storage.columns import as_time, is_sqlite, sql
+from projects.storage.columns import as_time, as_uuid, is_sqlite, sql
 
 Row = TypeVar("Row", bound=NamedTuple)
 
@@ -127,7 +127,7 @@ def _converters(row_type: type) -> tuple[tuple[int, Callable[[Any], Any]], ...]:
 
 
 def _as_uuid(value: UUID | str) -> UUID:
-    return value if isinstance(value, UUID) else UUID(value)
+    return as_uuid(value) if isinstance(value, str) else value
 
 
 def row_insert(row: Model) -> None:

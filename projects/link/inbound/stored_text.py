@@ -11,9 +11,11 @@ from uuid import UUID
 from controller_client.protocol.messages import Failure, InputAck
 from projects.errors.uncertain import INPUT_BLOCKED, INPUT_UNCONFIRMED
 from projects.output.text_view import text_of
+from projects.storage.columns import as_uuid
 
 MAX_CODE_CHARS: Final = 32
 MAX_FAILURE_CHARS: Final = 1024
+_ID_CHARS: Final = 36
 _READ_FOR_EACH: Final = 16
 """So many characters are read for one that is stored: the others are escape sequences."""
 
@@ -27,8 +29,10 @@ class StoredFailure(NamedTuple):
 
 def stored_id(text: str) -> UUID | None:
     """The id of a session; None unless ``text`` is written as the server writes ids."""
+    if len(text) != _ID_CHARS:
+        return None
     try:
-        parsed = UUID(text)
+        parsed = as_uuid(text)
     except ValueError:
         return None
     return parsed if str(parsed) == text else None

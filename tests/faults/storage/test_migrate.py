@@ -90,7 +90,7 @@ def test_locks_that_come_too_late_are_asked_for_again(postgres: Postgres, tmp_pa
     assert migrate.returncode == 0, said
 
 
-def test_transactions_longer_than_the_first_wait_do_not_keep_a_migration_out(
+def test_longer_transactions_do_not_keep_a_migration_out(
     postgres: Postgres, tmp_path: Path
 ) -> None:
     """There is always one of two servers in a transaction, unless the migration waits longer."""
