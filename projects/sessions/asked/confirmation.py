@@ -17,6 +17,11 @@ TYPE: Final = re.compile(
     r"|γράψτε|πληκτρολογήστε)\b|输入|輸入|入力|입력|اكتب|הקלד",
     re.IGNORECASE,
 )
+_TELLS: Final = re.compile(
+    rf"{TYPE.pattern}|键入|鍵入|タイプ|\b(?:press|answer|choose|select|reply|respond|only|yes)\b",
+    re.IGNORECASE,
+)
+"""What every line has that ``word_above`` or ``told_above`` understands."""
 _AIM: Final = re.compile(
     r"\b(?:by typing|(?:please|must) confirm"
     r"|to (?:confirm|continue|proceed|approve|accept|agree|delete|destroy|remove|overwrite)"
@@ -143,6 +148,14 @@ def name_above(lines: list[str], thing: str) -> str | None:
         if name
     }
     return names.pop() if len(names) == 1 else None
+
+
+def may_tell_answers(lines: list[str]) -> bool:
+    """Return whether lines above a prompt have a word that tells what is to be typed.
+
+    Most lines have none, and one search in all of them costs less than each judgement of one.
+    """
+    return bool(_TELLS.search("\n".join(lines)))
 
 
 def leaves_it_to_lines_above(line: str) -> bool:

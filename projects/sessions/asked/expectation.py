@@ -11,6 +11,7 @@ from projects.sessions.asked.brackets import Group, default_in, groups_at_end
 from projects.sessions.asked.confirmation import (
     leaves_it_to_lines_above,
     lines_for,
+    may_tell_answers,
     name_above,
     thing_to_name,
     word_above,
@@ -275,9 +276,10 @@ def _with_lines_above(
     line: str, groups: list[Group], default: str | None, numbers: range | None, above: list[str]
 ) -> Expectation | None:
     leaves_it = leaves_it_to_lines_above(line)
-    if leaves_it and (told := told_above(above)) is not None:
+    may_be_told = leaves_it and may_tell_answers(above)
+    if may_be_told and (told := told_above(above)) is not None:
         return _of_options(line, told, Surroundings(lambda: above, lambda: None))
-    if leaves_it and (word := word_above(lines_for(line, above))) is not None:
+    if may_be_told and (word := word_above(lines_for(line, above))) is not None:
         return Expectation("confirmation_word", (word,))
     if (thing := thing_to_name(line)) is not None:
         name = name_above(above, thing)

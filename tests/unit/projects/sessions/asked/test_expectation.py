@@ -16,12 +16,14 @@ from typing import Any
 
 import pytest
 
+from projects.sessions.asked.confirmation import may_tell_answers, word_above
 from projects.sessions.asked.expectation import (
     DrawnScreen,
     Expectation,
     Surroundings,
     expectation,
 )
+from projects.sessions.asked.sentences import told_above
 
 _DATA = Path(__file__).parents[4] / "data"
 
@@ -71,6 +73,14 @@ _LISTS = pytest.mark.parametrize(
 def test_the_list_has_200_prompts_and_15_languages() -> None:
     assert len(_PROMPTS) >= 200
     assert len({entry["language"] for entry in _PROMPTS}) >= 15
+
+
+def test_no_line_that_tells_an_answer_is_passed_over() -> None:
+    entries = (*_PROMPTS, *_LATER)
+    lines = {line for entry in entries for line in (entry["text"], *entry.get("above", []))}
+    telling = [line for line in lines if told_above([line]) or word_above([line])]
+    assert len(telling) > 20
+    assert [line for line in telling if not may_tell_answers(["", line, "1 of 2"])] == []
 
 
 @_LISTS
