@@ -9,7 +9,7 @@ import json
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, Final, NamedTuple
 from uuid import UUID, uuid4
 
 from django.db import transaction
@@ -24,9 +24,16 @@ from projects.models.accounts import ApprovalPolicy, stricter
 from projects.sessions import lifetimes
 from projects.sessions.approvals.asking import HIDDEN, TYPED, Asked, HeldCall, approval_ask
 from projects.storage import clock
+from projects.storage.rows import fetch_row
 from projects.storage.sealing import open_sealed, seal
 
 _STATE = AgentRun.State
+# Every server asks once a second. Without a run that is not over it builds no further statement.
+_OPEN: Final = "SELECT EXISTS (SELECT 1 FROM agent_agentrun WHERE state IN (%s, %s))"
+
+
+class _Sign(NamedTuple):
+    is_there: bool = False
 
 
 class LeaseLost(Exception):
@@ -49,6 +56,9 @@ def run_claim(
     Any number of workers may call it at once. ``only`` names the run to take up: that is the only
     way to get a reserved run.
     """
+    sign = fetch_row(_Sign, _OPEN, [_STATE.QUEUED.value, _STATE.RUNNING.value]) or _Sign()
+    if not sign.is_there:
+        return None
     now = clock.now()
     free = Q(state=_STATE.QUEUED) | Q(
         state=_STATE.RUNNING, lease_expires_at__lt=clock.lease_now(seconds)

@@ -130,8 +130,8 @@ class Doorbell:
     async def rung(self) -> bool:
         """Wait for a ring without a timeout. Returns False if ``wake`` alone ended the wait.
 
-        Use it only for work that the reconciler of the process looks for
-        (``projects.wakeups.reconciler``).
+        Use it for work that the reconciler of the process looks for
+        (``projects.wakeups.reconciler``), or for work that comes anyway in a while.
         """
         await self._woken.wait()
         return self._heard()

@@ -62,6 +62,14 @@ class _Current(NamedTuple):
     last_command_seq: int
 
 
+class _Found(NamedTuple):
+    """The result of one look."""
+
+    commands: list[_Command]
+    questions: list[_Question]
+    outdated: list[UUID]
+
+
 async def look() -> None:
     """Ring in this process for every controller that has work waiting.
 
@@ -70,13 +78,13 @@ async def look() -> None:
     here = exchange()
     if not here.listeners():
         return
-    commands, questions = await in_database(_find)
-    for controller_id in await in_database(_outdated, all_served()):
+    found = await in_database(_find, all_served())
+    for controller_id in found.outdated:
         here.ring_here(controller_group(controller_id))
-    for command in commands:
+    for command in found.commands:
         if here.ring_here(controller_group(command.controller_id)) and command.is_lost:
             metrics.LOST_COMMAND.inc()
-    for question in questions:
+    for question in found.questions:
         here.ring_here(files_group(question.controller_id))
 
 
@@ -99,11 +107,14 @@ def _outdated(served: list[tuple[Served, int]]) -> list[UUID]:
     return found
 
 
-def _find() -> tuple[list[_Command], list[_Question]]:
+def _find(served: list[tuple[Served, int]]) -> _Found:
     clock.measure()
     now = clock.now()
-    commands = fetch_rows(_Command, _COMMANDS, [time_as_parameter(now - IN_FLIGHT)])
-    return commands, fetch_rows(_Question, _QUESTIONS, [time_as_parameter(now)])
+    return _Found(
+        fetch_rows(_Command, _COMMANDS, [time_as_parameter(now - IN_FLIGHT)]),
+        fetch_rows(_Question, _QUESTIONS, [time_as_parameter(now)]),
+        _outdated(served),
+    )
 
 
 ROUNDS: Final = Rounds("safety net", look, lambda: conf.safety_net_seconds, is_eager=False)

@@ -3,6 +3,7 @@
 import asyncio
 from datetime import timedelta
 from functools import partial
+from typing import Any
 
 import pytest
 
@@ -62,3 +63,24 @@ def test_what_a_host_says_of_its_policy_is_stored_as_text() -> None:
     echo_timer._store(controller.pk, 0.5, Pong(reply_to="1", policy="\0" + "p" * 99, echoed=True))
     controller.refresh_from_db()
     assert controller.policy_digest == "\N{REPLACEMENT CHARACTER}" + "p" * 63
+
+
+async def test_a_host_is_measured_by_the_period_and_not_by_the_safety_net(
+    monkeypatch: pytest.MonkeyPatch, settings: Any
+) -> None:
+    monkeypatch.setattr(echo_timer, "FIRST_WITHIN_SECONDS", 0.0)
+    settings.SAFETY_NET_SECONDS = 0.01
+    controller = await in_database(make_controller)
+    first, again = asyncio.Event(), asyncio.Event()
+
+    async def send(message: Message) -> None:
+        (again if first.is_set() else first).set()
+        timer.heard(Pong(reply_to=message.id, echoed=True))
+
+    timer = EchoTimer(controller.pk, send)
+    task = asyncio.create_task(timer.measure())
+    await await_until(lambda: _is(controller, echoed=True), 20, "the first time")
+    with pytest.raises(TimeoutError):
+        async with asyncio.timeout(0.3):
+            await again.wait()
+    task.cancel()
