@@ -17,6 +17,7 @@ from typing import Final, NamedTuple
 from uuid import UUID
 
 from django.db import transaction
+from django.db.models import QuerySet
 
 from controller_client.protocol.session_state import ACTIVE_STATES, SessionState
 from projects.attention.events import Cause, attention_raise, attention_resolve
@@ -184,10 +185,14 @@ def causes_that_ended() -> list[tuple[str, str]]:
     return [(event.cause, end) for event in _all_open() if (end := _end_of(event))]
 
 
+def _open_to_end() -> QuerySet[AttentionEvent]:
+    """The open events that the worker may end. Whoever answers an approval ends its event."""
+    rows = AttentionEvent.objects.filter(resolved_at__isnull=True)
+    return rows.exclude(kind=AttentionKind.APPROVAL_WANTED)
+
+
 def _all_open() -> Iterator[AttentionEvent]:
-    # Whoever answers an approval ends its event.
-    rows = AttentionEvent.objects.filter(resolved_at__isnull=True).order_by("pk")
-    rows = rows.exclude(kind=AttentionKind.APPROVAL_WANTED).select_related("session", "controller")
+    rows = _open_to_end().order_by("pk").select_related("session", "controller")
     page = list(rows[:MOST_AT_ONCE])
     while page:
         yield from page
@@ -231,8 +236,7 @@ def has_news(wanted: Wanted) -> bool:
 
 
 def _ended() -> list[tuple[str, str]]:
-    is_any_open = AttentionEvent.objects.filter(resolved_at__isnull=True).exists()
-    return causes_that_ended() if is_any_open else []
+    return causes_that_ended() if _open_to_end().exists() else []
 
 
 @transaction.atomic

@@ -47,9 +47,11 @@ class _Signs(NamedTuple):
     is_message_due: bool = False
 
 
+# Whoever answers an approval ends its event, so the worker has nothing to look for there.
 _SIGNS: Final = """
 SELECT EXISTS (SELECT 1 FROM projects_project WHERE attention_seconds IS NOT NULL),
-    EXISTS (SELECT 1 FROM projects_attentionevent WHERE resolved_at IS NULL),
+    EXISTS (SELECT 1 FROM projects_attentionevent
+        WHERE resolved_at IS NULL AND kind <> 'approval_wanted'),
     EXISTS (SELECT 1 FROM projects_attentionevent WHERE due_at <= %s),
     EXISTS (SELECT 1 FROM projects_attentionmessage WHERE due_at <= %s)
 """

@@ -10,8 +10,9 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from controller_client.protocol.session_state import SessionState
-from projects.attention import noticing
-from projects.models import AttentionEvent, CommandSession, Controller, Project
+from projects.attention import noticing, worker
+from projects.attention.events import Cause, attention_raise
+from projects.models import AttentionEvent, AttentionKind, CommandSession, Controller, Project
 from tests.support.rows import make_session
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -156,3 +157,18 @@ def test_nothing_wanted_costs_two_small_reads(controller: Controller) -> None:
     ) as seen:
         assert _look() == []
     assert [query["sql"].split()[0] for query in seen.captured_queries] == ["SELECT"] * 3
+
+
+def test_waiting_approvals_give_the_worker_nothing_to_look_for(controller: Controller) -> None:
+    for number in range(3):
+        attention_raise(
+            Cause(
+                kind=AttentionKind.APPROVAL_WANTED,
+                key=f"approval:{number}",
+                project_id=controller.project_id,
+            )
+        )
+    assert AttentionEvent.objects.filter(resolved_at__isnull=True).count() == 3
+    with CaptureQueriesContext(connection) as asked:
+        assert worker.look() == worker.Todo({})
+    assert len(asked) == 1
