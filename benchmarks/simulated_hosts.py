@@ -163,7 +163,7 @@ class Host:
         if isinstance(message, Draining):
             self._backoff.was_sent_away()
         if isinstance(message, Ping):
-            yield Pong(reply_to=message.id, epoch=message.epoch)
+            yield Pong(reply_to=message.id, epoch=message.epoch, echoed=message.echo)
         elif isinstance(message, Welcome):
             for directive in message.sessions:
                 program = self.programs.get(directive.session_id)

@@ -4,12 +4,14 @@ It is reused until the lock changes. ``bin/test`` adds the development tools wit
 quickstart.environment requirements-dev.txt``.
 """
 
+import fcntl
 import json
 import platform
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from hashlib import sha256
 from pathlib import Path
 
@@ -24,6 +26,7 @@ PYTHON = VENV / "bin" / "python"
 _STAMP = VENV / "holdline-installed.json"
 _LOG = VENV / "install.log"
 _TAIL_LINES = 15
+_LOCKED = "requirements.txt"
 # The development lock contains the whole other lock, at the same versions.
 _ALSO_SATISFIES = {"requirements-dev.txt": ("requirements.txt",)}
 
@@ -33,15 +36,36 @@ def ensure(lock: str, console: Console) -> Path:
 
     ``lock`` is the name of a lock file in the checkout. Raises QuickstartError.
     """
-    is_in_place = _stamp().get("path", _MADE_AT) == _MADE_AT and _runs(PYTHON)
-    if is_in_place and _stamp().get(lock) == _digest(lock):
+    if _is_in_place() and _stamp().get(lock) == _digest(lock):
         return PYTHON
     check_directory_is_writable(ROOT, "The checkout must be writable: .venv is made in it.")
-    if not is_in_place:
-        _make(console)
-    _install(lock, console)
-    _write_stamp(lock)
+    with _alone(console):
+        # Another run may have done it while this one waited.
+        if not (is_in_place := _is_in_place()):
+            _make(console)
+        if not is_in_place or _stamp().get(lock) != _digest(lock):
+            _install(lock, console)
+            _write_stamp(lock)
     return PYTHON
+
+
+@contextmanager
+def _alone(console: Console) -> Iterator[None]:
+    """Wait until no other run makes or fills ``.venv``, and keep others out of the block.
+
+    All runs lock one file that every checkout has, because ``.venv`` itself may be made anew.
+    """
+    with (ROOT / _LOCKED).open() as locked:
+        try:
+            fcntl.flock(locked, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            console.step("Waiting for another run that fills .venv")
+            fcntl.flock(locked, fcntl.LOCK_EX)
+        yield
+
+
+def _is_in_place() -> bool:
+    return _stamp().get("path", _MADE_AT) == _MADE_AT and _runs(PYTHON)
 
 
 def _make(console: Console) -> None:

@@ -9,7 +9,7 @@ from hmac import compare_digest
 from typing import Any, Final
 
 from django.core.exceptions import ValidationError
-from django.db import transaction
+from django.db import IntegrityError, transaction
 from django.db.models import F, Q
 
 from projects.accounts.credentials import (
@@ -220,9 +220,18 @@ def _of_key(row: EnrolmentCode, name: str) -> Controller:
         raise InvalidArgument(
             ["name: with a key, a host needs a name of letters, digits, - and _"]
         ) from None
+    taken = InvalidArgument([f"name: {name} is taken; choose another with --name"])
     if _controller_of(row.project, name) is not None:
-        raise InvalidArgument([f"name: {name} is taken; choose another with --name"])
-    return controller_create(project=row.project, name=name, actor=f"enrolment:{row.key_id}")
+        raise taken
+    return _made_by(row, name, taken)
+
+
+def _made_by(row: EnrolmentCode, name: str, taken: Exception) -> Controller:
+    """A new controller. Raises ``taken`` if another host takes the name at the same moment."""
+    try:
+        return controller_create(project=row.project, name=name, actor=f"enrolment:{row.key_id}")
+    except IntegrityError:
+        raise taken from None
 
 
 def _controller_for(row: EnrolmentCode, name: str) -> Controller:
@@ -233,7 +242,7 @@ def _controller_for(row: EnrolmentCode, name: str) -> Controller:
         # The name was taken or freed since the code was made.
         raise EnrolmentRefused
     if existing is None:
-        return controller_create(project=row.project, name=row.controller_name, actor=actor)
+        return _made_by(row, row.controller_name, EnrolmentRefused())
     for credential in ControllerCredential.objects.filter(
         controller=existing, revoked_at__isnull=True
     ):

@@ -1,6 +1,8 @@
 """``.venv`` is reused while its lock and its place have not changed."""
 
 import json
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from hashlib import sha256
 from pathlib import Path
 
@@ -65,3 +67,26 @@ def test_an_environment_without_its_interpreter_is_made_anew(
     monkeypatch.setattr(environment, "_runs", lambda _python: False)
     ensure("requirements.txt", Console())
     assert calls == ["requirements.txt", "make", "requirements.txt"]
+
+
+def test_of_two_runs_at_once_one_fills_it_and_the_other_waits(
+    calls: Calls, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    has_begun, goes_on = threading.Event(), threading.Event()
+
+    def install(lock: str, _console: Console) -> None:
+        calls.append(lock)
+        has_begun.set()
+        assert goes_on.wait(30)
+
+    monkeypatch.setattr(environment, "_install", install)
+    with ThreadPoolExecutor(2) as threads:
+        first = threads.submit(ensure, "requirements-dev.txt", Console())
+        assert has_begun.wait(30)
+        second = threads.submit(ensure, "requirements.txt", Console())
+        with pytest.raises(TimeoutError):
+            second.result(0.3)
+        goes_on.set()
+        first.result(30)
+        second.result(30)
+    assert calls == ["requirements-dev.txt"]

@@ -1,5 +1,6 @@
 """A code makes one host a controller, once. The next owner of a name sees nothing of the last."""
 
+import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
@@ -21,12 +22,15 @@ from projects.accounts.credentials import (
 )
 from projects.accounts.errors import CredentialLimitReached, EnrolmentRefused
 from projects.enrolment.codes import (
+    NOT_USED_UP,
     controller_credential_rotate,
     enrolment_code_create,
+    enrolment_key_create,
     host_enrol,
 )
 from projects.enrolment.revocation import controller_revoke
 from projects.errors.access import Unauthenticated
+from projects.errors.calls import InvalidArgument
 from projects.errors.hosts import ControllerNotFound
 from projects.link.inbound import hello as greeting
 from projects.link.inbound.refusals import AwaitsApproval, Revoked
@@ -145,6 +149,31 @@ def test_of_twenty_hosts_with_the_same_code_one_is_enrolled(project: Project) ->
     with ThreadPoolExecutor(20) as threads:
         assert sorted(threads.map(enrol, range(20))) == [False] * 19 + [True]
     assert (Controller.objects.count(), ControllerCredential.objects.count()) == (1, 1)
+
+
+@pytest.mark.parametrize("is_key", [False, True])
+def test_of_ten_codes_that_give_one_name_at_once_one_does(project: Project, is_key: bool) -> None:
+    def make() -> str:
+        if is_key:
+            return enrolment_key_create(project=project, hosts=1, hours=1)[1]
+        return enrolment_code_create(project=project, name="web-1")[1]
+
+    codes = [make() for _ in range(10)]
+    together = threading.Barrier(10)
+
+    def enrol(code: str) -> bool:
+        together.wait()
+        try:
+            host_enrol(code=code, name="web-1")
+        except (EnrolmentRefused, InvalidArgument):
+            return False
+        finally:
+            connection.close()
+        return True
+
+    with ThreadPoolExecutor(10) as threads:
+        assert sorted(threads.map(enrol, codes)) == [False] * 9 + [True]
+    assert EnrolmentCode.objects.filter(NOT_USED_UP).count() == 9
 
 
 def test_a_code_is_for_a_free_name_or_else_for_a_replacement(project: Project) -> None:
