@@ -40,14 +40,18 @@ DO $empty$ DECLARE it record; BEGIN
         EXECUTE format('DROP TABLE IF EXISTS %I CASCADE', it.tablename);
     END LOOP;
     FOR it IN SELECT p.oid::regprocedure AS name FROM pg_proc p
-        WHERE p.pronamespace = current_schema()::regnamespace AND p.proowner = current_user::regrole
+        WHERE p.pronamespace = (SELECT oid FROM pg_namespace WHERE nspname = current_schema())
+            AND p.proowner = (SELECT oid FROM pg_roles WHERE rolname = current_user)
     LOOP
         EXECUTE format('DROP FUNCTION IF EXISTS %s CASCADE', it.name);
     END LOOP;
 END $empty$;
 """
 _BARE: Final = ("--no-owner", "--no-privileges")
-_BEGIN: Final = f"BEGIN;\n{_EMPTY}\nCREATE TABLE {TABLE} (since text);\n"
+# Other schemas of the database may hold the tables of other applications.
+_BEGIN: Final = (
+    f"BEGIN;\nSET LOCAL search_path = {{schema}};\n{_EMPTY}\nCREATE TABLE {TABLE} (since text);\n"
+)
 
 
 class PostgresqlStorage:
@@ -64,7 +68,8 @@ class PostgresqlStorage:
             cursor.execute("SET LOCAL statement_timeout = 0")
             cursor.execute("SELECT pg_export_snapshot()")
             (snapshot,) = cursor.fetchone()
-            _run("pg_dump", "--format=custom", f"--snapshot={snapshot}", f"--file={file}")
+            schema = f"--schema={_quoted(_schema())}"
+            _run("pg_dump", "--format=custom", f"--snapshot={snapshot}", schema, f"--file={file}")
             cursor.execute(_TABLES)
             tables = [name for (name,) in cursor.fetchall()]
             rows = {name: _count(cursor, name) for name in tables}
@@ -74,8 +79,10 @@ class PostgresqlStorage:
 
     def copy_in(self, file: Path, finish: Callable[[], None]) -> None:
         """Replace everything in one transaction, which also forbids servers to start."""
+        schema = _schema()
         connection.close()
-        _load(file)
+        _require_of_schema(file, schema)
+        _load(file, schema)
         try:
             finish()
         except DatabaseError as error:
@@ -91,16 +98,48 @@ class PostgresqlStorage:
             return int(cursor.fetchone()[0])
 
 
-def _load(file: Path) -> None:
+def _schema() -> str:
+    """The schema with this server's tables; its URL or its role may choose another than public."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT current_schema()")
+        name = cursor.fetchone()[0]
+    if name is None:
+        raise BackupError(
+            "the database has no schema for this server: make the first one of its search_path"
+        )
+    return str(name)
+
+
+def _quoted(schema: str) -> str:
+    return connection.ops.quote_name(schema.replace('"', '""'))
+
+
+def _require_of_schema(file: Path, schema: str) -> None:
+    """Raise BackupError unless the dump has tables of the schema that they will be put into."""
+    with tempfile.TemporaryFile() as listed:
+        _run("pg_restore", "--list", str(file), out=listed)
+        listed.seek(0)
+        words = [line.split() for line in listed.read().decode().splitlines() if line[:1] != ";"]
+    # Such as "218; 1259 16402 TABLE public projects_project owner".
+    found = sorted({each[4] for each in words if len(each) > 5 and each[3] == "TABLE"} - {"DATA"})
+    if schema not in found:
+        raise BackupError(
+            f"the backup is of {' and '.join(found) or 'no schema'}, and the tables of this server "
+            f"are in the schema {schema}. Choose the schema of the backup in DATABASE_URL, or as "
+            "the search_path of the role"
+        )
+
+
+def _load(file: Path, schema: str) -> None:
     """Run the dump as one transaction. It is committed only if all of it was written."""
     with tempfile.TemporaryFile() as said:
         psql = _start("psql", "--no-psqlrc", "--quiet", "--set=ON_ERROR_STOP=1", said=said)
         try:
             # psql has met an error if it reads no more, and tells it below.
             with suppress(BrokenPipeError), cast("IO[bytes]", psql.stdin) as script:
-                script.write(_BEGIN.encode())
+                script.write(_BEGIN.format(schema=_quoted(schema)).encode())
                 script.flush()
-                _run("pg_restore", *_BARE, "--file=-", str(file), out=script)
+                _run("pg_restore", *_BARE, f"--schema={schema}", "--file=-", str(file), out=script)
                 script.write(b"COMMIT;\n")
         finally:
             psql.wait()

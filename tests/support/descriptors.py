@@ -2,10 +2,13 @@
 
 import os
 import resource
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
 from tests.support.processes import open_descriptors
+
+_LOOKS, _LOOK_SECONDS = 10, 0.05
 
 
 @contextmanager
@@ -25,8 +28,11 @@ def spare_descriptors(count: int) -> Iterator[None]:
 def without_descriptors(pid: int) -> Iterator[None]:
     """The process ``pid`` can open no descriptor in the block; it may end meanwhile."""
     limits = resource.prlimit(pid, resource.RLIMIT_NOFILE)
-    lowest_free = min(set(range(1000)) - set(open_descriptors(pid)))
-    resource.prlimit(pid, resource.RLIMIT_NOFILE, (lowest_free, limits[1]))
+    for _ in range(_LOOKS):
+        # A descriptor that was open only for a moment has left room since the last look.
+        lowest_free = min(set(range(1000)) - set(open_descriptors(pid)))
+        resource.prlimit(pid, resource.RLIMIT_NOFILE, (lowest_free, limits[1]))
+        threading.Event().wait(_LOOK_SECONDS)
     try:
         yield
     finally:

@@ -30,11 +30,11 @@ def test_the_reason_is_that_of_the_database_and_not_of_the_pipe(programs: Path) 
     )
     _program(programs, "pg_restore", "head -c 1000000 /dev/zero || exit 1")
     with pytest.raises(BackupError, match="permission denied for schema"):
-        postgresql._load(programs / "dump")
+        postgresql._load(programs / "dump", "public")
 
 
 def test_a_dump_that_cannot_be_read_is_the_reason(programs: Path) -> None:
     _program(programs, "psql", "cat >/dev/null")
     _program(programs, "pg_restore", "echo 'pg_restore: error: not an archive' >&2; exit 1")
     with pytest.raises(BackupError, match="not an archive"):
-        postgresql._load(programs / "dump")
+        postgresql._load(programs / "dump", "public")
