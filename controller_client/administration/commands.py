@@ -105,8 +105,9 @@ def _add_service(commands: Commands) -> None:
     )
     install.add_argument(
         "--allow-sudo",
-        action="store_true",
-        help="let set-uid programs such as sudo work in sessions",
+        action=argparse.BooleanOptionalAction,
+        help="let set-uid programs such as sudo work in sessions (default: as the service lets "
+        "them already; not at all with a new service of systemd)",
     )
     install.add_argument("--name", help="as for enroll")
     install.add_argument("--label", action="append", metavar="WORD", help="as for enroll")

@@ -52,8 +52,11 @@ done
 class Manager(Protocol):
     """A way to keep the daemon running."""
 
-    def install(self, *, allow_sudo: bool) -> None:
-        """Write what starts the daemon, and have it started at boot if that is possible."""
+    def install(self, *, allow_sudo: bool | None) -> None:
+        """Write what starts the daemon, and have it started at boot if that is possible.
+
+        ``allow_sudo``: None for what holds already, and for no sudo with a new service.
+        """
 
     def remove(self) -> None:
         """Remove what ``install`` wrote; the daemon does not run any more."""
@@ -116,8 +119,10 @@ class Systemd:
     def _control(self, *arguments: str) -> None:
         _do("systemctl", *(() if self.place.is_system else ("--user",)), *arguments)
 
-    def install(self, *, allow_sudo: bool) -> None:
+    def install(self, *, allow_sudo: bool | None) -> None:
         """Write the unit and enable it."""
+        if allow_sudo is None:
+            allow_sudo = self.is_installed and allows_sudo(self._unit.read_text())
         self._unit.parent.mkdir(parents=True, exist_ok=True)
         self._write(unit_text(self.place, allow_sudo=allow_sudo))
         self._control("enable", UNIT)
@@ -145,8 +150,8 @@ class Systemd:
         else:
             say(
                 f"kept {self._unit}, which was changed by hand and is not as this version writes "
-                "it. To have it written: holdline-controller service install (with --allow-sudo if "
-                f"sessions use sudo). Settings of your own: systemctl edit {UNIT}"
+                "it. To have it written: holdline-controller service install. Settings of your "
+                f"own: systemctl edit {UNIT}"
             )
 
     def remove(self) -> None:
@@ -200,7 +205,7 @@ class Launchd:
     def _log(self) -> Path:
         return self.place.state_dir / LOG_NAME
 
-    def install(self, *, allow_sudo: bool) -> None:
+    def install(self, *, allow_sudo: bool | None) -> None:
         """Write the property list. sudo works in every session of launchd's jobs."""
         del allow_sudo
         with (_DEPLOY / f"{LABEL}.plist").open("rb") as file:
@@ -240,7 +245,7 @@ class Unmanaged:
 
     place: Installation
 
-    def install(self, *, allow_sudo: bool) -> None:
+    def install(self, *, allow_sudo: bool | None) -> None:
         """Say what is missing. sudo works in sessions here."""
         del allow_sudo
         say(

@@ -30,7 +30,8 @@ Options:
   --one-user       let programs of a new host run as holdline too
   --name NAME      the host's name, with a key for a number of hosts (default: its hostname)
   --label WORD     a label of the host; can be repeated
-  --allow-sudo     let sudo work in sessions
+  --allow-sudo     let sudo work in sessions; --no-allow-sudo ends that (default: as it is, and
+                   not on a new host)
   --replace        enrol a host that is enrolled already
   --ca-file FILE   authorities to trust instead of the system's
   --proxy URL      http://[USER:PASSWORD@]HOST:PORT
@@ -62,7 +63,7 @@ while [ $# -gt 0 ]; do
       case $2 in *[!A-Za-z0-9_.:=/-]*) fail 'a label has letters, digits and _.:=/-' ;; esac
       more="$more --label $2"; shift ;;
     --user) is_user=--user ;;
-    --allow-sudo) sudo=--allow-sudo ;;
+    --allow-sudo | --no-allow-sudo) sudo=$1 ;;
     --one-user) one_user=--one-user ;;
     --replace | --purge | --end-sessions) more="$more $1" ;;
     --dry-run) is_dry=yes ;;

@@ -16,7 +16,7 @@ from controller_client.administration import installation, managers
 from controller_client.administration import unit as unit_module
 from controller_client.administration.installation import Installation
 from controller_client.administration.managers import Systemd, Unmanaged
-from controller_client.administration.unit import UNIT, unit_text
+from controller_client.administration.unit import UNIT, allows_sudo, unit_text
 from controller_client.config.errors import ConfigurationError
 
 PLACE = Installation(
@@ -97,6 +97,12 @@ def test_a_start_keeps_a_unit_that_was_changed_and_says_what_to_do(
     capsys.readouterr()
     Systemd(PLACE).start()
     assert ("LimitCORE=1" in unit.read_text(), capsys.readouterr().out) == (True, "")
+
+
+def test_an_installation_that_does_not_say_so_changes_nothing_about_sudo(unit: Path) -> None:
+    for said, holds in ((None, False), (True, True), (None, True), (False, False), (None, False)):
+        Systemd(PLACE).install(allow_sudo=said)
+        assert allows_sudo(unit.read_text()) == holds
 
 
 def test_a_start_without_a_unit_of_ours_writes_none(unit: Path) -> None:
