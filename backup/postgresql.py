@@ -119,15 +119,17 @@ def _require_of_schema(file: Path, schema: str) -> None:
     with tempfile.TemporaryFile() as listed:
         _run("pg_restore", "--list", str(file), out=listed)
         listed.seek(0)
-        words = [line.split() for line in listed.read().decode().splitlines() if line[:1] != ";"]
+        lines = listed.read().decode().splitlines()
     # Such as "218; 1259 16402 TABLE public projects_project owner".
-    found = sorted({each[4] for each in words if len(each) > 5 and each[3] == "TABLE"} - {"DATA"})
-    if schema not in found:
-        raise BackupError(
-            f"the backup is of {' and '.join(found) or 'no schema'}, and the tables of this server "
-            f"are in the schema {schema}. Choose the schema of the backup in DATABASE_URL, or as "
-            "the search_path of the role"
-        )
+    if any(f" TABLE {schema} " in line for line in lines):
+        return
+    words = [line.split(" ") for line in lines if " TABLE " in line and " TABLE DATA " not in line]
+    found = " and ".join(sorted({each[4] for each in words if len(each) > 4}))
+    raise BackupError(
+        f"the backup is of {found or 'no schema'}, and the tables of this server are in "
+        f"the schema {schema}. Choose the schema of the backup in DATABASE_URL, or as the "
+        "search_path of the role"
+    )
 
 
 def _load(file: Path, schema: str) -> None:

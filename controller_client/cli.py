@@ -3,9 +3,9 @@
 Each command has one function that declares its options and one that runs it. The commands of the
 ``administration`` are declared there.
 
-Exit codes: 0 done; 1 the server refused the enrolment or could not be asked; 64 wrong usage; 75 the
-daemon has to be started again; 78 the configuration cannot be used, and the message says what to
-change.
+Exit codes of these commands: 0 done; 1 the server refused the enrolment or could not be asked; 64
+wrong usage; 75 the daemon has to be started again; 78 the configuration cannot be used, and the
+message says what to change; 141 nobody reads the output. The administration has more meanings of 1.
 """
 
 import argparse
@@ -41,7 +41,7 @@ EXIT_REFUSED: Final = 1
 EXIT_USAGE: Final = 64
 EXIT_AGAIN: Final = 75
 EXIT_CONFIG: Final = 78
-_OF_THE_DAEMON: Final = ("run", "enroll", "rotate")
+_DAEMON_COMMANDS: Final = ("run", "enroll", "rotate")
 
 
 # What an option is where neither the command line nor the configuration file names it.
@@ -88,19 +88,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Raises SystemExit for --help, --version and wrong usage, as argparse does.
     """
     arguments = sys.argv[1:] if arguments is None else arguments
-    # The daemon starts without what an operator does with the host.
-    is_of_the_daemon = bool(arguments) and arguments[0] in _OF_THE_DAEMON
-    parser = _parser(with_administration=not is_of_the_daemon)
+    # The daemon's own commands do not load the modules of the administration.
+    is_daemon_command = bool(arguments) and arguments[0] in _DAEMON_COMMANDS
+    parser = _parser(with_administration=not is_daemon_command)
     options = parser.parse_args(arguments)
     try:
-        if options.command not in _OF_THE_DAEMON:
+        if options.command not in _DAEMON_COMMANDS:
             return _administer(options, parser)
         _complete(options)
         if options.server is None:
             parser.error(f"name the server: --server URL, or server in {SYSTEM_FILE}")
         log.configure(options.log_level)
         check_user(allow_root=options.allow_root)
-        {"run": _run, "enroll": _enroll, "rotate": _rotate}[options.command](options)
+        options.carry_out(options)
     except ConfigurationError as error:
         return _fail(error, EXIT_CONFIG)
     except EnrolmentFailed as error:
@@ -113,6 +113,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _administer(options: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
     """Do a command of the administration; ``doctor`` reports a bad configuration file itself."""
     if options.command != "completion":
+        # A service of this user takes nothing from the host's own configuration file.
         if getattr(options, "user", False) and options.config is None:
             options.config = user_file() if is_visible(user_file()) else OFF
         try:
@@ -138,7 +139,10 @@ def _complete(options: argparse.Namespace) -> None:
     for name in OPTIONS:
         setattr(options, name, getattr(options, name, None))
     file = find_file(options.config)
-    for name, value in {**_DEFAULTS, **(read_file(file) if file is not None else {})}.items():
+    values = dict(_DEFAULTS)
+    if file is not None:
+        values.update(read_file(file))
+    for name, value in values.items():
         if getattr(options, name, None) is None:
             setattr(options, name, value)
 
@@ -155,12 +159,19 @@ def _parser(*, with_administration: bool) -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action=_Version, help="print the version, and exit")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    for name, add_options, purpose in (
-        ("run", _add_run, "Connect to the server and stay connected until SIGTERM."),
-        ("enroll", _add_enroll, "Get this host's credential with an enrolment code."),
-        ("rotate", _add_common, "Replace the credential. A running daemon uses the new one."),
+    for name, add_options, carry_out, purpose in (
+        ("run", _add_run, _run, "Connect to the server and stay connected until SIGTERM."),
+        ("enroll", _add_enroll, _enroll, "Get this host's credential with an enrolment code."),
+        (
+            "rotate",
+            _add_common,
+            _rotate,
+            "Replace the credential. A running daemon uses the new one.",
+        ),
     ):
-        add_options(commands.add_parser(name, help=purpose, description=purpose))
+        command = commands.add_parser(name, help=purpose, description=purpose)
+        add_options(command)
+        command.set_defaults(carry_out=carry_out)
     if with_administration:
         from controller_client.administration.commands import add_commands
 
@@ -349,7 +360,8 @@ def _enroll(options: argparse.Namespace) -> None:
 
 def _own_name() -> str:
     """The first part of the hostname, as far as a controller can have that name."""
-    return re.sub(r"[^A-Za-z0-9_-]", "-", socket.gethostname().partition(".")[0])[:64]
+    first_part, _, _ = socket.gethostname().partition(".")
+    return re.sub(r"[^A-Za-z0-9_-]", "-", first_part)[:64]
 
 
 def _rotate(options: argparse.Namespace) -> None:

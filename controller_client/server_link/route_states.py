@@ -8,16 +8,16 @@ are functions of :class:`~controller_client.server_link.session_route.SessionRou
 ===========  ==========================  ==========================  ===============================
 Unreachable  nothing                     waits in ``_waiting``       begin, find, _search: Live, or
                                                                      DeadHolder (begin: Live only)
-Live         the conversation            is sent to the holder       the holder's socket closes:
-                                                                     Unreachable; if the end is
-                                                                     settled, forgotten
+Live         the conversation            is sent to the holder       the holder's socket closes, or
+                                                                     go_on: Unreachable; if the end
+                                                                     is settled, forgotten
 DeadHolder   the dead holder's lock      is refused: SESSION_ENDED   settle, _bury: forgotten
 ===========  ==========================  ==========================  ===============================
 
 ===========  ==========================  ==========================  ===============================
 ``_server``  Holds                       A message of the holder     Leaves the state
 ===========  ==========================  ==========================  ===============================
-Detached     nothing                     is dropped: it comes again  connect: Attached;
+Detached     nothing                     is dropped: it comes again  begin, connect: Attached;
                                                                      forget: Unwanted
 Attached     the server's connection     is forwarded                disconnect: Detached
 Unwanted     nothing                     is acknowledged here        connect: Attached;

@@ -1,8 +1,8 @@
 """The router of the daemon: it knows the sessions of this host and gives each its messages.
 
-Messages of the server are handled in the order in which they arrive, each to its end, without
-waiting. Only a START has to wait, for the spawner, and does so in a task of its own. Commands for
-the session that is being started wait in its route meanwhile.
+Messages of the server are handled in the order in which they arrive, without waiting. Work that has
+to wait (for the spawner, a terminal's echo or a disk) runs in a task of its own. Commands for a
+session that is being started wait in its route meanwhile.
 
 A START may arrive more than once. ``_on_start`` answers it by where the session is: over, being
 started, known, or new. Only a new session is spawned.
@@ -80,14 +80,18 @@ class SessionRouter:
         self._spawner = spawner
         self._policy = policy
         self._files = FileService(config.log_paths)
+        # The connection after WELCOME, and the window of each session on it.
         self._connection: Connection | None = None
         self._window_bytes = 0
+        # By session id: the sessions that are known, those being started, the last that are over.
         self._routes: dict[str, SessionRoute] = {}
         self._starts: dict[str, asyncio.Task[None]] = {}
         self._ended: OrderedDict[str, None] = OrderedDict()
+        # Tasks that answer a PING with an echo, and questions about files.
         self._echo: asyncio.Task[None] | None = None
         self._namings: set[asyncio.Task[None]] = set()
         self._looks = FileLooks()
+        # The highest number of a command so far, for HELLO.
         self.last_command_seq = 0
 
     # ---- between connections
@@ -104,7 +108,7 @@ class SessionRouter:
     def _recall(self, directory: SessionDirectory) -> None:
         if directory.session_id in self._routes:
             return
-        route = self._routes[directory.session_id] = self._route(directory)
+        route = self._add_route(directory)
         try:
             route.end_watch.recall()
         except Exception:
@@ -122,11 +126,8 @@ class SessionRouter:
             for found in all_sessions(self._config.state_dir)
             if found.session_id not in self._starts
         }
-        for session_id in [
-            known
-            for known in self._routes
-            if known not in directories and known not in self._starts
-        ]:
+        present = {*directories, *self._starts}
+        for session_id in [known for known in self._routes if known not in present]:
             self._routes.pop(session_id).end_watch.vanished()
         for directory in directories.values():
             self._recall(directory)
@@ -285,10 +286,12 @@ class SessionRouter:
         session_id = start.session_id
         if session_id in self._ended:
             logger.warning("START of session %s came again after its end", session_id)
-        elif session_id in self._starts:
+            return
+        if session_id in self._starts:
             # The answer to the first START answers this one, too.
             return
-        elif (route := self._routes.get(session_id)) is None:
+        route = self._routes.get(session_id)
+        if route is None:
             self._begin_start(start)
         elif route.is_connected or self._connection is None:
             route.repeat_start(start.seq)
@@ -302,19 +305,21 @@ class SessionRouter:
         except ValueError as error:
             self._refuse_start(start, Failure(code="START_FAILED", message=str(error)))
             return
-        route = self._routes[start.session_id] = self._route(directory)
+        route = self._add_route(directory)
         # By this host's clock, from the arrival: the server's clock may be another.
         deadline = time.monotonic() + start.ttl_seconds
         starting = self._start(route, start, deadline)
         self._starts[start.session_id] = asyncio.get_running_loop().create_task(starting)
 
-    def _route(self, directory: SessionDirectory) -> SessionRoute:
+    def _add_route(self, directory: SessionDirectory) -> SessionRoute:
         groups = self._config.control_group
         group = SessionGroup.of(groups, directory.session_id) if groups is not None else None
         leftovers = Leftovers(directory, self._spawner.run_as, self._spawner.sweep)
         aftermath = Aftermath(directory, group, self._spawner.left_by, leftovers)
         guard = InputGuard(directory, self._policy)
-        return SessionRoute(directory, guard, aftermath, self._on_forgotten)
+        route = SessionRoute(directory, guard, aftermath, self._on_forgotten)
+        self._routes[directory.session_id] = route
+        return route
 
     async def _start(self, route: SessionRoute, start: StartCommand, deadline: float) -> None:
         try:
@@ -371,11 +376,12 @@ class SessionRouter:
     async def _changed_since_approval(self, start: StartCommand, deadline: float) -> Failure | None:
         if start.approved_files is None:
             return None
-        line, place = start.command or shlex.join(start.argv or []), (start.cwd, start.env)
-        left = deadline - time.monotonic()
+        line = start.command or shlex.join(start.argv or [])
+        place = (start.cwd, start.env)
+        seconds_left = deadline - time.monotonic()
         try:
             return await self._looks.take(
-                left, self._policy.why_changed, line, place, start.approved_files
+                seconds_left, self._policy.why_changed, line, place, start.approved_files
             )
         except OSError as error:
             return from_os_error(error, "the files of the command cannot be read").failure

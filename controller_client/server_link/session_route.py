@@ -8,12 +8,10 @@ program's output until the server has committed it. The daemon has one :class:`S
 each session of the host. A route keeps no output and decides nothing about the program: it finds
 the holder, forwards messages, and speaks for a holder that is dead.
 
-Two things change independently: what is known of the holder (``_holder``), and what the server
-wants (``_server``). Each is in one of three states of ``route_states``, whose tables say what each
-means and which event leads where. What only one state needs is in its class.
-
-``_search`` and ``_report_end`` are the only tasks; ``_task`` is the one of them that runs. Three
-rules of order hold everywhere:
+A route has two states, which change independently: what is known of the holder (``_holder``), and
+what the server wants (``_server``). ``route_states`` lists the values of both, the events that
+change them, and the meaning of each pair. A route runs one task at a time, ``_task``: ``_search``,
+``_report_end`` or ``_bury``. Three rules of order hold everywhere:
 
 * Output is queued for the server inside the callback that read it. Nothing waits in between.
 * A conversation with a holder lives no longer than the connection to the server that it serves, so
@@ -119,13 +117,13 @@ class SessionRoute:
     async def begin(
         self, start: StartCommand, spawner: Spawner, connection: Connection | None, window: int
     ) -> int | None:
-        """Have a holder do ``start``, attach in one write; return its pid. Raises StartFailed."""
+        """Pass ``start`` to a holder, and attach; return the holder's pid. Raises StartFailed."""
         attach = []
         if connection is not None:
             self._server = Attached(connection, window, is_found_awaited=False)
             attach = [self._attachment(window)]
         client = await spawner.spawn(start, attach, (self._on_holder, self._on_holder_closed))
-        if client.is_open:  # one of our own fork server, so it knows what we know
+        if client.is_open:  # our fork server made it, so it knows every message that we know
             self._holder = Live(client, knows_lifetime=True)
         return client.pid
 
@@ -153,8 +151,8 @@ class SessionRoute:
     async def find(self) -> SessionSummary | None:
         """Look for the holder, alive or dead, and summarise the session for HELLO.
 
-        None if its directory is gone. It is running if its holder does not answer in FIND_SECONDS,
-        or cannot be looked for: the server takes a session that HELLO does not name for lost.
+        None if its directory is gone. A session whose holder gives no answer in FIND_SECONDS counts
+        as running, because the server takes every session that HELLO leaves out for lost.
         """
         self.disconnect()
         try:
@@ -297,10 +295,12 @@ class SessionRoute:
 
     def acknowledge(self, offsets: list[StreamOffset]) -> None:
         """Note output that the server has committed, so that the holder can free its memory."""
-        if not isinstance(self._holder, Live):
-            return self._acks.commit(offsets)
-        attached = self._server if isinstance(self._server, Attached) else None
-        return self._acks.commit_soon(offsets, attached.window_bytes if attached else 0)
+        if isinstance(self._holder, Live):
+            # With a window of 0 bytes, each acknowledgement is passed on at once.
+            window_bytes = self._server.window_bytes if isinstance(self._server, Attached) else 0
+            self._acks.commit_soon(offsets, window_bytes)
+        else:
+            self._acks.commit(offsets)
 
     def _pass_acks_on(self) -> None:
         if isinstance(self._holder, Live):

@@ -1,4 +1,4 @@
-"""The verdict on a program, and the requirement for it: which task waits, and after what silence.
+"""The requirement for a verdict on a program: which task has to wait, and after what silence.
 
 Pure: this module reads no clock and asks no kernel.
 """

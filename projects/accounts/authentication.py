@@ -8,9 +8,9 @@ Both are bearer tokens (``tokens``) and are checked in the same three steps:
 3. ``find_caller`` or ``_find_controller`` reads the row of the key id, compares the digests and
    checks that the row is neither revoked nor expired.
 
-The row is read on every call, so a revocation takes effect with the next call: ``token_check`` does
-so for callers. ``check_caller`` asks again during a call that waits. While the database does not
-answer, nobody is let in.
+The row is read on every call, so a revocation takes effect with the next one. A caller's request
+enters through ``token_check``, which calls ``find_caller``. While a call waits, ``check_caller``
+checks again that its token is still valid. While the database does not answer, nobody is let in.
 """
 
 import hmac
@@ -100,11 +100,11 @@ class Caller:
         return self.approvals != ApprovalPolicy.AUTO.value
 
     def cleared(self, permit: Permit | None = None) -> "Caller":
-        """The caller for one call that needs no approval, or has one."""
+        """Returns the caller for one call that is approved, or needs no approval."""
         return replace(self, approvals=ApprovalPolicy.AUTO.value, permit=permit)
 
     def require_cleared(self) -> None:
-        """Refuses a caller who acts without having been asked about.
+        """Refuses a call that needs a person's approval and has none.
 
         Raises:
             ApprovalRequired: if a policy holds the caller's calls, and nobody cleared this one.

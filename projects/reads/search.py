@@ -6,6 +6,9 @@ plain text with RE2, whose time is linear in the text. A search is therefore bou
 
 A search works in slices of SLICE_SECONDS. Between two slices the few threads for long reads serve
 other callers. Blocks of lines that cannot match are skipped (``projects.output.line_filter``).
+
+``output_search`` runs the slices, ``_Scan`` matches lines and collects hits, and ``_parts_of``
+masks the lines and skips blocks.
 """
 
 import asyncio
@@ -42,7 +45,10 @@ MAX_LINE_CHARS: Final = 500
 """A longer line is cut where it is shown; it is searched whole."""
 _LINES_PER_CLOCK_CHECK: Final = 256
 _BYTES_PER_CLOCK_CHECK: Final = 16 * 1024
-"""A long line and a slow expression can take a second."""
+"""A slice reads the clock after so many lines or bytes, whichever come first.
+
+Bytes count too, because a slow expression can take a second on one long line.
+"""
 
 
 class Hit(Result):
@@ -186,26 +192,28 @@ class _Scan:
     def run_slice(self) -> None:
         """Continues the scan for SLICE_SECONDS, or until its state changes."""
         deadline = time.monotonic() + SLICE_SECONDS
-        checked_at = self.searched_bytes
+        bytes_at_check = self.searched_bytes
         for count, (stream, part) in enumerate(self._parts, start=1):
             if stream is not self.stream:
                 self._begin_stream(stream)
             if isinstance(part, Passed):
                 self._skip_block(stream, part)
             else:
-                self._search_line(stream, *part)
+                line, text = part
+                self._search_line(stream, line, text)
                 if self.state is _State.FULL:
                     return
-                is_much = self.searched_bytes - checked_at >= _BYTES_PER_CLOCK_CHECK
-                if count % _LINES_PER_CLOCK_CHECK and not is_much:
+                new_bytes = self.searched_bytes - bytes_at_check
+                if count % _LINES_PER_CLOCK_CHECK != 0 and new_bytes < _BYTES_PER_CLOCK_CHECK:
                     continue
-                checked_at = self.searched_bytes
+                bytes_at_check = self.searched_bytes
             if time.monotonic() > deadline:
                 return
         self.state = _State.COMPLETE
 
     def _begin_stream(self, stream: SearchedStream) -> None:
-        self.stream, self.offset = stream, stream.start
+        self.stream = stream
+        self.offset = stream.start
         self._open_hits.clear()
         self._recent_lines.clear()
 
@@ -221,11 +229,13 @@ class _Scan:
         self.offset = block.offset + len(block.data)
 
     def _search_line(self, stream: SearchedStream, line: Line, text: str) -> None:
-        size = len(line.raw) + line.is_ended
+        line_feed_bytes = 1 if line.is_ended else 0
+        size = len(line.raw) + line_feed_bytes
         self.searched_bytes += size
         is_hit = self._pattern.compiled.search(text) is not None
         if is_hit and len(self.hits) >= self._max_results:
-            self.offset, self.state = line.offset, _State.FULL
+            self.offset = line.offset
+            self.state = _State.FULL
             return
         shown = text[:MAX_LINE_CHARS]
         self._add_to_open_hits(shown)
@@ -263,9 +273,10 @@ def _parts_of(
     for stream in streams:
         # A mask hides what callers typed into a session. Nobody types into the log of a monitor.
         mask = secret_mask(stream.session_id) if stream.monitor_id is None else SecretMask()
-        for part in _masked(
-            stream, LineFilter(None if mask.found else compiled, stream.start), mask
-        ):
+        # All lines of a session with secrets are read: masking changes the text that is matched.
+        block_filter = None if mask.found else compiled
+        lines = LineFilter(block_filter, stream.start)
+        for part in _masked(stream, lines, mask):
             yield stream, part
 
 
@@ -276,14 +287,19 @@ def _masked(stream: SearchedStream, lines: LineFilter, mask: SecretMask) -> Iter
     """
     masked = MaskedLines[Line](mask)
     for piece in stream.pieces():
-        for part in lines.feed(piece) if isinstance(piece, bytes) else lines.finish(piece):
-            if isinstance(part, Passed):
-                yield part
-            else:
-                yield from masked.feed(part, part.text)
-        if not isinstance(piece, bytes):
-            yield from masked.finish()
-    for line in lines.finish():
+        if isinstance(piece, bytes):
+            for part in lines.feed(piece):
+                if isinstance(part, Passed):
+                    yield part
+                else:
+                    yield from masked.feed(part, part.text)
+        else:  # a gap: the stream continues at the offset ``piece``
+            yield from _last_lines(lines.finish(piece), masked)
+    yield from _last_lines(lines.finish(), masked)
+
+
+def _last_lines(lines: Iterator[Line], masked: MaskedLines[Line]) -> Iterator[tuple[Line, str]]:
+    for line in lines:
         yield from masked.feed(line, line.text)
     yield from masked.finish()
 

@@ -1,7 +1,8 @@
 """A tool: what it is called, what it takes and gives, who may call it, and the one way to call it.
 
-``Tool.call`` validates, authorises, runs the handler, validates what it gave and maps every error
-to the one body. MCP, the agent loop and the reference documentation read the same objects.
+``Tool.call`` validates, authorises, waits for an approval if a policy wants one, runs the handler,
+publishes its result and maps every error to the one body. MCP, the agent loop and the reference
+documentation read the same objects.
 """
 
 import json

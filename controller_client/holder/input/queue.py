@@ -3,8 +3,8 @@
 The queue promises three things: inputs are typed in the order of their numbers, each input is typed
 at most once, and an input is acknowledged as taken only when the kernel has all of its bytes.
 
-One method, :meth:`InputQueue._advance_head`, does everything that happens to the first input of the
-queue, step by step. These are the rules that its steps follow:
+Only the first input of the queue is typed, and :meth:`InputQueue._advance_head` does that step by
+step. The queue follows these rules:
 
 * **Blocked.** A program that does not read stops this queue, never the holder. After
   INPUT_BLOCKED_SECONDS without progress the first input fails with INPUT_BLOCKED. What the kernel
@@ -18,8 +18,8 @@ queue, step by step. These are the rules that its steps follow:
 * **Replies.** Some output asks the terminal a question, such as where the cursor is, and the
   terminal's reply is typed like an input. A reply goes in front of an input or behind it, never
   between two parts of one: :meth:`InputQueue._type_replies` is the only place that types replies.
-* **Interrupts.** A ctrl-c that cannot reach the program behind the inputs that wait goes past them,
-  and those inputs fail, as they would in a terminal that a person interrupts.
+* **Interrupts.** The target may interrupt the program at once for a ctrl-c. The inputs that wait
+  then fail, as they would in a terminal that a person interrupts.
 """
 
 from collections import deque
@@ -46,7 +46,7 @@ class InputTarget(Protocol):
     """The terminal or pipe of a program, as the queue needs it."""
 
     def encode(self, command: SendInput) -> bytes:
-        """The bytes to type for an input, as the terminal is set now.
+        """Return the bytes to type for an input, as the terminal is set now.
 
         Raises InputRefused if the input may not be typed now.
         """
@@ -61,9 +61,9 @@ class InputTarget(Protocol):
         ...
 
     def interrupt(self, command: SendInput) -> bool:
-        """Interrupt the program past all input that it has not read.
+        """Interrupt the program at once, ahead of the input that it has not read.
 
-        False if that was not done: then ctrl-c is typed in its turn.
+        Return False if ctrl-c is to be typed in its turn instead.
         """
         ...
 
@@ -86,6 +86,9 @@ class _Pending:
 class InputQueue:
     """Queues the inputs of one session and types them as the kernel takes them.
 
+    The holder has one thread. It calls :meth:`submit` for each input of the daemon, :meth:`advance`
+    when the kernel has room, and :meth:`expire` when :attr:`deadline` has come.
+
     Times are seconds of one monotonic clock. The acknowledgements that a method returns are to be
     sent to the daemon in that order.
     """
@@ -94,8 +97,11 @@ class InputQueue:
         self._answers = answers
         self._target = target
         self._pending: deque[_Pending] = deque()
+        # The bytes of replies that the kernel has not taken yet.
         self._replies = b""
+        # The last time when the kernel took bytes of an input.
         self._progress_at = 0.0
+        # True after a cut, for the rest of the session.
         self._has_cut = False
 
     @property
@@ -198,11 +204,12 @@ class InputQueue:
         """
         if head.data is not None and head.command.secret is None:
             return head.data
-        # Encoding a secret is what asks whether it may be typed.
+        # Encoding a secret also checks that it may be typed now, so it precedes every write.
         data = self._target.encode(head.command)
-        if head.data is None or not head.is_started:
-            head.data = data
-        return head.data
+        if head.data is not None and head.is_started:
+            return head.data
+        head.data = data
+        return data
 
     def _finish_head(self, failure: Failure | None = None) -> InputAck:
         """Settle the first input and remove it: taken, or failed with ``failure``."""

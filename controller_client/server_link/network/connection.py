@@ -3,11 +3,11 @@
 The only importer of websockets. Sending has two modes, so that a message is not delayed by a task
 switch as long as the socket takes it:
 
-* **Direct.** ``send`` and its kin queue the message and write frames at once, until the queue is
-  empty or WRITE_BUFFER_BYTES lie in the socket's buffer.
-* **Congested.** Then ``_congested`` is set, sending only queues, and the task
-  :meth:`Connection.write_when_congested` writes as the buffer drains. When the queue is empty, the
-  direct mode returns.
+* **Direct.** Each message is queued, and ``_pump`` writes frames at once until nothing may be sent
+  or the socket's buffer holds WRITE_BUFFER_BYTES.
+* **Congested.** While ``_congested`` is set, messages are only queued, and the task
+  :meth:`Connection.write_when_congested` writes them as the buffer drains. It clears ``_congested``
+  when nothing may be sent.
 
 In both modes ``_next_frame`` chooses the next message: control messages first, then output as far
 as the connection's window allows. What lies in the socket's buffer cannot be overtaken any more,
@@ -146,7 +146,9 @@ class Connection:
         self._sender = ConnectionSender(CONNECTION_WINDOW_BYTES)
         # The server ignores messages of older epochs. 0 before WELCOME.
         self._epoch = 0
+        # Set while only the writer task writes; clear while each send writes at once.
         self._congested = asyncio.Event()
+        # The time of the last message; after some seconds of silence ``watch`` aborts.
         self._last_received = self._loop.time()
         self._dead_after = dead_after_seconds
 
@@ -171,10 +173,10 @@ class Connection:
         if not isinstance(message, Welcome):
             raise ServerUnreachable(f"the server answered HELLO with {type(message).__name__}")
         self._epoch = message.epoch
-        self._dead_after = min(
-            self._dead_after,
-            max(_DEAD_AFTER_AT_LEAST_SECONDS, _DEAD_AFTER_HEARTBEATS * message.heartbeat_seconds),
-        )
+        dead_after = _DEAD_AFTER_HEARTBEATS * message.heartbeat_seconds
+        dead_after = max(dead_after, _DEAD_AFTER_AT_LEAST_SECONDS)
+        # WELCOME can shorten the time, never lengthen it.
+        self._dead_after = min(self._dead_after, dead_after)
         self._sender = ConnectionSender(message.connection_window_bytes)
         return message
 
@@ -225,15 +227,21 @@ class Connection:
         self._congested.set()
 
     def _next_frame(self) -> bytes | None:
+        """Encode the next message; return None if nothing may be sent now."""
         while (message := self._sender.next()) is not None:
+            if self._epoch:
+                message = msgspec.structs.replace(message, epoch=self._epoch)
             try:
-                return encode(msgspec.structs.replace(message, epoch=self._epoch or message.epoch))
+                return encode(message)
             except FrameTooLarge:
                 logger.exception("a %s was too large to send", type(message).__name__)
         return None
 
     async def write_when_congested(self) -> None:
-        """The writer task: sends while the connection is congested. Ends with the connection."""
+        """Send while the connection is congested.
+
+        Ends when a send finds the connection closed. The caller cancels a task that waits idle.
+        """
         with contextlib.suppress(ConnectionClosed):
             while True:
                 await self._congested.wait()
@@ -259,7 +267,7 @@ class Connection:
         try:
             frame = await self._websocket.recv(decode=False)
         except ConnectionClosed as error:
-            raise _reason(error) from None
+            raise _error_of(error) from None
         self._last_received = self._loop.time()
         try:
             return decode_from_server.decode(frame)
@@ -295,7 +303,7 @@ class Connection:
             await self._websocket.close()
 
 
-def _reason(error: ConnectionClosed) -> ServerUnreachable:
+def _error_of(error: ConnectionClosed) -> ServerUnreachable:
     if error.rcvd is not None and error.rcvd.code in REFUSED_CLOSE_CODES:
         return ServerRefused(error.rcvd.code, error.rcvd.reason)
     if error.rcvd is not None and error.rcvd.code == CloseCode.AWAITS_APPROVAL:

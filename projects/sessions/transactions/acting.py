@@ -1,7 +1,13 @@
-"""The parts that all actions on sessions share: result, retry, and the number of the command.
+"""The parts that actions on sessions share: the retry, the command's number and the result.
 
-An action is one transaction in a database thread: checks, the session's row, the command in the
-outbox, the audit row. Ringing the controller and waiting is left to the services.
+An action is a function that starts, types, resizes or terminates for a caller. It runs as one
+transaction in a database thread (``in_one_transaction``) and usually does this:
+
+1. It looks for an earlier call with the same request id, and returns what that call did.
+2. It takes the next number of the controller's outbox (``number_command``).
+3. It changes the session's row, and writes the command to the outbox and a row to the audit log.
+
+It returns ``Acted``. The service then rings the controller's doorbell, and waits for the answer.
 """
 
 from collections.abc import Callable
@@ -31,7 +37,7 @@ T = TypeVar("T")
 
 SYSTEM: Final = "system"
 _ATTEMPTS: Final = 5
-_TOUCH_GRAIN: Final = timedelta(minutes=1)
+_TOUCH_STEP: Final = timedelta(minutes=1)
 
 # Written out because it runs in every turn: the ORM takes several times as long to build the
 # statement as the database takes to run it. It finds the session's controller, locks it, and
@@ -48,7 +54,9 @@ class Acted:
     """The outcome of the transaction of an action.
 
     ``to_ring``: the controller that has to be rung for a new command in its outbox.
-    ``from_offset``: where the output of this call begins, in bytes.
+    ``from_offset``: the offset in bytes at which the output of this call begins.
+    ``input_seq``: the number of the session's newest input; 0 if the action does not tell it.
+    ``command_seq``: the number of the command that the service can wait for; None for no wait.
     ``is_new``: the call did something now; a repeat of an earlier call did not.
     ``is_withdrawn``: the program was never started, and never will be.
     """
@@ -63,7 +71,10 @@ class Acted:
 
 
 class Numbered(NamedTuple):
-    """The place of a new command in the outbox of its controller, and that controller's lease."""
+    """A command's number in the outbox of its controller, and that controller's lease.
+
+    The fields are the columns that ``_NUMBER_COMMAND`` returns, in the same order.
+    """
 
     controller_id: UUID
     seq: int
@@ -77,19 +88,19 @@ def actor_of(caller: Caller | None) -> str:
 
 
 def require_cleared(caller: Caller | None) -> None:
-    """Raises ApprovalRequired for a caller whose calls a policy holds, if nobody was asked."""
+    """Refuse a call that needs a person's approval and has none, with ApprovalRequired."""
     if caller is not None:
         caller.require_cleared()
 
 
 def in_one_transaction(action: Callable[P, T]) -> Callable[P, T]:
-    """Run the action in one transaction, again if another one was first.
+    """Run the action in one transaction, and retry it when another transaction interferes.
 
-    Another transaction may take the slot or the request id between the read and the write of this
-    one, which is an IntegrityError, or move the session to another state, which is SessionMoved.
-    The next attempt sees what the other transaction wrote.
+    Two errors show this. IntegrityError: the other one took the slot or the request id after this
+    one had looked. SessionMoved: the other one changed the session's state. The next attempt sees
+    what the other one wrote.
 
-    Raises StorageUnavailable if every attempt came second.
+    Raises StorageUnavailable if every attempt fails.
     """
 
     @wraps(action)
@@ -122,10 +133,17 @@ def number_command(
 def number_command_soon(
     project_id: UUID, session_id: UUID, *, may_be_offline: bool = False
 ) -> Callable[[], Numbered]:
-    """Do as ``number_command`` does, and return the function that returns or raises the same."""
+    """Issue the statement of ``number_command``, and return the function that waits for its answer.
+
+    That function returns and raises what ``number_command`` does.
+    """
     keys = [as_parameter(session_id), as_parameter(project_id)]
-    fetched = row_soon(Numbered, _NUMBER_COMMAND, keys)
-    return lambda: _checked(fetched(), project_id, session_id, may_be_offline=may_be_offline)
+    fetch = row_soon(Numbered, _NUMBER_COMMAND, keys)
+
+    def numbered() -> Numbered:
+        return _checked(fetch(), project_id, session_id, may_be_offline=may_be_offline)
+
+    return numbered
 
 
 def _checked(
@@ -153,11 +171,13 @@ def session_ended(session: CommandSession) -> SessionEnded:
 
 
 def touch(session_id: UUID, touched_at: datetime) -> None:
-    """Note that a caller has to do with a session, so that the session does not count as idle.
+    """Record that a caller uses a session now, so that the session does not count as idle.
 
     ``touched_at`` is the time on record. It moves in steps, so that most polls write nothing.
     """
     now = clock.now()
-    if now - touched_at > min(_TOUCH_GRAIN, timedelta(seconds=conf.background_idle_seconds / 4)):
+    # Where the idle time is short, a quarter of it is the step.
+    step = min(_TOUCH_STEP, timedelta(seconds=conf.background_idle_seconds / 4))
+    if now - touched_at > step:
         active = CommandSession.objects.filter(id=session_id, state__in=selectors.ACTIVE)
         active.update(touched_at=now)
