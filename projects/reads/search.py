@@ -313,6 +313,7 @@ def _result_of(scan: _Scan, scope: SearchScope, selection: Selection) -> SearchR
         position = scope.continued_at(selection.last, selection.last.end)
     stopped_by: Literal["results", "time"] | None = None
     if position is not None:
+        # MAX_OWNERS is a bound on the time of a search, too.
         stopped_by = "results" if scan.state is _State.FULL else "time"
     return SearchResult(
         hits=scan.hits, searched_bytes=scan.searched_bytes, stopped_by=stopped_by, next=position
