@@ -180,6 +180,7 @@ def _own(snapshot: Snapshot, context: Context, waiter: Waiter) -> Requirement:
     evidence: Evidence = "kernel"
     settle = 0.0 if waiter.task or snapshot.blind else OUTSIDER_SETTLE_SECONDS
     if snapshot.is_relay_opaque:
+        evidence = "kernel+quiet"
         settle = max(settle, OPAQUE_RELAY_SETTLE_SECONDS)
     if is_timed or snapshot.is_busy:
         evidence = "kernel+quiet"

@@ -15,6 +15,7 @@ import socket
 import stat
 import struct
 from collections.abc import Collection, Iterable
+from collections.abc import Set as AbstractSet
 from contextlib import suppress
 from pathlib import Path
 from typing import Final
@@ -114,7 +115,7 @@ def _tells_of_children(pid: int, fd: int, name: str, family: Iterable[int]) -> b
     return name == _PROCESS and set(processes_behind(pid, fd, ())) <= set(family)
 
 
-def may_hold(pids: Iterable[int], ends: set[str]) -> bool:
+def may_hold(pids: Iterable[int], ends: AbstractSet[str]) -> bool:
     """Return whether one of these processes holds one of ``ends``, or may not be asked."""
     return any(_may_hold(pid, ends) for pid in pids)
 
@@ -150,6 +151,11 @@ def foreign_sockets(pid: int) -> list[int]:
         for fd, name in names.items()
         if name.startswith("socket:") and _own_ends(pid, name, names) is None
     ]
+
+
+def is_of_signals(pid: int, fd: int) -> bool:
+    """Return whether a descriptor tells of signals."""
+    return link_of(f"/proc/{pid}/fd/{fd}") == _SIGNALS
 
 
 def has_timer(pid: int, fds: list[int]) -> bool:
@@ -205,7 +211,7 @@ def _modes(pid: int, fd: int) -> int:
     return 0
 
 
-def _may_hold(pid: int, ends: set[str]) -> bool:
+def _may_hold(pid: int, ends: AbstractSet[str]) -> bool:
     """Return whether a process holds one of ``ends``, or may not be asked."""
     try:
         return not ends.isdisjoint(_names(pid).values())

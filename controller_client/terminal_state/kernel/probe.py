@@ -24,6 +24,7 @@ from controller_client.terminal_state.kernel.relayed_terminal import (
     InnerMaster,
     has_output_under_way,
     inner_session,
+    outputs_under_way,
 )
 from controller_client.terminal_state.kernel.snapshot import Options, Snapshot, is_proof
 from controller_client.terminal_state.kernel.terminal_device import (
@@ -39,6 +40,7 @@ from controller_client.terminal_state.kernel.terminal_device import (
 from controller_client.terminal_state.kernel.waiter import (
     How,
     Waiter,
+    go_on_with,
     inspect,
     signalled_waiter,
 )
@@ -157,6 +159,8 @@ class TerminalProbe:
                 self._note_blind(snapshot, process)
             snapshot.waiters += found.waiters
             masters += found.masters
+            snapshot.besides += found.besides
+            snapshot.relaying += found.relaying
             if found.is_running:
                 snapshot.is_asleep = False
         snapshot.concerned += [waiter.task for waiter in snapshot.waiters if waiter.task]
@@ -276,7 +280,8 @@ class TerminalProbe:
     ) -> Snapshot:
         """Return the snapshot of the inner terminal, because a relay itself always listens.
 
-        The relay must have passed on everything, both ways.
+        The relay must have passed on everything, both ways, and listen to the outer terminal now: a
+        script of expect listens to the inner one alone, and types the answers itself.
         """
         status = status_or_none(inner[0])
         device = status.tty if status else 0
@@ -293,9 +298,15 @@ class TerminalProbe:
                 snapshot = self._look_at(fd, inner, options, depth + 1)
             finally:
                 os.close(fd)
-        under_way = [has_output_under_way(master) for master in masters if master.device == device]
+        if not outer.waiters and not outer.blind:
+            snapshot.waiters, snapshot.is_unreachable = [], False
+        is_claimed = bool(snapshot.waiters) and snapshot.is_asleep and outer.is_asleep
+        under_way = outputs_under_way(masters, device, is_worth_a_fork=is_claimed)
         snapshot.is_relaying |= True in under_way
         snapshot.is_relay_opaque |= None in under_way or not under_way
+        joins_others = any(master.device != device for master in masters)
+        go_on_with(outer.waiters, snapshot.waiters, joins_others=joins_others)
+        snapshot.besides += outer.besides
         if snapshot.flags is not None and outer.flags is not None:
             # Input goes through both terminals, and is shown if either shows it.
             snapshot.flags = snapshot.flags._replace(
@@ -304,7 +315,8 @@ class TerminalProbe:
         snapshot.has_unread |= outer.has_unread
         snapshot.is_asleep &= outer.is_asleep
         snapshot.inner_device = snapshot.inner_device or device
-        snapshot.concerned += [task for process in group for task in process.tasks]
+        # Other tasks of the relay may be at work.
+        snapshot.concerned += [*outer.concerned, *outer.relaying]
         return snapshot
 
     def _look_into_panes(
@@ -381,6 +393,10 @@ class TerminalProbe:
                 snapshot.is_busy = True
                 snapshot.is_settled = False
             snapshot.is_busy |= process.pgrp in pgrps
+        workers = {each.process.pid for each in work}
+        snapshot.is_busy |= any(
+            each.may_come_from(workers, waiters, self.table) for each in snapshot.besides
+        )
         for waiter in snapshot.waiters:
             for each in (waiter, *waiter.behind):
                 each.company = company_of(each.pid, work, self.table)

@@ -7,11 +7,24 @@ delivers output that is still in the kernel.
 
 import os
 import select
+from collections.abc import Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from controller_client.system.users.two_users import opened_by_program_user
-from controller_client.terminal_state.kernel.process_table import ObservedProcess, status_or_none
+from controller_client.terminal_state.kernel.descriptors import (
+    ends_of,
+    is_of_signals,
+    may_hold,
+    speak_for_strangers,
+    strays,
+)
+from controller_client.terminal_state.kernel.process_table import (
+    ObservedProcess,
+    ProcessTable,
+    Task,
+    status_or_none,
+)
 from controller_client.terminal_state.kernel.terminal_device import PTS_MAJOR
 
 if TYPE_CHECKING:
@@ -37,6 +50,44 @@ class InnerMaster(NamedTuple):
         return os.makedev(PTS_MAJOR, self.number)
 
 
+class Besides(NamedTuple):
+    """What may set a relay to work besides the terminals that it joins."""
+
+    has_strangers: bool = False
+    """Something outside of the tree may."""
+    ends: frozenset[str] = frozenset()
+    """The names of pipes, events and far ends of sockets that may, if a process holds one."""
+    children: frozenset[int] = frozenset()
+    """The processes of the relay itself, whose end may."""
+
+    def may_come_from(self, workers: set[int], waiters: set[int], table: ProcessTable) -> bool:
+        """Return whether processes that work may set the relay to work.
+
+        What works below the program that waits is that program's own.
+        """
+        branches = (table.descendants_of(child) | {child} for child in self.children)
+        return any(branch & workers and not branch & waiters for branch in branches) or (
+            bool(self.ends) and may_hold(workers, self.ends)
+        )
+
+
+def besides_of(
+    task: Task, fds: list[int], family: Sequence[int], children: Sequence[int]
+) -> Besides:
+    """Return what else may set a relay to work, a task of which sleeps on ``fds`` too.
+
+    ``family`` are the pids of the other processes of its tree. A descriptor of signals is left out:
+    relays have one, which tells of alarms as well, but they set no alarm.
+    """
+    own = frozenset(children)
+    speaking = [fd for fd in fds if not is_of_signals(task.tid, fd)]
+    if not speaking:
+        return Besides(children=own)
+    ends = frozenset(ends_of(task.tid, speaking))
+    is_for_strangers = speak_for_strangers(task.tid, speaking, family)
+    return Besides(is_for_strangers or may_hold(strays([task.pid, *family]), ends), ends, own)
+
+
 def inner_session(
     processes: list[ObservedProcess], group: list[ObservedProcess], masters: list[InnerMaster]
 ) -> list[ObservedProcess]:
@@ -56,6 +107,17 @@ def inner_session(
         and (status.tty in devices or not devices)
     ]
     return [process for process in found if process.session == found[0].session]
+
+
+def outputs_under_way(
+    masters: list[InnerMaster], device: int, *, is_worth_a_fork: bool
+) -> list[bool | None]:
+    """Return ``has_output_under_way`` for each master of one inner terminal."""
+    return [
+        has_output_under_way(master, is_worth_a_fork=is_worth_a_fork)
+        for master in masters
+        if master.device == device
+    ]
 
 
 def has_output_under_way(master: InnerMaster, *, is_worth_a_fork: bool = False) -> bool | None:

@@ -8,6 +8,7 @@ from controller_client.terminal_state.kernel.process_table import (
     Task,
     all_unmoved,
 )
+from controller_client.terminal_state.kernel.relayed_terminal import Besides
 from controller_client.terminal_state.kernel.terminal_device import Flags
 from controller_client.terminal_state.kernel.waiter import How, Waiter
 
@@ -34,6 +35,10 @@ class Snapshot:
     is_settled: bool = False
     """Every task of the tree was seen asleep, so equal counters mean that nothing happened."""
     inner_device: int = 0
+    relaying: list[Task] = field(default_factory=list)
+    """The tasks that listen to other terminals and not to this one, for as long as it takes."""
+    besides: list[Besides] = field(default_factory=list)
+    """What else may set the relays on the way to work."""
     is_relaying: bool = False
     """A relay has not read all output of its inner terminal."""
     is_relay_opaque: bool = False

@@ -102,6 +102,11 @@ class WaitSet(NamedTuple):
     besides: tuple[int, ...] = ()
 
     @property
+    def is_timed(self) -> bool:
+        """True if the sleep ends by itself after a time."""
+        return self.timeout_seconds is not None
+
+    @property
     def everything(self) -> list[int]:
         """Every descriptor that can end the sleep."""
         return [*self.descriptors, *self.besides]

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import IntEnum
+from itertools import product
 from typing import Final
 
 from controller_client.system.absence import raise_shortage
@@ -18,7 +19,11 @@ from controller_client.terminal_state.kernel.descriptors import (
 from controller_client.terminal_state.kernel.occupation import Company, Occupation, occupation_of
 from controller_client.terminal_state.kernel.proc_file import read_once, status_of
 from controller_client.terminal_state.kernel.process_table import ObservedProcess, Task, TaskStatus
-from controller_client.terminal_state.kernel.relayed_terminal import InnerMaster
+from controller_client.terminal_state.kernel.relayed_terminal import (
+    Besides,
+    InnerMaster,
+    besides_of,
+)
 from controller_client.terminal_state.kernel.terminal_device import (
     PTY_MULTIPLEXER,
     Identity,
@@ -77,6 +82,8 @@ class Waiter:
     """It passes input on, and the programs on all of these terminals wait for it."""
     listens_elsewhere: bool = False
     """The task also sleeps on other descriptors than the terminal."""
+    besides: Besides | None = None
+    """A relay: what else may set it to work, so that it may type an answer itself."""
     is_one_of_several: bool = False
     """The process also waits for something else, in this task or in another thread."""
     company: Company = field(default_factory=Company)
@@ -105,6 +112,10 @@ class Inspection:
     waiters: list[Waiter] = field(default_factory=list)
     masters: list[InnerMaster] = field(default_factory=list)
     """Masters of other terminals that the process listens to: it is their relay."""
+    relaying: list[Task] = field(default_factory=list)
+    """The tasks that listen to masters and not to this terminal, for as long as it takes."""
+    besides: list[Besides] = field(default_factory=list)
+    """What else the tasks listen to that listen to masters."""
     is_running: bool = False
     is_opaque: bool = False
     """A task sleeps in a call of which the kernel does not say what it waits for."""
@@ -150,13 +161,22 @@ def _inspect_task(
     waiting = wait_set(task.tid, *call)
     known = waiting.descriptors
     is_own = process.session == session
+    count = len(found.masters)
     mine = [fd for fd in known if _is_mine(found, task, fd, identity, is_own_session=is_own)]
     if not mine and known and not waiting.is_read:
         waiting = with_opened_sets(task.tid, waiting)
         opened = [fd for fd in waiting.descriptors if fd not in known]
         mine = [fd for fd in opened if _is_mine(found, task, fd, identity, is_own_session=is_own)]
+    besides = None
+    if masters := found.masters[count:]:
+        joined = {*mine, *(master.fd for master in masters)}
+        others = [fd for fd in waiting.everything if fd not in joined]
+        besides = besides_of(task, others, found.family, process.children)
+        found.besides.append(besides)
     if not mine:
         found.is_opaque |= call[0] in SYSCALLS.opaque
+        if besides and _only_relays(task, waiting, besides):
+            found.relaying.append(task)
         return
     status = task.status()
     if not status.is_asleep:
@@ -164,7 +184,9 @@ def _inspect_task(
     elif status.is_live:
         mine += [fd for fd in waiting.besides if _is_written(task, fd, identity, is_own)]
         others = [fd for fd in waiting.everything if fd not in mine]
-        found.waiters.append(_waiter(process, task, status, waiting, others, family=found.family))
+        waiter = _waiter(process, task, status, waiting, others, family=found.family)
+        waiter.besides = besides
+        found.waiters.append(waiter)
 
 
 def _is_mine(
@@ -176,6 +198,11 @@ def _is_mine(
         found.masters += [InnerMaster(task.pid, fd, int(index[1]))] if index else []
         return False
     return is_this_terminal(status, identity, is_own_session=is_own_session)
+
+
+def _only_relays(task: Task, waiting: WaitSet, besides: Besides) -> bool:
+    is_clocked = waiting.is_timed or has_timer(task.tid, waiting.everything)
+    return not is_clocked and not besides.has_strangers
 
 
 def _is_written(task: Task, fd: int, identity: Identity, is_own_session: bool) -> bool:
@@ -218,6 +245,21 @@ def _waiter(
         listens_elsewhere=bool(others),
         is_one_of_several=bool(others) or len(process.tasks) > 1,
     )
+
+
+def go_on_with(relays: list[Waiter], waiters: list[Waiter], *, joins_others: bool) -> None:
+    """Let the waiters behind relays count for no more than the relays do.
+
+    What continues a relay without input may have it type an answer. ``joins_others``: it also
+    listens to the programs on other terminals.
+    """
+    for relay, waiter in product(relays, waiters):
+        if relay.is_timed:
+            waiter.timeout_seconds = relay.timeout_seconds
+        has_strangers = joins_others or (relay.besides is not None and relay.besides.has_strangers)
+        if has_strangers or (relay.is_timed and relay.is_loop):
+            waiter.how = How.MIXED
+            waiter.is_shared = waiter.is_foreign = has_strangers
 
 
 def signalled_waiter(process: ObservedProcess, family: Sequence[int]) -> list[Waiter]:

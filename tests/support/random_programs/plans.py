@@ -25,6 +25,8 @@ _DOINGS: Final = ("sleep", "select", "timer", "compute", "wait for another", "wa
 _POLLS: Final = ("poll", "select", "epoll", "nested", "nested apart", "poll of set")
 _ONE: Final = ("poll", "select", "epoll", "nested", "poll of set")
 _READS: Final = ("read", "read", "read", *_ONE)
+_TOGETHER: Final = ("together", "handed", "relayed")
+"""Ways to wait for several descriptors at once."""
 _TEXTS: Final = ("", "", "", "step\n", "Unpacking archive... ", "name: ", "Continue? [y/N] ", "$ ")
 _PROMPTS: Final = ("name: ", "Continue? [y/N] ", "> ")
 
@@ -46,7 +48,8 @@ def plan_of(seed: int) -> Plan:
 def _step(draw: random.Random, reader: str) -> Plan:
     ways = ("apart", "apart", "awaited", "work")
     if reader == "same":
-        ways = ("together",) * 5 + ("timed", "beside", "beside", "handed", "awaited", "work")
+        ways = ("together",) * 5 + ("timed", "handed", "awaited", "work")
+        ways += ("beside", "relayed") * 2
     way = draw.choice(ways)
     step: Plan = {
         "way": way,
@@ -59,17 +62,22 @@ def _step(draw: random.Random, reader: str) -> Plan:
         return {**step, "how": draw.choice(_ONE)}
     if way == "beside":
         step["reader"] = draw.choice(_READS)
-    count = draw.choice((1, 1, 2)) if way in {"together", "handed"} else 1
+    if way == "relayed":
+        step["listens"] = draw.random() < 0.7
+    count = draw.choice((1, 1, 2)) if way in _TOGETHER else 1
     sources = [_source(draw, way, reader) for _ in range(count)]
     if any(source["kind"] in _OF_SIGNALS for source in sources):
         # Another thread would take the signal.
         sources = [{**each, "where": draw.choice(_CHILDREN)} for each in sources]
-    how = _POLLS if way in {"together", "handed"} else _READS
+    how = _POLLS if way in _TOGETHER else _READS
     return {**step, "how": draw.choice(how), "sources": sources}
 
 
 def _source(draw: random.Random, way: str, reader: str) -> Plan:
     kinds = _OWN * 3 + _FOREIGN + _OF_CHILDREN + _TIMERS
+    if way == "relayed":
+        # Whether a relay has set an alarm cannot be known; ADR 0003 says so.
+        kinds = tuple(kind for kind in kinds if kind != "alarm")
     kind = draw.choice([kind for kind in kinds if reader == "same" or kind not in _OF_SIGNALS])
     is_child = kind in _OF_CHILDREN or way == "awaited"
     return {
