@@ -22,9 +22,9 @@ from controller_client.terminal_state.kernel.process_table import (
 )
 from controller_client.terminal_state.kernel.wait_set import (
     SYSCALLS,
+    call_of,
     is_passive,
     is_pause,
-    parse_call,
     process_awaited,
     syscall_name,
     wait_set,
@@ -49,7 +49,7 @@ def occupation_of(task: Task, family: Sequence[int] = ()) -> Occupation:
     ``family`` are the pids of the other processes of its tree.
     """
     try:
-        call = parse_call(task.syscall())
+        call = call_of(task)
     except PermissionError:
         return Occupation.RESTING if is_asleep(task) else Occupation.RUNNING
     except OSError as error:
@@ -86,7 +86,7 @@ def _waits_for_its_tree(pid: int, number: int, arguments: list[int], family: Seq
 def _ends_awaited_by(task: Task) -> set[str]:
     """Return the names of the ends that can set off the descriptors that a task sleeps on."""
     try:
-        call = parse_call(task.syscall())
+        call = call_of(task)
         waiting = wait_set(task.tid, *call) if call and call[0] >= 0 else None
         return ends_of(task.tid, waiting.everything) if waiting else set()
     except VANISHED as error:
@@ -101,7 +101,7 @@ def _children_awaited_by(task: Task, children: Sequence[int]) -> Sequence[int]:
     A task in a wait for any child goes on to wait for the others.
     """
     try:
-        call = parse_call(task.syscall())
+        call = call_of(task)
         if call is None or call[0] < 0:
             return ()
         if (pid := process_awaited(*call)) is not None:
@@ -130,7 +130,7 @@ def activity_of(process: ObservedProcess) -> str:
         doing = "stopped"
     else:
         try:
-            call = parse_call(process.tasks[0].syscall())
+            call = call_of(process.tasks[0])
         except OSError:
             doing = "asleep" if status.is_asleep else "running"
         else:

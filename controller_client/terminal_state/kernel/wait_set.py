@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from typing import Final, NamedTuple
 
 from controller_client.terminal_state.kernel.proc_file import READ_ONLY, link_of, read_once
+from controller_client.terminal_state.kernel.process_table import Task
 
 POLL_IN: Final = 0x41  # POLLIN | POLLRDNORM, the same bits for poll and epoll
 POLL_HANG_UP: Final = 0x10
@@ -43,6 +44,8 @@ class SyscallNumbers(NamedTuple):
     of requests.
     """
     names: dict[int, str]
+    continued_poll: tuple[int, int] | None = None
+    """The call in which a poll goes on that a signal has stopped, and the call of a poll."""
 
 
 X86_64: Final = SyscallNumbers(
@@ -65,6 +68,7 @@ X86_64: Final = SyscallNumbers(
         281: "epoll_pwait", 288: "accept4",
         426: "io_uring_enter", 441: "epoll_pwait2",
     },
+    continued_poll=(219, 7),
 )  # fmt: skip
 AARCH64: Final = SyscallNumbers(
     read=frozenset({63, 65, 207, 212}),
@@ -130,6 +134,23 @@ def parse_call(raw: bytes) -> tuple[int, list[int]] | None:
     if not words or words[0] == b"running":
         return None
     return int(words[0]), [int(word, 16) for word in words[1:7]]
+
+
+def call_of(task: Task) -> tuple[int, list[int]] | None:
+    """Return number and arguments of the call that a task sleeps in; None while it is runnable.
+
+    A poll that a signal has stopped goes on in another call, with the arguments of the poll. Raises
+    OSError when the task is out of reach.
+    """
+    call = parse_call(task.syscall())
+    continued = SYSCALLS.continued_poll
+    if call and continued and call[0] == continued[0] and _sleeps_in_poll(task.tid):
+        return continued[1], call[1]
+    return call
+
+
+def _sleeps_in_poll(pid: int) -> bool:
+    return b"poll" in read_once(f"/proc/{pid}/wchan")
 
 
 def is_passive(number: int, arguments: list[int]) -> bool:

@@ -32,7 +32,7 @@ from controller_client.terminal_state.kernel.terminal_device import (
 from controller_client.terminal_state.kernel.wait_set import (
     SYSCALLS,
     WaitSet,
-    parse_call,
+    call_of,
     wait_set,
     with_opened_sets,
 )
@@ -152,7 +152,7 @@ def _has_ended(task: Task) -> bool:
 def _inspect_task(
     found: Inspection, process: ObservedProcess, task: Task, identity: Identity, session: int
 ) -> None:
-    call = parse_call(task.syscall())
+    call = call_of(task)
     if call is None or call[0] < 0:
         # Outside of a system call: on the CPU, in a page fault, or dead.
         found.is_running = found.is_running or call is None or not task.status().is_asleep
