@@ -306,17 +306,8 @@ class TerminalProbe:
         snapshot.is_relay_opaque |= None in under_way or not under_way
         joins_others = any(master.device != device for master in masters)
         go_on_with(outer.waiters, snapshot.waiters, joins_others=joins_others)
-        snapshot.besides += outer.besides
-        if snapshot.flags is not None and outer.flags is not None:
-            # Input goes through both terminals, and is shown if either shows it.
-            snapshot.flags = snapshot.flags._replace(
-                is_echoing=snapshot.flags.is_echoing or outer.flags.is_echoing
-            )
-        snapshot.has_unread |= outer.has_unread
-        snapshot.is_asleep &= outer.is_asleep
         snapshot.inner_device = snapshot.inner_device or device
-        # Other tasks of the relay may be at work.
-        snapshot.concerned += [*outer.concerned, *outer.relaying]
+        snapshot.add_relay(outer)
         return snapshot
 
     def _look_into_panes(

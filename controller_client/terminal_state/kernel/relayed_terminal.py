@@ -51,7 +51,7 @@ class InnerMaster(NamedTuple):
 
 
 class Besides(NamedTuple):
-    """What may set a relay to work besides the terminals that it joins."""
+    """The things that may set a relay to work besides the terminals that it joins."""
 
     has_strangers: bool = False
     """Something outside of the tree may."""

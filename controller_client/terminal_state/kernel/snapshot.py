@@ -49,6 +49,18 @@ class Snapshot:
         """True if reads of the terminal return after a while without input."""
         return self.flags is not None and self.flags.is_polling
 
+    def add_relay(self, outer: "Snapshot") -> None:
+        """Add the findings at the relay that stands between this terminal and the outer one."""
+        self.besides += outer.besides
+        if self.flags is not None and outer.flags is not None:
+            # Input goes through both terminals, and is shown if either shows it.
+            is_echoing = self.flags.is_echoing or outer.flags.is_echoing
+            self.flags = self.flags._replace(is_echoing=is_echoing)
+        self.has_unread |= outer.has_unread
+        self.is_asleep &= outer.is_asleep
+        # Other tasks of the relay may be at work.
+        self.concerned += [*outer.concerned, *outer.relaying]
+
     def still_holds(self) -> bool:
         """Return whether the concerned tasks have slept since before the look began."""
         return all_unmoved(self.concerned)
