@@ -127,7 +127,7 @@ def _is_beside_work(waiter: Waiter) -> bool:
     A shell does not wait for its jobs: it reports the end of one and goes on waiting.
     """
     company = waiter.company
-    if company.parents is Occupation.RUNNING:
+    if company.parents is Occupation.RUNNING or waiter.is_beside_work:
         return True
     if not waiter.is_one_of_several:
         return False

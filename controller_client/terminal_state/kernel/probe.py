@@ -327,6 +327,8 @@ class TerminalProbe:
         for waiter in outer.waiters:
             waiter.behind = behind
             waiter.is_proven = all(is_proof(pane) for pane in panes)
+            # An inner shell that loops over short programs shows no work for moments.
+            waiter.is_beside_work = not all(each.waiters or each.is_unreachable for each in panes)
             waiter.is_foreign = any(each.is_foreign for each in behind)
 
     def _look_into_pane(self, outer: Snapshot, master: InnerMaster, options: Options) -> Snapshot:

@@ -80,6 +80,8 @@ class Waiter:
     """The waiters of other terminals to which it passes its input on."""
     is_proven: bool = False
     """It passes input on, and the programs on all of these terminals wait for it."""
+    is_beside_work: bool = False
+    """It passes input on, and nobody waits for it on some of these terminals."""
     listens_elsewhere: bool = False
     """The task also sleeps on other descriptors than the terminal."""
     besides: Besides | None = None

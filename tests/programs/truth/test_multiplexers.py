@@ -14,8 +14,11 @@ _TMUX = ("env", "TMUX_TMPDIR={home}", "tmux", "-f", "/dev/null", "new-session")
 _SCREEN = ("env", "SCREENDIR={home}", "screen", "-c", "/dev/null")
 _ASK_WORK_ASK = ("sh", "-c", "printf 'name: '; read x; sleep 1; printf 'age: '; read y")
 _IN_TWO_PANES = (
-    *(*_TMUX, "printf 'name: '; read x; touch {home}/done"),
-    *(";", "split-window", "-d", "until test -e {home}/done; do sleep 0.1; done"),
+    # The question waits for the other terminal: until that one is there, tmux has nothing but it.
+    *_TMUX,
+    "until test -e {home}/begun; do sleep 0.01; done; printf 'name: '; read x; touch {home}/done",
+    *(";", "split-window", "-d"),
+    "touch {home}/begun; until test -e {home}/done; do sleep 0.1; done",
 )
 PANES = [
     *(

@@ -8,7 +8,7 @@ EVERYDAY = ()
 ALL = (
     runs(
         "codex",
-        _ALONE + " {node}/codex",
+        _ALONE + " {node}/codex --no-daemon",
         shows("Sign in|ChatGPT", "\x03", "key|screen"),
         ends(None),
         env=_TERMINAL,
