@@ -110,7 +110,8 @@ class TerminalProbe:
         masters = self._inspect_group(snapshot, group, identity)
         inner = []
         if group and (masters or snapshot.blind) and depth < MAX_RELAYS:
-            inner = inner_session(self.table.processes, group, masters)
+            below = self.table.descendants_of(*(process.pid for process in snapshot.blind))
+            inner = inner_session(self.table.processes, group, masters, below)
         if inner:
             behind = self._look_behind_relay(
                 snapshot, group, inner, masters=masters, options=options, depth=depth
@@ -327,8 +328,8 @@ class TerminalProbe:
         for waiter in outer.waiters:
             waiter.behind = behind
             waiter.is_proven = all(is_proof(pane) for pane in panes)
-            # An inner shell that loops over short programs shows no work for moments.
-            waiter.is_beside_work = not all(each.waiters or each.is_unreachable for each in panes)
+            # The work of a program that may not be inspected cannot be told from its waiting.
+            waiter.is_beside_work = any(pane.blind and not pane.waiters for pane in panes)
             waiter.is_foreign = any(each.is_foreign for each in behind)
 
     def _look_into_pane(self, outer: Snapshot, master: InnerMaster, options: Options) -> Snapshot:

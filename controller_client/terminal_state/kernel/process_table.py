@@ -212,10 +212,10 @@ class ProcessTable:
         """Return the pids of the other processes of the tree."""
         return [other for other in self._known if other != pid]
 
-    def descendants_of(self, pid: int) -> set[int]:
-        """Return the pids below a process, as of the last refresh."""
+    def descendants_of(self, *pids: int) -> set[int]:
+        """Return the pids below some processes, as of the last refresh."""
         found: set[int] = set()
-        todo = [pid]
+        todo = list(pids)
         while todo:
             process = self._known.get(todo.pop())
             new = set(process.children) - found if process else set()

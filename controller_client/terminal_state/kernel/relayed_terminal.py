@@ -8,6 +8,7 @@ delivers output that is still in the kernel.
 import os
 import select
 from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
 from functools import cache
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -89,11 +90,15 @@ def besides_of(
 
 
 def inner_session(
-    processes: list[ObservedProcess], group: list[ObservedProcess], masters: list[InnerMaster]
+    processes: list[ObservedProcess],
+    group: list[ObservedProcess],
+    masters: list[InnerMaster],
+    below: AbstractSet[int] = frozenset(),
 ) -> list[ObservedProcess]:
     """Return the foreground of the terminal behind a relay in ``group`` (sudo, script, apt).
 
-    Empty if there is none. Without ``masters`` any other terminal of the tree is one behind.
+    Empty if there is none. Without ``masters`` it is another terminal that one of the processes
+    ``below`` the relay has.
     """
     own = {process.session for process in group}
     devices = {master.device for master in masters}
@@ -104,7 +109,7 @@ def inner_session(
         and (status := status_or_none(process))
         and status.tty
         and status.pgrp == status.foreground_pgrp
-        and (status.tty in devices or not devices)
+        and (status.tty in devices if devices else process.pid in below)
     ]
     return [process for process in found if process.session == found[0].session]
 

@@ -81,7 +81,7 @@ class Waiter:
     is_proven: bool = False
     """It passes input on, and the programs on all of these terminals wait for it."""
     is_beside_work: bool = False
-    """It passes input on, and nobody waits for it on some of these terminals."""
+    """It passes input on, and on some of these terminals are programs that may work."""
     listens_elsewhere: bool = False
     """The task also sleeps on other descriptors than the terminal."""
     besides: Besides | None = None

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.programs.truth.writing import fixture
+from tests.programs.truth.writing import fixture, python
 from tests.support.accounts import Account, requires
 from tests.support.hosts.truth import Ends, Scenario, Waits, Works, as_user
 
@@ -13,12 +13,19 @@ _TMUX = ("env", "TMUX_TMPDIR={home}", "tmux", "-f", "/dev/null", "new-session")
 # In a directory of its own: the usual one may belong to a former account of the same name.
 _SCREEN = ("env", "SCREENDIR={home}", "screen", "-c", "/dev/null")
 _ASK_WORK_ASK = ("sh", "-c", "printf 'name: '; read x; sleep 1; printf 'age: '; read y")
-_IN_TWO_PANES = (
+_ASK_BESIDE = (
     # The question waits for the other terminal: until that one is there, tmux has nothing but it.
     *_TMUX,
     "until test -e {home}/begun; do sleep 0.01; done; printf 'name: '; read x; touch {home}/done",
     *(";", "split-window", "-d"),
-    "touch {home}/begun; until test -e {home}/done; do sleep 0.1; done",
+)
+_WORK = "touch {home}/begun; until test -e {home}/done; do sleep 0.1; done"
+# PR_SET_DUMPABLE is 4. Only root may then see which calls the program is in.
+_WORK_UNSEEN = python(
+    "import ctypes, os, time\n"
+    "ctypes.CDLL(None).prctl(4, 0)\n"
+    "open('{home}/begun', 'w').close()\n"
+    "while not os.path.exists('{home}/done'): time.sleep(0.1)"
 )
 PANES = [
     *(
@@ -42,7 +49,13 @@ PANES = [
     ),
     Scenario(
         "tmux: one of two terminals works",
-        _IN_TWO_PANES,
+        (*_ASK_BESIDE, _WORK),
+        (Waits("name: ", "screen", b"x\n", "heuristic"), Ends(None)),
+        needs=("tmux",),
+    ),
+    Scenario(
+        "tmux: one of two terminals works, and may not be inspected",
+        (*_ASK_BESIDE, *_WORK_UNSEEN),
         (Waits("name: ", "screen", b"x\n", "heuristic"), Ends(None)),
         needs=("tmux",),
     ),
