@@ -80,11 +80,13 @@ class Terminal:
             self._loop.call_later(_LOOK_SECONDS, self._look)
 
     def _waits(self) -> bool:
-        # In this order: what is asked last is true after what was asked first.
+        # A program whose count is the same in the end slept through all that was asked.
+        runs = self._count_of_runs()
         return (
-            self._count_of_runs() != self._runs
+            runs != self._runs
             and Path(f"/proc/{self.pid}/syscall").read_text().startswith(_READS_STDIN)
             and not self._unread()
+            and self._count_of_runs() == runs
         )
 
     def _count_of_runs(self) -> int:
