@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
+from controller_client.program.directory_guard import is_directory
 from controller_client.protocol.messages import IoMode
 from controller_client.system.process_tree import SESSION_COOKIE
 from controller_client.system.start_failure import StartFailed, from_os_error
@@ -105,9 +106,12 @@ def default_terminal(io_mode: IoMode) -> str:
 
 
 def default_cwd(environment: Mapping[str, str]) -> str:
-    """Return HOME, or the root directory if HOME does not exist."""
+    """Return HOME, or the root directory if HOME is none, or closed to this user.
+
+    Raises StartFailed if nobody could look.
+    """
     home = environment["HOME"]
-    return home if Path(home).is_dir() else "/"
+    return home if is_directory(home) else "/"
 
 
 def _check_addition(name: str, value: str) -> None:

@@ -5,6 +5,7 @@ This is where a program starts, not a jail: once it runs, it can go wherever its
 
 import errno
 import os
+import stat
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -31,7 +32,7 @@ def open_directory(path: str, roots: Sequence[Sequence[str]]) -> int:
     try:
         return _open_real(real)
     except OSError as error:
-        if error.errno in {errno.ELOOP, errno.ENOTDIR} and not Path(real).is_dir():
+        if error.errno in {errno.ELOOP, errno.ENOTDIR} and not is_directory(real):
             raise cwd_not_found(path, errno.ENOTDIR) from None
         if error.errno in {errno.ELOOP, errno.ENOTDIR}:
             raise cwd_not_allowed(path) from None
@@ -50,10 +51,25 @@ def start_directory(wanted: str | None, default: str, roots: Sequence[Sequence[s
         if (
             real is not None
             and all(is_within(real, within) for within in roots)
-            and Path(real).is_dir()
+            and is_directory(real)
         ):
             return candidate
     return default
+
+
+def is_directory(path: str) -> bool:
+    """Return whether the path leads to a directory, as far as this user may look.
+
+    Raises StartFailed: RESOURCE_EXHAUSTED, if nobody could look.
+    """
+    try:
+        return stat.S_ISDIR(Path(path).stat().st_mode)
+    except ValueError:
+        return False
+    except OSError as error:
+        if is_shortage(error):
+            raise from_os_error(error, "the directory cannot be looked at") from None
+        return False
 
 
 def is_within(real: str, roots: Iterable[str]) -> bool:

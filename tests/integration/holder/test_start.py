@@ -192,3 +192,8 @@ async def test_many_starts_at_once_have_a_holder_each(host: HolderHost) -> None:
         await talk.done()
         assert talk.output == f"{number}\r\n".encode()
     assert len({talk.session_id for talk in talks}) == 12
+
+
+async def test_a_home_that_cannot_be_looked_at_starts_at_the_root(host: HolderHost) -> None:
+    talk = await host.run("pwd", env={"HOME": f"/{'x' * 300}"}, io_mode="pipe")
+    assert ((await talk.done()).exit_code, bytes(talk.output)) == (0, b"/\n")

@@ -8,7 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from controller_client.program.directory_guard import open_directory, start_directory
+from controller_client.program.directory_guard import (
+    is_directory,
+    open_directory,
+    start_directory,
+)
 from controller_client.system.start_failure import StartFailed
 
 
@@ -100,6 +104,14 @@ def test_the_default_directory_is_home_or_else_the_first_allowed_one(tree: Path)
     assert start_directory(None, str(tree / "work/deep"), [[work]]) == str(tree / "work/deep")
     assert start_directory(None, str(tree / "outside"), [[str(tree / "gone"), work]]) == work
     assert start_directory(None, str(tree / "outside"), []) == str(tree / "outside")
+
+
+def test_what_cannot_be_looked_at_is_no_directory(tree: Path) -> None:
+    loop = tree / "loop"
+    loop.symlink_to(loop)
+    assert is_directory(str(tree / "work"))
+    for other in (tree / "work/file", tree / "gone", loop, tree / ("x" * 300), f"{tree}\0"):
+        assert not is_directory(str(other))
 
 
 @contextmanager
