@@ -197,7 +197,11 @@ class RunningProgram(InputTarget):
 
     def type_bytes(self, data: bytes) -> int:
         """Type what there is room for: nothing until the program has had its first input."""
-        return 0 if self._first_input is not None else self._target.type_bytes(data)
+        return self._target.type_bytes(data) if self.is_free() else 0
+
+    def is_free(self) -> bool:
+        """Return whether the program has had its first input, which all others follow."""
+        return self._first_input is None
 
     def on_taken(self, command: SendInput) -> None:
         """Handle that the kernel has all of an input."""

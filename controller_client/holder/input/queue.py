@@ -56,6 +56,10 @@ class InputTarget(Protocol):
         """Write ``data`` without blocking; return how many bytes the kernel took, or 0."""
         ...
 
+    def is_free(self) -> bool:
+        """Return False while something else has to be typed before any input."""
+        return True
+
     def on_taken(self, command: SendInput) -> None:
         """Called when the kernel has the last byte of an input."""
         ...
@@ -177,7 +181,9 @@ class InputQueue:
             data = self._bytes_of(head)
         except InputRefused as error:
             return self._finish_head(failure=error.failure)
-        # 3. The kernel.
+        # 3. The kernel. An input without bytes, such as the end of the input, keeps its turn, too.
+        if not self._target.is_free():
+            return None
         if head.taken < len(data):
             taken = self._target.type_bytes(data[head.taken :])
             if taken:

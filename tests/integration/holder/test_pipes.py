@@ -7,6 +7,7 @@ import os
 import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -138,6 +139,24 @@ async def test_first_input_comes_first_and_leaves_the_rest_to_be_written(host: H
     await talk.type(keys=["ctrl-d"])
     await talk.done()
     assert talk.output == b"one two"
+
+
+@pytest.mark.parametrize("end", [{"eof": True}, {"keys": ["ctrl-d"]}])
+async def test_the_end_of_the_input_waits_for_the_first_input(
+    host: HolderHost, tmp_path: Path, end: dict[str, Any]
+) -> None:
+    go = tmp_path / "go"
+    talk = await host.run(
+        f"until [ -e {go} ]; do sleep 0.05; done; wc -c",
+        io_mode="pipe",
+        stdin_data=b"x" * MAX_STDIN_BYTES,
+    )
+    talk.type_later(**end)
+    # The answer to the second command proves that the holder has seen the first.
+    assert (await talk.resize(10, 10)).failure is not None
+    go.touch()
+    await talk.done()
+    assert talk.output == b"%d\n" % MAX_STDIN_BYTES
 
 
 async def test_a_closed_input_says_so_instead_of_keeping_callers_waiting(host: HolderHost) -> None:

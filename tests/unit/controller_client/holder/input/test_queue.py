@@ -36,6 +36,9 @@ class Kernel:
         self.taken += data[:count]
         return count
 
+    def is_free(self) -> bool:
+        return True
+
     def on_taken(self, command: SendInput) -> None:
         pass
 
