@@ -66,8 +66,8 @@ REFUSED_BUILTINS: Final = frozenset(_REFUSED.split())
 def check_input(data: bytes, keys: Sequence[str], check_program: Callable[[str], None]) -> None:
     """Raise CommandNotAllowed if the input could run a program that is not allowed.
 
-    ``check_program`` raises CommandNotAllowed for such a program. It is not called for harmless
-    builtins.
+    ``keys`` are names as ``canonical_key`` gives them. ``check_program`` raises CommandNotAllowed
+    for such a program. It is not called for harmless builtins.
     """
     for key in keys:
         if key not in _PLAIN_KEYS:

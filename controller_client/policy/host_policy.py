@@ -47,6 +47,7 @@ from controller_client.program.child_environment import (
     own_account,
     search_path,
 )
+from controller_client.protocol.keys import canonical_key
 from controller_client.protocol.limits import MAX_RING_BYTES, MAX_TERMINAL_SIZE
 from controller_client.protocol.messages import (
     Admission,
@@ -155,7 +156,8 @@ class HostPolicy:
             programs = self._programs(rules)
             if programs is None:
                 return msgspec.structs.replace(command, refused=None, is_line_checked=False)
-            check_input(command.data + (command.secret or b""), command.keys, programs.check_typed)
+            keys = [canonical_key(key) for key in command.keys]
+            check_input(command.data + (command.secret or b""), keys, programs.check_typed)
         except CommandNotAllowed as error:
             text = _HIDDEN if is_hidden or command.secret is not None else str(error)
             return msgspec.structs.replace(command, refused=Failure(code=error.code, message=text))

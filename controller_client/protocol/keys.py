@@ -73,19 +73,21 @@ _OTHER_NAMES: Final = {
 KEY_NAMES: tuple[str, ...] = (*_PLAIN, *_CURSOR, *_FUNCTION, *_CONTROL, *_MODIFIED)
 
 
-def _canonical(name: str) -> str:
+def canonical_key(name: str) -> str:
     """Return a key's one name, as in KEY_NAMES or as a character, maybe with ``alt-`` before it."""
     if len(name) == 1:
         return name
     if len(name) == len("^x") and name.startswith("^"):
-        return _canonical(f"ctrl-{name[1:]}")
+        name = f"ctrl-{name[1:]}"
     lowered = name.lower()
     for prefix in ("control", "ctrl", "shift", "alt"):
         if lowered.startswith((f"{prefix}-", f"{prefix}+")):
             modifier, rest = prefix.replace("control", "ctrl"), name[len(prefix) + 1 :]
             if modifier == "alt" and len(rest) == 1:
                 return f"alt-{rest}"
-            lowered = f"{modifier}-{_canonical(rest).lower()}"
+            # No key has two modifiers, so nothing is looked for behind a second one.
+            rest = rest.lower()
+            lowered = f"{modifier}-{_OTHER_NAMES.get(rest, rest)}"
             break
     return _OTHER_NAMES.get(lowered, lowered)
 
@@ -95,7 +97,7 @@ def key_bytes(name: str, *, application_cursor: bool = False) -> bytes:
 
     The bytes of the arrows, home and end depend on the cursor mode.
     """
-    key = _canonical(name)
+    key = canonical_key(name)
     if key in _CURSOR:
         return _ESC + (b"O" if application_cursor else b"[") + _CURSOR[key]
     if key in _FIXED:

@@ -19,6 +19,7 @@ from controller_client.command_policy.allowlist import Allowlist
 from controller_client.command_policy.programs import is_shell
 from controller_client.command_policy.shell_grammar import NotPlain, parse_plan
 from controller_client.command_policy.typed_lines import check_input, check_script, listed
+from controller_client.protocol.keys import canonical_key
 from controller_client.protocol.messages import ProjectRules, ResourceLimits
 from projects.accounts.authentication import Caller
 from projects.conf import conf
@@ -103,7 +104,8 @@ class Rules:
         if self.commands.is_open:
             return
         try:
-            check_input(typing.data, typing.keys, listed(self.commands))
+            keys = [canonical_key(key) for key in typing.keys]
+            check_input(typing.data, keys, listed(self.commands))
         except shell_grammar.CommandNotAllowed as error:
             text = (
                 "this input is not an allowed command line, and a shell may read it"

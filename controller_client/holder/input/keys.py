@@ -11,7 +11,7 @@ from functools import lru_cache
 from typing import Final, NamedTuple
 
 from controller_client.protocol.errors import UnknownKeyName
-from controller_client.protocol.keys import key_bytes
+from controller_client.protocol.keys import canonical_key, key_bytes
 from controller_client.protocol.limits import (
     CANONICAL_LINE_BYTES_LINUX,
     CANONICAL_LINE_BYTES_MACOS,
@@ -86,7 +86,7 @@ def is_interrupt(command: SendInput) -> bool:
     """Return whether the input is ctrl-c and nothing else."""
     if command.secret is not None or command.eof:
         return False
-    return (command.keys == ["ctrl-c"] and not command.data) or (
+    return ([*map(canonical_key, command.keys)] == ["ctrl-c"] and not command.data) or (
         command.data == INTERRUPT and not command.keys
     )
 

@@ -12,6 +12,7 @@ import msgspec
 from controller_client.holder.input.keys import RAW_MODES, InputRefused, encode_input
 from controller_client.holder.input.queue import InputTarget
 from controller_client.program.process import Process
+from controller_client.protocol.keys import canonical_key
 from controller_client.protocol.messages import Failure, SendInput
 
 STDIN_CLOSED: Final = Failure(code="STDIN_CLOSED", message="the program's standard input is closed")
@@ -30,7 +31,7 @@ class PipeTarget(InputTarget):
         if self._process.input_fd < 0:
             raise InputRefused(STDIN_CLOSED.code, STDIN_CLOSED.message)
         keys = command.keys[:-1] if _ends_input(command) else command.keys
-        if {"ctrl-c", _END_KEY} & set(keys):
+        if {"ctrl-c", _END_KEY} & {*map(canonical_key, keys)}:
             raise InputRefused(
                 "NOT_A_TERMINAL",
                 (
@@ -60,4 +61,4 @@ class PipeTarget(InputTarget):
 
 
 def _ends_input(command: SendInput) -> bool:
-    return command.eof or command.keys[-1:] == [_END_KEY]
+    return command.eof or [*map(canonical_key, command.keys[-1:])] == [_END_KEY]

@@ -125,7 +125,8 @@ class InputQueue:
         answered = self._answers.receive(command)
         if answered is not None:
             return answered
-        if is_interrupt(command) and self._target.interrupt(command):
+        is_allowed = self._refusal_of(command) is None
+        if is_allowed and is_interrupt(command) and self._target.interrupt(command):
             withdrawn = self.withdraw_all()
             return [*withdrawn, self._answers.settle(command, accepted_bytes=1)]
         self._pending.append(_Pending(command, since=now))

@@ -141,7 +141,7 @@ async def test_first_input_comes_first_and_leaves_the_rest_to_be_written(host: H
     assert talk.output == b"one two"
 
 
-@pytest.mark.parametrize("end", [{"eof": True}, {"keys": ["ctrl-d"]}])
+@pytest.mark.parametrize("end", [{"eof": True}, {"keys": ["^D"]}])
 async def test_the_end_of_the_input_waits_for_the_first_input(
     host: HolderHost, tmp_path: Path, end: dict[str, Any]
 ) -> None:
@@ -184,7 +184,7 @@ async def test_ctrl_c_is_a_signal_to_the_whole_tree_and_its_byte_is_a_byte(
     await talk.shows(b"ready")
     await talk.type(b"\x03")
     await talk.shows(b"\x03")
-    assert (await talk.type(keys=["ctrl-c"])).failure is None
+    assert (await talk.type(keys=["Ctrl+C"])).failure is None
     done = await talk.done()
     assert (done.exit_code, done.end_reason) == (7, "exited")
     assert b"interrupted" in talk.output
@@ -196,7 +196,7 @@ async def test_without_a_terminal_ctrl_c_among_keys_and_secrets_are_refused(
     talk = await host.run("cat", io_mode="pipe")
     codes = [
         (await talk.type(**more)).failure
-        for more in ({"keys": ["y", "ctrl-c"]}, {"keys": ["enter", "ctrl-c"]}, {"secret": b"hush"})
+        for more in ({"keys": ["y", "^C"]}, {"keys": ["enter", "ctrl-c"]}, {"secret": b"hush"})
     ]
     assert [failure and failure.code for failure in codes] == [
         "NOT_A_TERMINAL",

@@ -45,6 +45,15 @@ def test_input_for_a_shell_is_judged(tmp_path: Path, command: str) -> None:
     assert not _is_refused(guard, b"sleep 1\n")
 
 
+@pytest.mark.parametrize(("key", "is_allowed"), [("Ctrl+C", True), ("^D", True), ("^R", False)])
+def test_a_key_is_judged_however_it_is_written(
+    tmp_path: Path, key: str, *, is_allowed: bool
+) -> None:
+    guard = _guard(tmp_path, POLICY.admit(_start("bash")))
+    judged = guard.judged(SendInput(seq=1, session_id="s", input_seq=1, keys=[key]), ())
+    assert (judged.refused is None) is is_allowed
+
+
 def test_a_shell_that_was_started_before_the_policy_is_judged_too(tmp_path: Path) -> None:
     assert _is_refused(_guard(tmp_path, HostPolicy().admit(_start("/bin/bash -i"))))
     assert _is_refused(_guard(tmp_path, _start("zsh")))

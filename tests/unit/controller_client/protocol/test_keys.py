@@ -131,6 +131,8 @@ def test_every_listed_name_is_a_key_and_is_listed_once() -> None:
         "alt-\n",
         "alt-\ud800",
         "hyper-x",
+        "ctrl-alt-x",
+        pytest.param("ctrl-" * 5000 + "c", id="thousands of modifiers"),
     ],
 )
 def test_any_other_name_is_refused_without_being_repeated(name: str) -> None:

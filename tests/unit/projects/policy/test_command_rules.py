@@ -126,6 +126,11 @@ def test_a_hidden_input_is_not_quoted() -> None:
     _rules().check_typed(typing, is_hidden=False)
 
 
+@pytest.mark.parametrize("key", ["Ctrl+C", "^D", "Return"])
+def test_a_key_is_judged_however_it_is_written(key: str) -> None:
+    _rules(["bash:shell"]).check_typed(Typing(keys=(key,)), is_hidden=False)
+
+
 def test_what_a_shell_is_given_to_read_is_checked_as_well() -> None:
     rules = _rules(["bash:shell", "echo", "cat"])
     for text in ("id", "echo a\nid\n", "echo $(id)\n"):

@@ -130,7 +130,7 @@ def test_lines_measure_as_they_do_byte_by_byte(data: bytes, open_line: int) -> N
 
 
 def test_only_ctrl_c_alone_is_an_interrupt() -> None:
-    assert is_interrupt(_input(keys=["ctrl-c"]))
+    assert all(is_interrupt(_input(keys=[key])) for key in ("ctrl-c", "Ctrl+C", "^C"))
     assert is_interrupt(_input(data=b"\x03"))
     assert not is_interrupt(_input(data=b"\x03", keys=["ctrl-c"]))
     assert not is_interrupt(_input(data=b"x\x03"))

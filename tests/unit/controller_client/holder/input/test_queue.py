@@ -160,6 +160,18 @@ def test_ctrl_c_overtakes_what_is_blocked_and_withdraws_it() -> None:
     assert (kernel.interrupts, kernel.taken, queue.is_blocked) == (1, b"", False)
 
 
+def test_ctrl_c_that_is_refused_overtakes_nothing() -> None:
+    kernel = Kernel(room=0)
+    kernel.can_interrupt = True
+    queue = InputQueue(InputAnswers("s"), kernel)
+    queue.submit(_input(1, b"blocked"), 0.0)
+    stopped = Failure(code="HOST_STOPPED", message="no")
+    assert queue.submit(_input(2, keys=["ctrl-c"], refused=stopped), 1.0) == []
+    kernel.room = 100
+    assert _told(queue.advance(2.0)) == [(1, 7, None), (2, 0, "HOST_STOPPED")]
+    assert (kernel.interrupts, kernel.taken) == (0, b"blocked")
+
+
 def test_an_answer_of_the_terminal_never_lands_inside_an_input() -> None:
     kernel = Kernel(room=2)
     queue = InputQueue(InputAnswers("s"), kernel)
