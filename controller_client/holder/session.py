@@ -15,6 +15,7 @@ import msgspec
 
 from controller_client.holder.deadlines import earliest
 from controller_client.holder.input.answers import InputAnswers, Place
+from controller_client.holder.input.keys import InputRefused, check_lines
 from controller_client.holder.output.pump import STREAMS, OutputPump
 from controller_client.holder.running_program import RunningProgram
 from controller_client.program.start import start_program
@@ -86,8 +87,9 @@ class InteractiveSession:
         now, lives_from = time.monotonic(), lifetime_clock()
         try:
             self._make_group()
+            self._check_first_input()
             running = start_program(self._start, self._group)
-        except StartFailed as error:
+        except (StartFailed, InputRefused) as error:
             self.failure = error.failure
             if self._group is not None:
                 self._group.remove()
@@ -114,6 +116,11 @@ class InteractiveSession:
             ring_bytes=self._start.ring_bytes,
             overflow=self._start.overflow,
         )
+
+    def _check_first_input(self) -> None:
+        """Refuse a first input that the new terminal would cut. Raises InputRefused."""
+        if self._io_mode == "pty":
+            check_lines(self._start.stdin_data)
 
     def _make_group(self) -> None:
         """Make the control group; a host that cannot make one now limits each process instead."""

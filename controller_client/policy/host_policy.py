@@ -58,6 +58,7 @@ from controller_client.protocol.messages import (
     SendInput,
     StartInteractiveCmd,
 )
+from controller_client.session_files.one_shot import as_start
 from controller_client.system.resource_limits import lowest
 from controller_client.system.start_failure import StartFailed
 from controller_client.system.users.two_users import ProgramUser
@@ -140,8 +141,12 @@ class HostPolicy:
             )
             argv, program, takes_lines = programs.resolve(_plan_of(start))
             if takes_lines:
-                script = start.input if isinstance(start, RunCommand) else start.stdin_data
-                check_script(script, programs.check_typed)
+                first = as_start(start)
+                if first.stdin == "closed":
+                    check_script(first.stdin_data, programs.check_typed)
+                else:
+                    # Later inputs would go on in an unfinished line.
+                    check_input(first.stdin_data, (), programs.check_typed)
         except CommandNotAllowed as error:
             raise StartFailed(error.code, str(error)) from None
         admission = msgspec.structs.replace(admission, program=program, takes_lines=takes_lines)

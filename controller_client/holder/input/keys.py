@@ -55,6 +55,15 @@ RAW_MODES: Final = TerminalModes(
     is_canonical=False, has_signals=False, end_of_file=_END_OF_FILE, interrupt=INTERRUPT, breaks=b""
 )
 
+NEW_MODES: Final = TerminalModes(
+    is_canonical=True,
+    has_signals=True,
+    end_of_file=_END_OF_FILE,
+    interrupt=INTERRUPT,
+    breaks=b"\n\r\x03\x04\x15\x1a\x1c",
+)
+"""Of a terminal whose program has not changed them yet."""
+
 
 def read_modes(descriptor: int) -> TerminalModes:
     """Return the modes of the terminal behind a PTY master; raw if it is no terminal, or gone."""
@@ -110,20 +119,29 @@ def encode_input(
             f"an input of {len(typed)} bytes is over the limit of {MAX_INPUT_BYTES}",
         )
     if modes.is_canonical:
-        longest, open_line_bytes = measure_lines(typed, modes, open_line_bytes)
-        if longest > _LINE_LIMIT_BYTES:
-            raise InputRefused(
-                "INPUT_LINE_TOO_LONG",
-                (
-                    f"the terminal takes lines of {_LINE_LIMIT_BYTES} bytes and would cut one of "
-                    f"{longest} bytes"
-                ),
-            )
+        open_line_bytes = check_lines(typed, modes, open_line_bytes)
     if command.eof:
         # On a line that is not empty, the first end-of-file character only hands over the line. On
         # an empty line it is the end of the file.
         typed += modes.end_of_file * (2 if modes.is_canonical and open_line_bytes else 1)
     return typed
+
+
+def check_lines(data: bytes, modes: TerminalModes = NEW_MODES, open_line_bytes: int = 0) -> int:
+    """Return the length of the line that ``data`` leaves open on a terminal that edits lines.
+
+    Raises InputRefused if the kernel would cut a line.
+    """
+    longest, open_line_bytes = measure_lines(data, modes, open_line_bytes)
+    if longest > _LINE_LIMIT_BYTES:
+        raise InputRefused(
+            "INPUT_LINE_TOO_LONG",
+            (
+                f"the terminal takes lines of {_LINE_LIMIT_BYTES} bytes and would cut one of "
+                f"{longest} bytes"
+            ),
+        )
+    return open_line_bytes
 
 
 def measure_lines(data: bytes, modes: TerminalModes, open_line_bytes: int) -> tuple[int, int]:

@@ -197,3 +197,11 @@ async def test_many_starts_at_once_have_a_holder_each(host: HolderHost) -> None:
 async def test_a_home_that_cannot_be_looked_at_starts_at_the_root(host: HolderHost) -> None:
     talk = await host.run("pwd", env={"HOME": f"/{'x' * 300}"}, io_mode="pipe")
     assert ((await talk.done()).exit_code, bytes(talk.output)) == (0, b"/\n")
+
+
+async def test_a_first_input_that_the_terminal_would_cut_is_refused(host: HolderHost) -> None:
+    long = b"x" * 5000
+    assert await _failure(host, command="cat", stdin_data=long) == ("INPUT_LINE_TOO_LONG", None)
+    talk = await host.run("wc -c", stdin_data=long, stdin="closed", io_mode="pipe")
+    await talk.done()
+    assert talk.output == b"5000\n"

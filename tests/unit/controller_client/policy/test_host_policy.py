@@ -55,6 +55,15 @@ def test_without_a_list_anything_starts_as_it_is() -> None:
     )
 
 
+def test_the_first_input_of_a_shell_is_whole_lines_if_more_may_follow() -> None:
+    policy = HostPolicy([PolicyFile(allowlist=Allowlist.parse(["bash:shell", "echo"]))])
+    for first in (b"id\n", b"echo a"):
+        assert _refusal(policy, _start("bash", stdin_data=first)).code == "COMMAND_NOT_ALLOWED"
+    assert policy.admit(_start("bash", stdin_data=b"echo a\n")).stdin_data == b"echo a\n"
+    policy.admit(_start("bash", stdin_data=b"echo a", stdin="closed"))
+    policy.admit(RunCommand(seq=1, session_id="s", command="bash", input=b"echo a"))
+
+
 def test_one_command_runs_by_itself_from_its_real_file(programs: Path) -> None:
     admitted = policy_of(programs, "sleep").admit(_start("sleep '1 0'"))
     assert (admitted.command, admitted.argv) == (None, ["sleep", "1 0"])

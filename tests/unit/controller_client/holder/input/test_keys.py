@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from controller_client.holder.input.keys import (
+    NEW_MODES,
     RAW_MODES,
     InputRefused,
     TerminalModes,
@@ -64,6 +65,12 @@ def test_modes_are_those_of_the_terminal_behind_the_master(terminal: int) -> Non
     attributes[3] &= ~(termios.ICANON | termios.ISIG)
     termios.tcsetattr(terminal, termios.TCSANOW, attributes)
     assert (read_modes(terminal).is_canonical, read_modes(terminal).has_signals) == (False, False)
+
+
+def test_a_new_terminal_has_the_modes_of_new_terminals(terminal: int) -> None:
+    modes = read_modes(terminal)
+    assert modes._replace(breaks=b"") == NEW_MODES._replace(breaks=b"")
+    assert set(modes.breaks) == set(NEW_MODES.breaks)
 
 
 def test_what_is_no_terminal_takes_everything_as_it_is() -> None:
