@@ -92,7 +92,7 @@ class SessionEnd:
         self.lifetime = Lifetime(lifetime_seconds, lives_from) if lifetime_seconds > 0 else None
         self._termination: Termination | None = None
         self._reason: EndReason = "exited"
-        self._asked_with: int | None = None
+        self._asked_with: set[int] = set()
         self._status: os.waitid_result | None = None
         self._exited_at = 0.0
         # The moment from which on the rest of the output could have been read.
@@ -121,7 +121,7 @@ class SessionEnd:
         if number is None:
             return _UNKNOWN_SIGNAL
         if not self.has_exited and self._reason == "exited":
-            self._asked_with = number
+            self._asked_with.add(number)
             if command.escalate:
                 self._reason = "terminated"
         if not command.escalate:
@@ -350,10 +350,6 @@ class SessionEnd:
         return None, name_of_signal(self._status.si_status)
 
     def _end_reason(self) -> EndReason:
-        if (
-            self._reason == "exited"
-            and self._asked_with is not None
-            and self._exit()[1] == name_of_signal(self._asked_with)
-        ):
+        if self._reason == "exited" and self._exit()[1] in map(name_of_signal, self._asked_with):
             return "terminated"
         return self._reason

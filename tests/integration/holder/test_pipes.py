@@ -230,6 +230,21 @@ async def test_a_signal_is_sent_once_if_that_is_all_that_was_asked_for(host: Hol
     assert (await talk.done()).signal in ("SIGTERM", None)
 
 
+async def test_of_two_signals_the_first_may_be_what_ends_the_program(host: HolderHost) -> None:
+    last = "echo asked; read x; trap - TERM; kill -TERM $$"
+    talk = await host.run(
+        argv=["bash", "-c", f"trap '' USR2; trap '{last}' TERM; echo ready; while :; do :; done"],
+        io_mode="pipe",
+    )
+    await talk.shows(b"ready")
+    await talk.terminate(signal="SIGTERM", escalate=False)
+    await talk.shows(b"asked")
+    await talk.terminate(signal="SIGUSR2", escalate=False)
+    await talk.type(b"\n")
+    done = await talk.done()
+    assert (done.end_reason, done.signal) == ("terminated", "SIGTERM")
+
+
 async def test_a_child_that_keeps_a_pipe_open_delays_the_end_only_so_long(host: HolderHost) -> None:
     talk = await host.run_once("echo out; sleep 1000 &")
     result = await talk.get(CommandResult)
