@@ -10,6 +10,7 @@ A terminal that no process has open reads as ended without end, although a progr
 again. So it is read again after a pause, and counts as closed meanwhile.
 """
 
+import math
 import time
 from collections.abc import Iterable
 from contextlib import suppress
@@ -158,7 +159,7 @@ class RunningProgram(InputTarget):
         if (due := self._strict_deadline) is not None and now >= due:
             self.end.give_up(now)
         if (due := self._masks.deadline) is not None and now >= due:
-            self._release_output(now)
+            self._release_output(now, silent_until=now)
         if self.end.has_exited or (self._read_again_at is not None and now >= self._read_again_at):
             self._read_all(now)
         elif (
@@ -244,6 +245,9 @@ class RunningProgram(InputTarget):
         Nothing pauses the last read.
         """
         has_read = False
+        if not self._process.output_fds:
+            # Hung up: nothing opens it again.
+            self._read_again_at = None
         for descriptor, stream in list(self._process.output_fds.items()):
             budget = LAST_READ_BYTES if is_last else self._read_budget(now)
             if data := self._read(descriptor, budget):
@@ -272,9 +276,12 @@ class RunningProgram(InputTarget):
             if self._watcher is not None and (answer := self._watcher.on_output(data)):
                 self._inputs.reply(answer)
 
-    def _release_output(self, now: float) -> bool:
-        """Pass on what was held back as a possible beginning of a secret; False if nothing was."""
-        released = list(self._masks.release())
+    def _release_output(self, now: float, *, silent_until: float = math.inf) -> bool:
+        """Pass on what was held back as a possible beginning of a secret; False if nothing was.
+
+        Only that of the streams whose time to be silent was over by ``silent_until``.
+        """
+        released = list(self._masks.release(silent_until))
         for stream, data in released:
             self._take_output(stream, data, now)
         return bool(released)

@@ -11,6 +11,7 @@ more than the longest form less one byte. ``release`` shows the beginning of a s
 that is less than half of it. The rest is masked all the same when it comes.
 """
 
+import math
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
@@ -50,14 +51,12 @@ class SecretForms:
                 b"[" + re.escape(bytes({form[0] for form in self._forms})) + b"]"
             )
 
-    def find(self, data: bytes, start: int) -> tuple[int, int]:
-        """Return where the next form lies in ``data``; the end of ``data`` if there is none."""
+    def finds(self, data: bytes) -> Iterator[tuple[int, int]]:
+        """Yield where each form lies in ``data``, in order."""
         # Nearly always there is none. To search for each form by itself is far faster than the
         # pattern of all forms.
-        match = (
-            self._found.search(data, start) if any(form in data for form in self._forms) else None
-        )
-        return match.span() if match is not None else (len(data), len(data))
+        if any(form in data for form in self._forms):
+            yield from (match.span() for match in self._found.finditer(data))
 
     def is_most_of_one(self, tail: bytes) -> bool:
         """Return whether ``tail`` is the beginning of a form, and half of the form or more.
@@ -79,9 +78,10 @@ class SecretForms:
 
 
 class OutputMask:
-    """One stream on its way from the program to the ring."""
+    """One stream on its way from the program to the ring. ``fed_at``: the last time it wrote."""
 
     def __init__(self, forms: SecretForms) -> None:
+        self.fed_at = 0.0
         self._forms = forms
         self._held = b""
         # Length of the part of ``_held`` that was released already.
@@ -96,13 +96,14 @@ class OutputMask:
         """Take ``data`` and return the output that may leave now."""
         held = self._held + data
         start, pieces = 0, []
-        while True:
-            undecided = self._forms.undecided_from(held, start)
-            begin, end = self._forms.find(held, start)
+        undecided = self._forms.undecided_from(held, start)
+        for begin, end in self._forms.finds(held):
             if begin >= undecided:
                 break
             pieces += [held[max(start, self._released) : begin], self._mask(begin, end)]
             start = end
+            if undecided < start:
+                undecided = self._forms.undecided_from(held, start)
         pieces.append(held[max(start, self._released) : undecided])
         self._released = max(0, self._released - undecided)
         self._held = held[undecided:]
@@ -114,11 +115,12 @@ class OutputMask:
         The mask remembers it, so a form that goes on after it is still found.
         """
         held, start, pieces = self._held, 0, []
+        found = self._forms.finds(held)
         while start < len(held):
             if self._forms.is_most_of_one(held[start:]):
                 pieces.append(self._mask(start, len(held)))
                 break
-            begin, end = self._forms.find(held, start)
+            begin, end = next(found, (len(held), len(held)))
             pieces += [held[max(start, self._released) : begin], self._mask(begin, end)]
             start = end
         self._released = len(held)
@@ -138,7 +140,6 @@ class SessionMasks:
     def __init__(self, streams: Sequence[Stream]) -> None:
         self._forms = SecretForms()
         self._masks = {stream: OutputMask(self._forms) for stream in streams}
-        self._fed_at = 0.0
         self._has_secrets = False
 
     def add(self, secret: bytes) -> None:
@@ -150,8 +151,9 @@ class SessionMasks:
         """Take ``data`` of a stream and return the output that may leave now."""
         if not self._has_secrets:
             return data
-        self._fed_at = now
-        return self._masks[stream].feed(data)
+        mask = self._masks[stream]
+        mask.fed_at = now
+        return mask.feed(data)
 
     @property
     def held_bytes(self) -> int:
@@ -160,13 +162,14 @@ class SessionMasks:
 
     @property
     def deadline(self) -> float | None:
-        """The moment to release what is held back, if no output comes before."""
-        return self._fed_at + HOLD_SECONDS if self.held_bytes else None
+        """The moment to release what is held back, if no output of its stream comes before."""
+        held = (mask for mask in self._masks.values() if mask.held_bytes)
+        return min((mask.fed_at + HOLD_SECONDS for mask in held), default=None)
 
-    def release(self) -> Iterator[tuple[Stream, bytes]]:
-        """Yield all that is held back, by stream."""
+    def release(self, now: float = math.inf) -> Iterator[tuple[Stream, bytes]]:
+        """Yield what is held back, by stream, of the streams whose moment has come by ``now``."""
         for stream, mask in self._masks.items():
-            if mask.held_bytes:
+            if mask.held_bytes and now >= mask.fed_at + HOLD_SECONDS:
                 yield stream, mask.release()
 
 

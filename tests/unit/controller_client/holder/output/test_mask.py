@@ -211,7 +211,16 @@ def test_each_stream_holds_back_for_itself_until_it_has_been_silent() -> None:
     masks = SessionMasks(["stdout", "stderr"])
     masks.add(b"hunter2")
     assert masks.feed("stdout", b"say hun", 1.0) == b"say "
-    assert masks.feed("stderr", b"er2", 2.0) == b"er2"
-    assert (masks.held_bytes, masks.deadline) == (3, 2.0 + HOLD_SECONDS)
-    assert list(masks.release()) == [("stdout", b"hun")]
+    assert masks.feed("stderr", b"er2, hu", 2.0) == b"er2, "
+    assert (masks.held_bytes, masks.deadline) == (5, 1.0 + HOLD_SECONDS)
+    assert list(masks.release(2.0)) == [("stdout", b"hun")]
+    assert (masks.held_bytes, masks.deadline) == (2, 2.0 + HOLD_SECONDS)
+    assert list(masks.release()) == [("stderr", b"hu")]
     assert (masks.held_bytes, masks.deadline) == (0, None)
+
+
+def test_output_that_is_full_of_secrets_is_masked_in_one_pass() -> None:
+    """To look for every form anew behind each find would take minutes here."""
+    count = 64 * 1024
+    mask = OutputMask(_forms(b"hunter2"))
+    assert mask.feed(b"hunter2\n" * count) == (MASK + b"\n") * count
