@@ -54,6 +54,8 @@ LISTEN_AGAIN_SECONDS: Final = 0.2
 """Pause after a connection that could not be accepted for want of a descriptor."""
 RECORD_AFTER_SECONDS: Final = 0.05
 """An end that nobody acknowledges is recorded on the disk after so long."""
+RECORD_AGAIN_SECONDS: Final = 2.0
+"""Pause after an end that could not be recorded, for want of room on the disk, say."""
 ACK_WAIT_SECONDS: Final = 0.005
 """The news that an input was taken may wait so long for the program's answer."""
 STARTED_WAIT_SECONDS: Final = 0.02
@@ -84,6 +86,7 @@ class Holder:
         self._is_attached = False
         self._is_done_due = False
         self._is_done_recorded = False
+        self._record_not_before = 0.0
         self._ended_at: float | None = None
         self._is_finished = False
         self._census = Census(directory)
@@ -145,7 +148,7 @@ class Holder:
         link = self._link
         deadline = earliest(
             (
-                self._session.deadline(now) if link is None or link.has_room else None,
+                self._session.deadline(now, has_room=link is None or link.has_room),
                 link.held_until if link is not None else None,
                 self._record_at,
                 self._census.deadline(),
@@ -298,15 +301,17 @@ class Holder:
         """
         if self._session.done is None or self._is_done_recorded or self._ended_at is None:
             return None
-        return self._ended_at + RECORD_AFTER_SECONDS
+        return max(self._ended_at + RECORD_AFTER_SECONDS, self._record_not_before)
 
     def _record_end(self, now: float) -> None:
         """Record the end once that is due, in case this process dies, too."""
         done, record_at = self._session.done, self._record_at
         if done is not None and record_at is not None and now >= record_at:
-            self._is_done_recorded = True
-            with suppress(OSError):
+            try:
                 self._directory.write_done(done)
+                self._is_done_recorded = True
+            except OSError:
+                self._record_not_before = now + RECORD_AGAIN_SECONDS
 
 
 def hold(

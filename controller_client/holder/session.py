@@ -208,9 +208,12 @@ class InteractiveSession:
         """Return the descriptor to type into, if something waits for it to have room."""
         return self._program.write_fd() if self._program is not None else None
 
-    def deadline(self, now: float) -> float | None:
-        """Return when ``advance`` is due although nothing happens."""
-        times = [self.pump.deadline(now)]
+    def deadline(self, now: float, *, has_room: bool = True) -> float | None:
+        """Return when ``advance`` is due although nothing happens.
+
+        ``has_room``: there is room for output on its way to the daemon.
+        """
+        times = [self.pump.deadline(now, has_room=has_room)]
         if self._program is not None:
             times += self._program.deadlines(now)
         return earliest(times)

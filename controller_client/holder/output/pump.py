@@ -136,7 +136,7 @@ class OutputPump:
         self._progress_at = now
         self._is_window_full = False
         self._is_urgent = True
-        if self._report is None:
+        if self._report is None and not self._is_outdated(self._reported):
             self._report, self._report_at = self._reported, self._reported_at
         self._report_due = now
         self._reported = None
@@ -173,10 +173,13 @@ class OutputPump:
         if self._report is not None and now >= self._report_due:
             yield self._verdict_frame(self._report)
 
-    def deadline(self, now: float) -> float | None:
-        """Return when ``frames`` or ``read_budget`` changes although nothing happens."""
+    def deadline(self, now: float, *, has_room: bool = True) -> float | None:
+        """Return when ``frames`` or ``read_budget`` changes although nothing happens.
+
+        Without ``has_room`` no frame can leave.
+        """
         times: list[float] = []
-        if self.sender.is_attached and not self._is_window_full:
+        if has_room and self.sender.is_attached and not self._is_window_full:
             if self._unsent_since is not None:
                 times.append(now if self._is_urgent else self._unsent_since + COALESCE_SECONDS)
             if self._report is not None:
@@ -189,6 +192,14 @@ class OutputPump:
         """Note progress of the server, which lacked ``backlog`` bytes before."""
         if self.sender.backlog_bytes < backlog:
             self.unrecorded_since = now if self.sender.backlog_bytes else None
+
+    def _is_outdated(self, report: TerminalReport | None) -> bool:
+        """Return whether the verdict says that the program waits, and it has written since."""
+        return (
+            report is not None
+            and report.state == "awaiting_input"
+            and report.offset < self.produced_bytes
+        )
 
     def _is_being_taken(self, now: float) -> bool:
         return self.sender.is_attached and now < self._progress_at + STALLED_SECONDS

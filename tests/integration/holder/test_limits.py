@@ -195,3 +195,17 @@ async def test_a_resumed_lifetime_ends_the_session_and_a_stale_pause_is_ignored(
     assert (
         await talk.pause_lifetime(is_paused=True, max_seconds=3600, seq=102)
     ).failure is not None
+
+
+async def test_an_end_that_the_disk_does_not_take_is_recorded_later(host: HolderHost) -> None:
+    talk = await host.run("read x", io_mode="pipe")
+    holder, directory = host.holder_pid(talk.session_id), host.directory(talk.session_id)
+    before = resource.prlimit(holder, resource.RLIMIT_FSIZE)
+    resource.prlimit(holder, resource.RLIMIT_FSIZE, (0, before[1]))
+    await talk.type(b"\n")
+    await talk.done()
+    tried = directory.path / "done.json.new"
+    await await_until(tried.exists, 30, "the end to be written in vain")
+    assert directory.read_done() is None
+    resource.prlimit(holder, resource.RLIMIT_FSIZE, before)
+    assert await await_until(directory.read_done, 30, "the end to be on disk") is not None

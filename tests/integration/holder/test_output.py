@@ -9,12 +9,19 @@ from pathlib import Path
 
 import pytest
 
+from controller_client.protocol.codec import encode
 from controller_client.protocol.limits import (
     DONE_DRAIN_SECONDS,
     MAX_CHUNK_BYTES,
     SESSION_WINDOW_BYTES,
 )
-from controller_client.protocol.messages import HolderDetach, HolderHello, InteractiveOutput
+from controller_client.protocol.messages import (
+    HolderAttach,
+    HolderDetach,
+    HolderHello,
+    InteractiveOutput,
+)
+from controller_client.session_files.framing import pack
 from tests.support.hosts.holders import Conversation, HolderHost, holder_host
 from tests.support.processes import cpu_seconds, is_running, resident_bytes
 from tests.support.waiting import await_until
@@ -129,6 +136,17 @@ async def test_a_server_that_stops_taking_output_does_not_stop_the_program(
         30,
         "the program to end although nobody acknowledges",
     )
+
+
+async def test_a_daemon_that_reads_nothing_does_not_hold_up_the_lifetime(host: HolderHost) -> None:
+    session_id = await host.spawn("yes", io_mode="pipe", overflow="block", lifetime_seconds=2)
+    directory = host.directory(session_id)
+    pid = await await_until(directory.read_pid, 30, "the program to run")
+    with directory.connect() as daemon:
+        attach = HolderAttach(session_id=session_id, window_bytes=64 * MEGABYTE, offsets=[])
+        daemon.sendall(pack(encode(attach)))
+        # A holder that does not know the moment looks at its clock every 15 seconds.
+        await await_until(lambda: not is_running(pid), 10, "the end of the lifetime")
 
 
 async def test_detached_output_is_coalesced_after_the_reattach(host: HolderHost) -> None:

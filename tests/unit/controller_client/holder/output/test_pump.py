@@ -62,6 +62,26 @@ def test_a_verdict_that_is_sent_again_keeps_its_time() -> None:
     assert sent == [made, made]
 
 
+def test_a_claim_that_the_program_waits_is_not_repeated_once_it_has_written() -> None:
+    pump = _pump()
+    pump.produce("stdout", b"name: ", 1.0)
+    pump.report(_waiting(6), 1.0)
+    assert _sent(pump, 1.0) == [(0, b"name: ", "awaiting_input")]
+    pump.detach()
+    pump.produce("stdout", b"ada", 2.0)
+    pump.attach({"stdout": 6}, WINDOW, 3.0)
+    assert _sent(pump, 3.0) == [(6, b"ada", None)]
+    pump.report(_waiting(9), 4.0)
+    assert _sent(pump, 4.0) == [(9, b"", "awaiting_input")]
+
+
+def test_without_room_only_the_pause_of_the_program_has_a_deadline() -> None:
+    pump = _pump(ring_bytes=KILOBYTE)
+    pump.produce("stdout", b"x" * 600, 1.0)
+    assert pump.deadline(1.0) == 1.0 + COALESCE_SECONDS
+    assert pump.deadline(1.0, has_room=False) == 1.0 + STALLED_SECONDS
+
+
 def test_output_waits_for_its_neighbours_and_no_longer() -> None:
     pump = _pump()
     pump.produce("stdout", b"ab", 1.0)
