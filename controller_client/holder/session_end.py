@@ -260,6 +260,7 @@ class SessionEnd:
             hang_up_after_seconds=hang_up_after_seconds,
             kill_at_once=self._group.kill if self._group is not None else None,
             signal_unseen=self._signal_leaders_group,
+            is_known_unseen=self._is_of_leaders_group,
         )
         self._termination.begin(number, now)
 
@@ -282,6 +283,11 @@ class SessionEnd:
         """Signal the leader's group without a look: its pid is not reused before ``release``."""
         with suppress(OSError):
             os.killpg(self._leader_pid, number)
+
+    def _is_of_leaders_group(self, process: ProcessInfo) -> bool:
+        with suppress(OSError):
+            return os.getpgid(process.pid) == self._leader_pid
+        return False
 
     def _members(self) -> list[ProcessInfo]:
         """List the live processes of the session. Raises OSError."""

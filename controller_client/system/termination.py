@@ -25,6 +25,7 @@ KILL_SECONDS: Final = 2.0
 # A process that was stopped itself, or got no processor, has looked less often by then. It looks at
 # least so many times.
 _LEAST_KILLS: Final = 10
+_MOST_WAITED_FOR: Final = 64
 _LOOK_EVERY_SECONDS: Final = (0.01, 0.02, 0.05)
 MAX_SURVIVORS: Final = 32
 
@@ -59,7 +60,8 @@ class Termination:
     ``members`` lists the session's live processes; it raises OSError while they cannot be looked
     at. ``hang_up`` closes the terminal. It is called as late as possible, when KILL was refused,
     because output cannot be read afterwards. ``kill_at_once`` kills all of them in one step, where
-    the host can do that. ``signal_unseen`` signals the processes that are known without a look.
+    the host can do that. ``signal_unseen`` signals the processes that are known without a look, and
+    ``is_known_unseen`` tells whether a process is one of them.
     """
 
     def __init__(
@@ -71,6 +73,7 @@ class Termination:
         hang_up_after_seconds: float | None,
         kill_at_once: Callable[[], None] | None = None,
         signal_unseen: Callable[[int], None] = lambda _: None,
+        is_known_unseen: Callable[[ProcessInfo], bool] = lambda _: False,
     ) -> None:
         self._members = members
         self._hang_up = hang_up
@@ -79,6 +82,8 @@ class Termination:
         self._step: Step = "asked"
         self._kill_at_once = kill_at_once
         self._signal_unseen = signal_unseen
+        self._is_known_unseen = is_known_unseen
+        self._has_asked_unseen = False
         self._first_number = 0
         # Processes that the first signal still has to reach; None: all of them.
         self._unasked: list[ProcessInfo] | None = None
@@ -104,6 +109,7 @@ class Termination:
         members = self._look()
         if members is None:
             self._signal_unseen(number)
+            self._has_asked_unseen = True
         else:
             self._ask(members)
         self._settle(members, now)
@@ -141,9 +147,13 @@ class Termination:
 
     def _ask(self, members: list[ProcessInfo]) -> None:
         """Send the first signal, once to each: a second one may mean something else to it."""
-        self._unasked = send_signal(
-            members if self._unasked is None else self._unasked, self._first_number
-        ).unknown
+        if self._unasked is None:
+            self._unasked = [
+                process
+                for process in members
+                if not (self._has_asked_unseen and self._is_known_unseen(process))
+            ]
+        self._unasked = send_signal(self._unasked, self._first_number).unknown
         send_signal(members, signal.SIGCONT)
 
     def _settle(self, members: list[ProcessInfo] | None, now: float) -> None:
@@ -230,16 +240,19 @@ def _signal_one(process: ProcessInfo, number: int) -> bool:
 
 
 def _wait_for_any(members: list[ProcessInfo], seconds: float) -> None:
-    """Wait until one of the processes ends, or the time is over."""
+    """Wait until one of the first processes ends, or the time is over."""
     descriptors = []
+    # select cannot wait for a descriptor above 1023, as one of a daemon with many sessions may be.
+    poll = select.poll()
     if hasattr(os, "pidfd_open"):
-        for process in members:
+        for process in members[:_MOST_WAITED_FOR]:
             try:
                 descriptors.append(os.pidfd_open(process.pid))
             except OSError:
                 continue
+            poll.register(descriptors[-1], select.POLLIN)
     try:
-        select.select(descriptors, (), (), seconds)
+        poll.poll(seconds * 1000)
     finally:
         for descriptor in descriptors:
             os.close(descriptor)

@@ -4,6 +4,8 @@ The signals go to numbers that no process has; real trees are in the integration
 """
 
 import errno
+import os
+import resource
 import select
 import signal
 import subprocess
@@ -43,8 +45,6 @@ def test_survivors_are_polled_less_often_then_killed_then_reported() -> None:
 
 
 def test_a_process_that_came_later_under_the_same_number_is_left_alone() -> None:
-    import os
-
     impostor = ProcessInfo(
         pid=os.getpid(), parent_pid=1, session=0, state="S", started=1, name="other"
     )
@@ -124,6 +124,62 @@ def test_an_end_that_nobody_can_see_is_not_reached() -> None:
     assert not termination.is_finished, "it was killed a moment ago"
     termination.advance(150.1 + KILL_SECONDS)
     assert termination.survivors == [NOBODY.label]
+
+
+def test_what_was_asked_unseen_is_not_asked_again_once_it_is_seen() -> None:
+    child = subprocess.Popen(
+        ["sh", "-c", "trap 'echo told' USR1; echo ready; while :; do sleep 0.05; done"],
+        stdout=subprocess.PIPE,
+    )
+    assert child.stdout is not None
+    sight: list[ProcessInfo] = []
+
+    def members() -> list[ProcessInfo]:
+        if not sight:
+            raise OSError(errno.EMFILE, "Too many open files")
+        return sight
+
+    try:
+        assert child.stdout.readline() == b"ready\n"
+        process = read_process(child.pid)
+        assert process is not None
+        termination = Termination(
+            members,
+            lambda: None,
+            grace_seconds=99,
+            hang_up_after_seconds=None,
+            signal_unseen=child.send_signal,
+            is_known_unseen=lambda seen: seen.pid == child.pid,
+        )
+        termination.begin(signal.SIGUSR1, 100.0)
+        assert child.stdout.readline() == b"told\n"
+        sight.append(process)
+        termination.advance(100.1)
+        assert not select.select([child.stdout], (), (), 0.3)[0]
+    finally:
+        child.kill()
+        child.wait()
+        child.stdout.close()
+
+
+def test_leftovers_are_waited_for_by_a_process_with_many_descriptors() -> None:
+    """Those that a wait opens have numbers that select cannot wait for."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, min(hard, 4096)), hard))
+    low = [os.open("/dev/null", os.O_RDONLY)]
+    try:
+        while low[-1] < 1024:
+            low.append(os.dup(low[0]))
+        with subprocess.Popen(["sleep", "100"]) as child:
+            found = read_process(child.pid)
+            assert found is not None
+            known = Left([found], is_all=True)
+            assert kill_leftovers("no-such-session", lambda: known) == []
+            assert child.wait(10) == -signal.SIGKILL
+    finally:
+        for descriptor in low:
+            os.close(descriptor)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
 
 def test_the_first_signal_is_sent_once_to_each_when_they_can_be_looked_at() -> None:
