@@ -14,6 +14,10 @@ from controller_client.protocol.resume import InputSequencer
 
 REPEATED_ACKS: Final = 8
 """Number of acknowledgements that are sent again to each daemon that connects."""
+_FORGOTTEN: Final = Failure(
+    code="INPUT_UNCONFIRMED",
+    message="the host has answered this input before, and does not keep so old an answer",
+)
 Place = tuple[int, HostTime]
 """The place of an answer in a recording: the bytes that the program had written, and the time."""
 
@@ -42,8 +46,9 @@ class InputAnswers:
     def receive(self, command: SendInput, ended: Failure | None = None) -> list[InputAck] | None:
         """Return None if the input is to be applied now, once; else what to answer at once.
 
-        That is the first answer again, under the number of the repeated command; nothing while the
-        input still waits; or a failure for an input that comes out of order (``ended``, if given).
+        That is the first answer again, under the number of the repeated command, or that it is not
+        known any more; nothing while the input still waits; or a failure for an input that comes
+        out of order (``ended``, if given).
         """
         verdict = self._sequencer.classify(command.input_seq)
         if verdict == "apply":
@@ -53,9 +58,10 @@ class InputAnswers:
             out_of_order = Failure(code="INPUT_OUT_OF_ORDER", message=message)
             return [self._ack(command, 0, ended or out_of_order)]
         settled = self._sequencer.settled_ack(command.input_seq)
-        return (
-            [] if settled is None else [msgspec.structs.replace(settled, command_seq=command.seq)]
-        )
+        if settled is not None:
+            return [msgspec.structs.replace(settled, command_seq=command.seq)]
+        is_forgotten = command.input_seq <= self.settled
+        return [self._ack(command, 0, _FORGOTTEN)] if is_forgotten else []
 
     def settle(
         self, command: SendInput, *, accepted_bytes: int = 0, failure: Failure | None = None

@@ -11,6 +11,7 @@ from controller_client.holder.input.keys import InputRefused
 from controller_client.holder.input.queue import InputQueue
 from controller_client.protocol.limits import INPUT_BLOCKED_SECONDS
 from controller_client.protocol.messages import Failure, InputAck, SendInput
+from controller_client.protocol.resume.input_sequencer import KEPT_ACKS
 
 
 class Kernel:
@@ -104,6 +105,16 @@ def test_a_duplicate_is_answered_again_under_the_number_it_came_with() -> None:
     queue.submit(_input(1, b"x", seq=10), 0.0)
     (again,) = queue.submit(_input(1, b"x", seq=20), 0.0)
     assert (again.command_seq, again.accepted_bytes) == (20, 1)
+
+
+def test_a_duplicate_of_an_input_too_old_is_answered_and_not_typed_again() -> None:
+    kernel = Kernel()
+    queue = InputQueue(InputAnswers("s"), kernel)
+    for number in range(1, KEPT_ACKS + 2):
+        queue.submit(_input(number, b"x"), 0.0)
+    assert _told(queue.submit(_input(1, b"x"), 1.0)) == [(1, 0, "INPUT_UNCONFIRMED")]
+    assert _told(queue.submit(_input(2, b"x"), 1.0)) == [(2, 1, None)]
+    assert kernel.taken == b"x" * (KEPT_ACKS + 1)
 
 
 def test_a_duplicate_of_an_input_that_still_waits_is_not_answered_yet() -> None:
