@@ -30,6 +30,7 @@ from controller_client.system.control_group import SessionGroup
 from controller_client.system.process_tree import (
     DEAD_STATES,
     ProcessInfo,
+    hidden_children,
     own_children,
     read_process,
     session_members,
@@ -292,9 +293,10 @@ class SessionEnd:
     def _members(self) -> list[ProcessInfo]:
         """List the live processes of the session. Raises OSError."""
         grouped = self._group.pids() if self._group is not None else ()
-        return session_members(
+        members = session_members(
             self._session_id, roots=(os.getpid(),), terminal_session=self._leader_pid, also=grouped
         )
+        return [*members, *hidden_children({process.pid for process in members})]
 
     def _is_tty_held(self, now: float, *, is_output_open: bool) -> bool:
         return (
@@ -331,6 +333,7 @@ class SessionEnd:
                 for pid in own_children()
                 if pid != self._leader_pid and (process := read_process(pid)) is not None
             ]
+            below += hidden_children({process.pid for process in below})
         except OSError:
             self._unseen_since = now if self._unseen_since is None else self._unseen_since
             if now < self._unseen_since + UNKNOWN_AFTER_SECONDS:

@@ -6,13 +6,14 @@ terminal session finds what dropped its environment.
 
 Every function raises OSError when it cannot look now, for want of a descriptor, say. A process that
 nobody can look at has not ended, and a list with a hole in it would make the caller forget one.
-What another user hides is not seen, and is no error. ADR 0019 says why this is not psutil.
+What another user hides is not seen, and is no error; ``hidden_children`` knows of some. ADR 0019
+says why this is not psutil.
 """
 
 import errno
 import os
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
@@ -20,6 +21,8 @@ from controller_client.system.absence import is_gone
 
 SESSION_COOKIE = "HOLDLINE_SESSION"
 """Variable that every process of a session inherits, so that it is found wherever it moved to."""
+HIDDEN_NAME: Final = "hidden"
+"""In place of the name of a process that hides from this user."""
 _PROC = "/proc"
 DEAD_STATES = frozenset("ZXx")
 """States of processes that have ended and only wait to be reaped."""
@@ -135,6 +138,20 @@ def own_children() -> list[int]:
     return [int(child) for child in (_read_of(pid, f"task/{pid}/children") or b"").split()]
 
 
+def hidden_children(seen: Container[int]) -> list[ProcessInfo]:
+    """Return live children of this process, none of ``seen``, that hide from this user.
+
+    So does a program of root where ``/proc`` is mounted with hidepid. Raises OSError.
+    """
+    return [
+        ProcessInfo(
+            pid=pid, parent_pid=os.getpid(), session=0, state="S", started=0, name=HIDDEN_NAME
+        )
+        for pid in own_children()
+        if pid not in seen and _is_child_alive(pid) and read_process(pid) is None
+    ]
+
+
 def own_descendants(limit: int) -> list[ProcessInfo]:
     """Return live processes below this one, at most ``limit``. Linux only. Raises OSError.
 
@@ -231,6 +248,13 @@ def _is_there(pid: int) -> bool:
     return True
 
 
+def _is_child_alive(pid: int) -> bool:
+    try:
+        return os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None
+    except ChildProcessError:
+        return False
+
+
 def _run_ps(*arguments: str) -> str:
     """Return what ps printed: nothing if it knows of no such process. Raises OSError."""
     import subprocess
@@ -287,9 +311,14 @@ def _descendants(processes: dict[int, ProcessInfo], roots: frozenset[int]) -> se
 
 
 def _children_of(pid: int) -> list[int]:
-    """Return the children of all threads of a process; none if it is gone. Raises OSError."""
+    """Return the children of all threads of a process; none if it is gone, or hides from us.
+
+    Raises OSError.
+    """
     try:
         tasks = os.listdir(f"{_PROC}/{pid}/task")
+    except PermissionError:
+        return []
     except OSError as error:
         if is_gone(error):
             return []

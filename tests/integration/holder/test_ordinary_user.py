@@ -8,7 +8,7 @@ import re
 import signal
 import socket
 import subprocess
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from uuid import uuid4
@@ -17,22 +17,28 @@ import pytest
 
 from controller_client.protocol.codec import decode_from_holder, encode
 from controller_client.protocol.messages import HolderHello, InputAck, StartInteractiveCmd
+from controller_client.protocol.values import NOTE_LEFT_RUNNING
 from controller_client.session_files.directory import create, directory_of
 from controller_client.session_files.framing import pack, read_frame
+from controller_client.system.process_tree import HIDDEN_NAME
 from tests.support.accounts import Account, host_libraries, interpreter_for, ordinary_user, requires
 from tests.support.hosts.holders import Conversation
 from tests.support.processes import is_running, pids_mentioning, send_signal
 from tests.support.waiting import await_until
 
+HIDING = 'mount -t proc -o hidepid=invisible proc /proc && exec "$0" "$@"'
+"""Processes of other users are hidden from a user, root's too."""
+
 
 class UserHost:
     """The spawner of an ordinary user, and conversations held in that user's name."""
 
-    def __init__(self, account: Account, state_dir: Path) -> None:
+    def __init__(self, account: Account, state_dir: Path, launcher: Sequence[str] = ()) -> None:
         self.account, self.state_dir = account, state_dir
         self._requests, theirs = socket.socketpair()
         # The shell drops what setpriv still has of root.
         launch = [
+            *launcher,
             *account.as_user,
             "/bin/sh",
             "-c",
@@ -111,6 +117,15 @@ async def host(account: Account, state_dir: Path) -> AsyncIterator[UserHost]:
         await host.close()
 
 
+@pytest.fixture
+async def hiding_host(account: Account, state_dir: Path) -> AsyncIterator[UserHost]:
+    host = UserHost(account, state_dir, ["unshare", "-m", "sh", "-c", HIDING])
+    try:
+        yield host
+    finally:
+        await host.close()
+
+
 async def _sudo(host: UserHost, command: str) -> Conversation:
     talk = await host.run(command)
     assert (await talk.prompt()).kind == "secret"
@@ -125,6 +140,31 @@ async def test_a_program_of_root_behind_sudo_is_ended(host: UserHost) -> None:
     await talk.terminate(grace_seconds=1)
     done = await talk.done()
     assert (done.end_reason, done.survivors) == ("terminated", [])
+
+
+async def _sudo_unseen(host: UserHost, command: str) -> Conversation:
+    """Sudo, where nobody can prove that it is sudo that asks."""
+    talk = await host.run(command)
+    await talk.shows(b"assword")
+    await talk.type(host.account.password.encode() + b"\n")
+    await talk.shows(b"begun")
+    return talk
+
+
+async def test_a_program_of_root_that_is_hidden_is_ended(hiding_host: UserHost) -> None:
+    talk = await _sudo_unseen(hiding_host, "sudo -k bash -c 'echo begun; exec sleep 300'")
+    await talk.terminate(grace_seconds=1)
+    done = await talk.done()
+    assert (done.end_reason, done.survivors) == ("terminated", [])
+
+
+async def test_a_program_of_root_that_is_left_and_hidden_is_counted(hiding_host: UserHost) -> None:
+    left = "echo begun; read x; trap '' HUP; setsid -f sleep 4"
+    talk = await _sudo_unseen(hiding_host, f'sudo -k bash -c "{left}"')
+    await talk.type(b"\n")
+    done = await talk.done()
+    assert (done.end_reason, done.notes) == ("exited", [NOTE_LEFT_RUNNING])
+    assert [name.split("[")[0] for name in done.survivors] == [HIDDEN_NAME]
 
 
 async def test_a_program_of_root_that_survives_everything_is_named(host: UserHost) -> None:
