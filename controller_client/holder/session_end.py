@@ -359,6 +359,6 @@ class SessionEnd:
         return None, name_of_signal(self._status.si_status)
 
     def _end_reason(self) -> EndReason:
-        if self._reason == "exited" and self._exit()[1] in map(name_of_signal, self._asked_with):
+        if self._reason == "exited" and self._exit()[1] in [*map(name_of_signal, self._asked_with)]:
             return "terminated"
         return self._reason

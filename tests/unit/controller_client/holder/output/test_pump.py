@@ -62,7 +62,7 @@ def test_a_verdict_that_is_sent_again_keeps_its_time() -> None:
     assert sent == [made, made]
 
 
-def test_a_claim_that_the_program_waits_is_not_repeated_once_it_has_written() -> None:
+def test_an_outdated_claim_that_the_program_waits_is_not_repeated() -> None:
     pump = _pump()
     pump.produce("stdout", b"name: ", 1.0)
     pump.report(_waiting(6), 1.0)
