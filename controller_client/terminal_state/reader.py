@@ -9,14 +9,12 @@ import os
 from dataclasses import dataclass
 from typing import Final
 
-from controller_client.system.absence import raise_shortage
 from controller_client.terminal_state.kernel.outsiders import holders_of
 from controller_client.terminal_state.kernel.probe import TerminalProbe
 from controller_client.terminal_state.kernel.proc_file import VANISHED
-from controller_client.terminal_state.kernel.process_table import ObservedProcess
 from controller_client.terminal_state.kernel.snapshot import Options
-from controller_client.terminal_state.kernel.terminal_device import Identity, read_flags
-from controller_client.terminal_state.kernel.waiter import How, inspect
+from controller_client.terminal_state.kernel.terminal_device import read_flags
+from controller_client.terminal_state.kernel.waiter import How, may_take_input
 
 _TRIES: Final = 3
 """Several looks: a reader that was woken in the middle of one is asleep again in the next."""
@@ -69,9 +67,9 @@ def find_reader(probe: TerminalProbe, master_fd: int) -> Reader | None:
 
 
 def others_may_read(probe: TerminalProbe, pid: int) -> bool:
-    """Return whether a process other than ``pid`` may be waiting for the same terminal.
+    """Return whether a process other than ``pid`` may take input of the same terminal.
 
-    A process that has the terminal open and may not be inspected counts. This takes a few
+    A process of the tree counts unless it is seen asleep in calls that take none. This takes a few
     milliseconds, because it looks at every process of this user. To be called right after
     ``find_reader``. Raises OSError if the answer cannot be found out.
     """
@@ -81,15 +79,4 @@ def others_may_read(probe: TerminalProbe, pid: int) -> bool:
     processes = probe.table.processes
     if holders_of(identity, {process.pid for process in processes} | {os.getpid()}):
         return True
-    return any(_may_wait(process, identity) for process in processes if process.pid != pid)
-
-
-def _may_wait(process: ObservedProcess, identity: Identity) -> bool:
-    try:
-        return bool(inspect(process, identity, process.session).waiters)
-    except PermissionError:
-        return True
-    except VANISHED as error:
-        if isinstance(error, OSError):
-            raise_shortage(error)
-        return False
+    return any(may_take_input(process, identity) for process in processes if process.pid != pid)

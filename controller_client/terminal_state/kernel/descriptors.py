@@ -153,6 +153,11 @@ def foreign_sockets(pid: int) -> list[int]:
     ]
 
 
+def has_ring(pid: int) -> bool:
+    """Return whether a process has a ring of requests, which the kernel serves meanwhile."""
+    return _RING in _names(pid).values()
+
+
 def is_of_signals(pid: int, fd: int) -> bool:
     """Return whether a descriptor tells of signals."""
     return link_of(f"/proc/{pid}/fd/{fd}") == _SIGNALS

@@ -42,6 +42,7 @@ from controller_client.terminal_state.kernel.waiter import (
     Waiter,
     go_on_with,
     inspect,
+    may_take_input,
     signalled_waiter,
 )
 
@@ -130,7 +131,7 @@ class TerminalProbe:
         # can also wait in a poll, which only waking them shows.
         if is_locked and (snapshot.blind or not snapshot.waiters):
             if self.table.has_live_leader():
-                snapshot.waiters.append(self._lock_holder(group))
+                snapshot.waiters.append(self._lock_holder(group, identity))
         elif options.woken is not None and snapshot.blind and not snapshot.waiters:
             self._note_woken(snapshot, options.woken)
         return snapshot
@@ -175,8 +176,9 @@ class TerminalProbe:
         snapshot.concerned += process.tasks
         snapshot.is_asleep = snapshot.is_asleep and status.is_asleep
 
-    def _lock_holder(self, group: list[ObservedProcess]) -> Waiter:
-        one = group[0] if len(group) == 1 else None
+    def _lock_holder(self, group: list[ObservedProcess], identity: Identity) -> Waiter:
+        able = [process for process in group if may_take_input(process, identity)]
+        one = able[0] if len(able) == 1 else None
         status = status_or_none(one)
         # A reader thread beside others may be one of many things that its process waits for.
         how = How.MIXED if any(len(process.tasks) > 1 for process in group) else How.READ_LOCK

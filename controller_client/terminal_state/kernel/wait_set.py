@@ -49,7 +49,7 @@ class SyscallNumbers(NamedTuple):
 
 
 X86_64: Final = SyscallNumbers(
-    read=frozenset({0, 19, 45, 47}),
+    read=frozenset({0, 19, 45, 47, 327}),
     select=frozenset({23, 270}),
     poll=frozenset({7, 271}),
     epoll=frozenset({232, 281, 441}),
@@ -65,13 +65,13 @@ X86_64: Final = SyscallNumbers(
         75: "fdatasync", 128: "rt_sigtimedwait", 130: "rt_sigsuspend", 202: "futex",
         219: "restart_syscall", 230: "clock_nanosleep",
         232: "epoll_wait", 247: "waitid", 257: "openat", 270: "pselect6", 271: "ppoll",
-        281: "epoll_pwait", 288: "accept4",
+        281: "epoll_pwait", 288: "accept4", 327: "preadv2",
         426: "io_uring_enter", 441: "epoll_pwait2",
     },
     continued_poll=(219, 7),
 )  # fmt: skip
 AARCH64: Final = SyscallNumbers(
-    read=frozenset({63, 65, 207, 212}),
+    read=frozenset({63, 65, 207, 212, 286}),
     select=frozenset({72}),
     poll=frozenset({73}),
     epoll=frozenset({22, 441}),
@@ -86,7 +86,8 @@ AARCH64: Final = SyscallNumbers(
         101: "nanosleep", 115: "clock_nanosleep",
         133: "rt_sigsuspend", 137: "rt_sigtimedwait", 202: "accept", 203: "connect",
         206: "sendto", 207: "recvfrom", 211: "sendmsg",
-        212: "recvmsg", 242: "accept4", 260: "wait4", 426: "io_uring_enter", 441: "epoll_pwait2",
+        212: "recvmsg", 242: "accept4", 260: "wait4", 286: "preadv2",
+        426: "io_uring_enter", 441: "epoll_pwait2",
     },
 )  # fmt: skip
 SYSCALLS: Final = AARCH64 if platform.machine() in {"aarch64", "arm64"} else X86_64
@@ -126,6 +127,11 @@ class _Wanted(NamedTuple):
 def syscall_name(number: int) -> str:
     """Return the name of a system call; ``working`` for a sleep outside of one (a page fault)."""
     return SYSCALLS.names.get(number, f"syscall {number}" if number >= 0 else "working")
+
+
+def is_known(number: int) -> bool:
+    """Return whether the descriptors of a call from which it takes input are all known here."""
+    return number in SYSCALLS.names and number not in SYSCALLS.opaque
 
 
 def parse_call(raw: bytes) -> tuple[int, list[int]] | None:

@@ -12,12 +12,13 @@ from typing import Final
 from controller_client.system.absence import raise_shortage
 from controller_client.terminal_state.kernel.descriptors import (
     foreign_sockets,
+    has_ring,
     has_timer,
     speak_for_others,
     speak_for_strangers,
 )
 from controller_client.terminal_state.kernel.occupation import Company, Occupation, occupation_of
-from controller_client.terminal_state.kernel.proc_file import read_once, status_of
+from controller_client.terminal_state.kernel.proc_file import VANISHED, read_once, status_of
 from controller_client.terminal_state.kernel.process_table import ObservedProcess, Task, TaskStatus
 from controller_client.terminal_state.kernel.relayed_terminal import (
     Besides,
@@ -33,6 +34,7 @@ from controller_client.terminal_state.kernel.wait_set import (
     SYSCALLS,
     WaitSet,
     call_of,
+    is_known,
     wait_set,
     with_opened_sets,
 )
@@ -121,6 +123,8 @@ class Inspection:
     is_running: bool = False
     is_opaque: bool = False
     """A task sleeps in a call of which the kernel does not say what it waits for."""
+    is_unknown: bool = False
+    """A task sleeps where it may take input of any terminal in a way that is not known here."""
     family: Sequence[int] = ()
 
 
@@ -145,6 +149,24 @@ def inspect(
     return found
 
 
+def may_take_input(process: ObservedProcess, identity: Identity) -> bool:
+    """Return whether a process may take input of a terminal at this moment.
+
+    It may unless all of its tasks are seen asleep in calls that are known to take none, and it has
+    no ring of requests, which takes input for it meanwhile. Raises OSError when nothing is left to
+    look with.
+    """
+    try:
+        found = inspect(process, identity, process.session)
+        return bool(found.waiters) or found.is_running or found.is_unknown or has_ring(process.pid)
+    except PermissionError:
+        return True
+    except VANISHED as error:
+        if isinstance(error, OSError):
+            raise_shortage(error)
+        return False
+
+
 def _has_ended(task: Task) -> bool:
     with suppress(OSError):
         return task.status().state in b"ZX"
@@ -157,7 +179,9 @@ def _inspect_task(
     call = call_of(task)
     if call is None or call[0] < 0:
         # Outside of a system call: on the CPU, in a page fault, or dead.
-        found.is_running = found.is_running or call is None or not task.status().is_asleep
+        status = None if call is None else task.status()
+        found.is_running |= status is None or not status.is_asleep
+        found.is_unknown |= status is not None and status.is_live
         return
     # The thread is asked, not its process: a thread can have descriptors of its own.
     waiting = wait_set(task.tid, *call)
@@ -177,6 +201,7 @@ def _inspect_task(
         found.besides.append(besides)
     if not mine:
         found.is_opaque |= call[0] in SYSCALLS.opaque
+        found.is_unknown |= not is_known(call[0])
         if besides and _only_relays(task, waiting, besides):
             found.relaying.append(task)
         return
