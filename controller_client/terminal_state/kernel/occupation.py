@@ -19,6 +19,7 @@ from controller_client.terminal_state.kernel.process_table import (
     ObservedProcess,
     ProcessTable,
     Task,
+    TaskStatus,
 )
 from controller_client.terminal_state.kernel.wait_set import (
     SYSCALLS,
@@ -46,12 +47,13 @@ class Occupation(IntEnum):
 def occupation_of(task: Task, family: Sequence[int] = ()) -> Occupation:
     """Return the occupation of a task that is not one of the terminal's waiters.
 
-    ``family`` are the pids of the other processes of its tree.
+    ``family`` are the pids of the other processes of its tree. A task that may not be inspected
+    works, for all that is known.
     """
     try:
         call = call_of(task)
     except PermissionError:
-        return Occupation.RESTING if is_asleep(task) else Occupation.RUNNING
+        return _occupation_of_hidden(_status_of(task))
     except OSError as error:
         raise_shortage(error)
         return Occupation.RESTING
@@ -70,6 +72,12 @@ def occupation_of(task: Task, family: Sequence[int] = ()) -> Occupation:
         if _waits_for_its_tree(task.tid, number, arguments, family)
         else Occupation.WORKING
     )
+
+
+def _occupation_of_hidden(status: TaskStatus | None) -> Occupation:
+    if status is None or not status.is_live:
+        return Occupation.RESTING
+    return Occupation.WORKING if status.is_asleep else Occupation.RUNNING
 
 
 def _waits_for_its_tree(pid: int, number: int, arguments: list[int], family: Sequence[int]) -> bool:
@@ -116,11 +124,32 @@ def _children_awaited_by(task: Task, children: Sequence[int]) -> Sequence[int]:
 
 def is_asleep(task: Task) -> bool:
     """Return whether a task is not runnable; a task that is gone is not."""
+    status = _status_of(task)
+    return status is None or status.is_asleep
+
+
+def _status_of(task: Task) -> TaskStatus | None:
     try:
-        return task.status().is_asleep
+        return task.status()
     except OSError as error:
         raise_shortage(error)
+        return None
+
+
+def is_hidden(task: Task) -> bool:
+    """Return whether a task may not be inspected."""
+    try:
+        task.syscall()
+    except PermissionError:
         return True
+    except OSError as error:
+        raise_shortage(error)
+    return False
+
+
+def all_asleep(process: ObservedProcess) -> bool:
+    """Return whether no task of a process is runnable."""
+    return all(map(is_asleep, process.tasks))
 
 
 def activity_of(process: ObservedProcess) -> str:
@@ -193,12 +222,16 @@ def work_of_others(
     ``waiters`` are the pids of the waiters, ``pgrps`` the process groups of the foreground.
     """
     work: list[Work] = []
+    above = table.ancestors_of(*waiters)
     for process in table.processes:
         family = table.family_of(process.pid)
         for task in process.tasks:
             if task.tid in concerned:
                 continue
             occupation = occupation_of(task, family)
+            if occupation is Occupation.WORKING and process.pid in above and is_hidden(task):
+                # A parent waits for its child.
+                occupation = Occupation.RESTING
             if occupation is Occupation.RESTING and _waits_for_outside(table, process, task, pgrps):
                 occupation = Occupation.WORKING
             if task.read_counter() != task.counter:

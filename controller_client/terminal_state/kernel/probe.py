@@ -11,6 +11,7 @@ from typing import Final
 from controller_client.system.absence import raise_shortage
 from controller_client.terminal_state.kernel.occupation import (
     Occupation,
+    all_asleep,
     company_of,
     work_of_others,
 )
@@ -38,12 +39,12 @@ from controller_client.terminal_state.kernel.terminal_device import (
     wake_sleepers,
 )
 from controller_client.terminal_state.kernel.waiter import (
-    How,
     Waiter,
     go_on_with,
     inspect,
-    may_take_input,
+    lock_holder,
     signalled_waiter,
+    woken_waiter,
 )
 
 MAX_RELAYS: Final = 4
@@ -131,9 +132,9 @@ class TerminalProbe:
         # can also wait in a poll, which only waking them shows.
         if is_locked and (snapshot.blind or not snapshot.waiters):
             if self.table.has_live_leader():
-                snapshot.waiters.append(self._lock_holder(group, identity))
+                snapshot.waiters += lock_holder(group, identity, snapshot.blind)
         elif options.woken is not None and snapshot.blind and not snapshot.waiters:
-            self._note_woken(snapshot, options.woken)
+            snapshot.waiters += woken_waiter(snapshot.blind, options.woken)
         return snapshot
 
     def _inspect_group(
@@ -174,25 +175,7 @@ class TerminalProbe:
             return
         snapshot.blind.append(process)
         snapshot.concerned += process.tasks
-        snapshot.is_asleep = snapshot.is_asleep and status.is_asleep
-
-    def _lock_holder(self, group: list[ObservedProcess], identity: Identity) -> Waiter:
-        able = [process for process in group if may_take_input(process, identity)]
-        one = able[0] if len(able) == 1 else None
-        status = status_or_none(one)
-        # A reader thread beside others may be one of many things that its process waits for.
-        how = How.MIXED if any(len(process.tasks) > 1 for process in group) else How.READ_LOCK
-        return Waiter(how, status.comm if status else "a process", one.pid if one and status else 0)
-
-    def _note_woken(self, snapshot: Snapshot, before: Counters) -> None:
-        for process in snapshot.blind:
-            for task in process.tasks:
-                if task.tid in before and task.counter != before[task.tid]:
-                    status = status_or_none(process)
-                    snapshot.waiters.append(
-                        Waiter(How.WOKEN, status.comm if status else "a process", process.pid, task)
-                    )
-                    return
+        snapshot.is_asleep = snapshot.is_asleep and all_asleep(process)
 
     def _inspect_elsewhere(
         self,
@@ -383,6 +366,13 @@ class TerminalProbe:
         concerned = {task.tid for task in snapshot.concerned}
         waiters = {waiter.pid for waiter in snapshot.waiters}
         work = work_of_others(self.table, concerned, waiters, pgrps)
+        if snapshot.blind:
+            above = self.table.ancestors_of(*waiters)
+            # A parent waits for its child. What others wait for is not known.
+            snapshot.is_busy |= any(
+                process.pid not in waiters | above or not all_asleep(process)
+                for process in snapshot.blind
+            )
         for process, _, occupation in work:
             snapshot.has_workers = True
             if occupation is Occupation.RUNNING:

@@ -223,13 +223,15 @@ class ProcessTable:
             todo += new
         return found
 
-    def ancestors_of(self, pid: int) -> set[int]:
-        """Return the pids above a process, as of the last refresh."""
+    def ancestors_of(self, *pids: int) -> set[int]:
+        """Return the pids above some processes, as of the last refresh."""
         parents = {child: pid for pid, process in self._known.items() for child in process.children}
         found: set[int] = set()
-        while pid in parents and parents[pid] not in found:
-            pid = parents[pid]
-            found.add(pid)
+        for below in pids:
+            pid = below
+            while pid in parents and parents[pid] not in found:
+                pid = parents[pid]
+                found.add(pid)
         return found
 
     def session_of(self, pid: int) -> int:

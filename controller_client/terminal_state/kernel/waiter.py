@@ -17,9 +17,20 @@ from controller_client.terminal_state.kernel.descriptors import (
     speak_for_others,
     speak_for_strangers,
 )
-from controller_client.terminal_state.kernel.occupation import Company, Occupation, occupation_of
+from controller_client.terminal_state.kernel.occupation import (
+    Company,
+    Occupation,
+    all_asleep,
+    occupation_of,
+)
 from controller_client.terminal_state.kernel.proc_file import VANISHED, read_once, status_of
-from controller_client.terminal_state.kernel.process_table import ObservedProcess, Task, TaskStatus
+from controller_client.terminal_state.kernel.process_table import (
+    Counters,
+    ObservedProcess,
+    Task,
+    TaskStatus,
+    status_or_none,
+)
 from controller_client.terminal_state.kernel.relayed_terminal import (
     Besides,
     InnerMaster,
@@ -306,3 +317,42 @@ def signalled_waiter(process: ObservedProcess, family: Sequence[int]) -> list[Wa
             is_one_of_several=True,
         )
     ]
+
+
+def lock_holder(
+    group: list[ObservedProcess], identity: Identity, blind: list[ObservedProcess]
+) -> list[Waiter]:
+    """Return the process of a group that holds the read lock of a terminal, if one has to.
+
+    A process that may not be inspected and is awake may copy its data at this moment.
+    """
+    if not all(map(all_asleep, blind)):
+        return []
+    able = [process for process in group if may_take_input(process, identity)]
+    one = able[0] if len(able) == 1 else None
+    status = status_or_none(one)
+    # A reader thread beside others may be one of many things that its process waits for.
+    has_threads = any(len(process.tasks) > 1 for process in group)
+    return [
+        Waiter(
+            How.MIXED if has_threads else How.READ_LOCK,
+            status.comm if status else "a process",
+            one.pid if one and status else 0,
+            is_foreign=has_threads and bool(blind),
+        )
+    ]
+
+
+def woken_waiter(blind: list[ObservedProcess], before: Counters) -> list[Waiter]:
+    """Return the process that ran when the sleepers of a terminal were woken, and sleeps again.
+
+    Of one with several threads another thread may have run. Then it is only a guess.
+    """
+    for process in blind:
+        for task in process.tasks:
+            if before.get(task.tid, task.counter) != task.counter and all_asleep(process):
+                status = status_or_none(process)
+                comm = status.comm if status else "a process"
+                is_foreign = len(process.tasks) > 1
+                return [Waiter(How.WOKEN, comm, process.pid, task, is_foreign=is_foreign)]
+    return []

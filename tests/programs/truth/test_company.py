@@ -76,6 +76,57 @@ ASKS = [
     ),
 ]
 
+# The kernel shows nothing of the calls of such a process to its own user.
+_HIDES = """
+import ctypes, os, signal, threading, time
+def hides():
+    ctypes.CDLL(None).prctl(4, 0)
+def computes(seconds):
+    until = time.monotonic() + seconds
+    while time.monotonic() < until:
+        pass
+def forks(act):
+    child = os.fork()
+    if child == 0:
+        act()
+        os._exit(0)
+    return child
+{beside}
+print(end="name> ", flush=True)
+os.read(0, 9)
+{end}
+os._exit(0)
+"""
+_SLEEPS = "child = forks(lambda: (hides(), time.sleep(60)))"
+_KILLS = "os.kill(child, signal.SIGKILL)"
+_THREAD = "hides(); threading.Thread(target=time.sleep, args=(60,)).start()"
+HIDDEN = [
+    Scenario(
+        f"a question {what}",
+        python(_HIDES.format(beside=beside, end=end)),
+        (*before, Waits("name> $", "line", b"x\n", evidence), Ends()),
+    )
+    for what, beside, end, before, evidence in (
+        ("of a hidden program", "hides()", "", (), "kernel"),
+        ("above a hidden child", _SLEEPS, _KILLS, (), "kernel+quiet"),
+        (
+            "of a hidden program above a hidden child",
+            f"hides(); {_SLEEPS}",
+            _KILLS,
+            (),
+            "kernel+quiet",
+        ),
+        ("of a hidden program with two threads", _THREAD, "", (), "heuristic"),
+        (
+            "of a hidden program whose child computes",
+            "hides(); forks(lambda: computes(1.2))",
+            "",
+            (Works(0.6, after="name> "),),
+            "kernel|kernel+quiet",
+        ),
+    )
+]
+
 
 def named(scenarios: list[Scenario]) -> pytest.MarkDecorator:
     return pytest.mark.parametrize("scenario", scenarios, ids=[each.name for each in scenarios])
@@ -88,5 +139,11 @@ def test_company_as_whoever_runs_the_tests(scenario: Scenario, home: Path) -> No
 
 @named(AT_WORK + ASKS)
 def test_company_as_an_ordinary_user(scenario: Scenario, home: Path, user: Account) -> None:
+    shutil.chown(home, user.name)
+    assert as_user(user, lambda: scenario.play(str(home))) is None
+
+
+@named(HIDDEN)
+def test_work_out_of_sight_is_no_proof(scenario: Scenario, home: Path, user: Account) -> None:
     shutil.chown(home, user.name)
     assert as_user(user, lambda: scenario.play(str(home))) is None
