@@ -264,6 +264,9 @@ class TerminalWatcher:
         if not snapshot.still_holds() and (not self._is_met_again(snapshot, needed) or drain()):
             self._snapshot, self._standing = None, RUNNING
             return RUNNING, self._back_off.next_delay(quiet)
+        if needed.evidence == "kernel" and self._probe.has_new_orphans():
+            self._snapshot, self._standing = None, RUNNING
+            return RUNNING, RETRY_SECONDS
         self._back_off.on_claim()
         self._claimed = (needed.key, needed.waiter.counter)
         self._standing = self._awaiting(snapshot, needed)

@@ -80,6 +80,10 @@ class TerminalProbe:
         """Return whether no task of the tree has run since the last look."""
         return self.table.is_unmoved()
 
+    def has_new_orphans(self) -> bool:
+        """Return whether processes in a foreground were not part of the tree; now they are."""
+        return self.table.adopt_orphans()
+
     def wake(self) -> Counters:
         """Wake every task that sleeps on the terminal, and return the counters from right before.
 
@@ -373,12 +377,14 @@ class TerminalProbe:
                 process.pid not in waiters | above or not all_asleep(process)
                 for process in snapshot.blind
             )
+        # A reader on an inner terminal has a foreground of its own.
+        busy = pgrps | {each.pgrp for each in self.table.processes if each.pid in waiters}
         for process, _, occupation in work:
             snapshot.has_workers = True
             if occupation is Occupation.RUNNING:
                 snapshot.is_busy = True
                 snapshot.is_settled = False
-            snapshot.is_busy |= process.pgrp in pgrps
+            snapshot.is_busy |= process.pgrp in busy
         workers = {each.process.pid for each in work}
         snapshot.is_busy |= any(
             each.may_come_from(workers, waiters, self.table) for each in snapshot.besides

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple
 
 from controller_client.system.absence import is_shortage, raise_shortage
+from controller_client.terminal_state.kernel.descriptors import strays
 from controller_client.terminal_state.kernel.proc_file import ProcFile, numbers_in
 
 Counters = dict[int, bytes]
@@ -190,7 +191,9 @@ class ProcessTable:
     def __init__(self, leader_pid: int) -> None:
         self._leader = leader_pid
         self._known: dict[int, ObservedProcess] = {}
+        # Multiplexers, and processes of a foreground whose parents have died.
         self._adopted: list[int] = []
+        self._orphans: list[int] = []
 
     @property
     def processes(self) -> list[ObservedProcess]:
@@ -257,7 +260,7 @@ class ProcessTable:
         Raises OSError when nothing is left to look with.
         """
         before, self._known = self._known, {}
-        pending = [self._leader, *self._adopted]
+        pending = [self._leader, *self._adopted, *self._orphans]
         while pending:
             pid = pending.pop()
             if pid in self._known:
@@ -276,6 +279,7 @@ class ProcessTable:
         for gone in before.values():
             gone.close()
         self._adopted = [pid for pid in self._adopted if pid in self._known]
+        self._orphans = [pid for pid in self._orphans if pid in self._known]
 
     def group(self, pgrp: int) -> list[ObservedProcess]:
         """Return the members of a process group.
@@ -286,9 +290,9 @@ class ProcessTable:
         if members or pgrp <= 0:
             return members
         for pid in orphans_of_group(pgrp):
-            if pid not in self._adopted:
-                self._adopted.append(pid)
-        if self._adopted:
+            if pid not in self._orphans:
+                self._orphans.append(pid)
+        if self._orphans:
             self.refresh()
         return [process for process in self._known.values() if process.pgrp == pgrp]
 
@@ -296,6 +300,15 @@ class ProcessTable:
         """Count a process and all below it as part of the tree, from the next refresh on."""
         if pid not in self._known and pid not in self._adopted:
             self._adopted.append(pid)
+
+    def adopt_orphans(self) -> bool:
+        """Count orphans in the foreground of a terminal as part of the tree, from the next refresh.
+
+        Returns whether there are new ones. They have come to the holder, which is this process.
+        """
+        new = [pid for pid in strays(self._known.keys()) if _is_in_foreground(pid)]
+        self._orphans += new
+        return bool(new)
 
     def is_adopted(self, pid: int) -> bool:
         """Return whether a process was adopted, and is not below the leader by birth."""
@@ -338,6 +351,15 @@ def orphans_of_group(pgrp: int) -> list[int]:
     if group_of(pgrp) == pgrp:
         return [pgrp]
     return [pid for pid in all_pids() if group_of(pid) == pgrp]
+
+
+def _is_in_foreground(pid: int) -> bool:
+    process = ObservedProcess(pid)
+    try:
+        status = status_or_none(process)
+    finally:
+        process.close()
+    return status is not None and status.is_live and status.pgrp == status.foreground_pgrp
 
 
 def group_of(pid: int) -> int:

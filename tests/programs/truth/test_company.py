@@ -3,11 +3,13 @@
 Only a question can make up for that, and only as a guess after a longer silence.
 """
 
+import shlex
 import shutil
 from pathlib import Path
 
 import pytest
 
+from controller_client.system import prctl
 from tests.programs.truth.writing import fixture, python
 from tests.support.accounts import Account
 from tests.support.hosts.truth import Ends, Scenario, Waits, Works, as_user
@@ -127,6 +129,17 @@ HIDDEN = [
     )
 ]
 
+_ORPHAN = """
+import os, time
+if os.fork() == 0:
+    if os.fork() == 0:
+        time.sleep(60)
+    os._exit(0)
+os.wait()
+print(end="name> ", flush=True)
+os.read(0, 9)
+"""
+
 
 def named(scenarios: list[Scenario]) -> pytest.MarkDecorator:
     return pytest.mark.parametrize("scenario", scenarios, ids=[each.name for each in scenarios])
@@ -147,3 +160,23 @@ def test_company_as_an_ordinary_user(scenario: Scenario, home: Path, user: Accou
 def test_work_out_of_sight_is_no_proof(scenario: Scenario, home: Path, user: Account) -> None:
     shutil.chown(home, user.name)
     assert as_user(user, lambda: scenario.play(str(home))) is None
+
+
+@pytest.mark.parametrize("relay", [(), ("script", "-qc", 'eval "$ASKS"', "/dev/null")])
+def test_work_whose_parents_have_died_is_beside_the_reader(
+    relay: tuple[str, ...], home: Path, user: Account
+) -> None:
+    shutil.chown(home, user.name)
+    asks = python(_ORPHAN)
+    scenario = Scenario(
+        "orphan",
+        relay or asks,
+        (Waits("name> $", "line", b"x\n", "kernel+quiet"), Ends(None)),
+        env={"ASKS": f"exec {shlex.join(asks)}"},
+    )
+
+    def play() -> str | None:
+        prctl.adopt_orphans()
+        return scenario.play(str(home))
+
+    assert as_user(user, play) is None
