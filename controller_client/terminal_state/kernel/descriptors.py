@@ -167,9 +167,14 @@ def has_timer(pid: int, fds: list[int]) -> bool:
     """Return whether one of ``fds`` is a timer, or a timer of the process may set one off."""
     if any(link_of(f"/proc/{pid}/fd/{fd}") == _TIMER for fd in fds):
         return True
+    return bool(fds) and has_posix_timer(pid)
+
+
+def has_posix_timer(pid: int) -> bool:
+    """Return whether a process has a timer that sends a signal or starts a thread."""
     # Not every kernel tells of these timers.
     with suppress(FileNotFoundError):
-        return bool(fds) and _TIMER_OF_POSIX.search(read_once(f"/proc/{pid}/timers")) is not None
+        return _TIMER_OF_POSIX.search(read_once(f"/proc/{pid}/timers")) is not None
     return False
 
 

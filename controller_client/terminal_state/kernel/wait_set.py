@@ -11,7 +11,13 @@ import struct
 from collections.abc import Iterable
 from typing import Final, NamedTuple
 
-from controller_client.terminal_state.kernel.proc_file import READ_ONLY, link_of, read_once
+from controller_client.terminal_state.kernel.proc_file import (
+    READ_ONLY,
+    link_of,
+    numbers_in,
+    read_once,
+    status_of,
+)
 from controller_client.terminal_state.kernel.process_table import Task
 
 POLL_IN: Final = 0x41  # POLLIN | POLLRDNORM, the same bits for poll and epoll
@@ -21,7 +27,11 @@ _EPOLL_MODES: Final = 0xF0000000
 MAX_DESCRIPTORS: Final = 4096
 MAX_NESTED_SETS: Final = 3
 EPOLL_LINK: Final = "anon_inode:[eventpoll]"
-EPOLL_ENTRY: Final = re.compile(rb"tfd:\s*(\d+) events:\s*([0-9a-f]+)")
+EPOLL_ENTRY: Final = re.compile(
+    rb"tfd:\s*(\d+) events:\s*([0-9a-f]+)(?:[^\n]* ino:([0-9a-f]+) sdev:([0-9a-f]+))?"
+)
+NO_DESCRIPTOR: Final = -1
+"""Stands for a file that an epoll set has, and of which the task has no descriptor any more."""
 
 
 class SyscallNumbers(NamedTuple):
@@ -242,7 +252,39 @@ def _timeout_seconds(pid: int, number: int, argument: int) -> float | None:
 
 def _wanted_by_epoll(pid: int, epoll_fd: int) -> _Wanted:
     info = read_once(f"/proc/{pid}/fdinfo/{epoll_fd}", 65536)
-    return _wanted((int(found[1]), int(found[2], 16)) for found in EPOLL_ENTRY.finditer(info))
+    return _wanted(
+        (_descriptor_of(pid, int(found[1]), found[3], found[4]), int(found[2], 16))
+        for found in EPOLL_ENTRY.finditer(info)
+    )
+
+
+def _descriptor_of(pid: int, fd: int, inode: bytes | None, device: bytes | None) -> int:
+    """Return a descriptor that leads to the file of an entry, which is given by its inode.
+
+    The number that it was added under may be closed by now, or lead to another file.
+    """
+    if inode is None or device is None:
+        return fd
+    file = int(inode, 16), int(device, 16)
+    if _file_at(pid, fd) == file:
+        return fd
+    # Events, timers and sets of descriptors all have one inode.
+    same = (
+        other
+        for other in numbers_in(f"/proc/{pid}/fd")
+        if _file_at(pid, other) == file
+        and not link_of(f"/proc/{pid}/fd/{other}").startswith("anon_inode:")
+    )
+    return next(same, NO_DESCRIPTOR)
+
+
+def _file_at(pid: int, fd: int) -> tuple[int, int] | None:
+    try:
+        status = status_of(f"/proc/{pid}/fd/{fd}")
+    except FileNotFoundError:
+        return None
+    # The kernel prints its own form of a device number.
+    return status.st_ino, os.major(status.st_dev) << 20 | os.minor(status.st_dev)
 
 
 def _wanted_by_select(pid: int, arguments: list[int]) -> _Wanted:

@@ -12,6 +12,7 @@ from typing import Final
 from controller_client.system.absence import raise_shortage
 from controller_client.terminal_state.kernel.descriptors import (
     foreign_sockets,
+    has_posix_timer,
     has_ring,
     has_timer,
     speak_for_others,
@@ -42,6 +43,7 @@ from controller_client.terminal_state.kernel.terminal_device import (
     is_this_terminal,
 )
 from controller_client.terminal_state.kernel.wait_set import (
+    NO_DESCRIPTOR,
     SYSCALLS,
     WaitSet,
     call_of,
@@ -230,6 +232,8 @@ def _inspect_task(
 def _is_mine(
     found: Inspection, task: Task, fd: int, identity: Identity, *, is_own_session: bool
 ) -> bool:
+    if fd == NO_DESCRIPTOR:
+        return False
     status = status_of(f"/proc/{task.tid}/fd/{fd}")
     if stat.S_ISCHR(status.st_mode) and status.st_rdev == PTY_MULTIPLEXER:
         index = TTY_INDEX.search(read_once(f"/proc/{task.tid}/fdinfo/{fd}"))
@@ -266,7 +270,8 @@ def _waiter(
         speaking = foreign_sockets(task.tid)
     is_shared = bool(speaking) and speak_for_others(process.pid, speaking, family, thread=task.tid)
     is_loop = waiting.is_epoll
-    is_clocked = has_timer(task.tid, others)
+    # A timer sets the first thread to work. That one waits itself if it is the reader.
+    is_clocked = has_timer(task.tid, others) or (not task.is_first and has_posix_timer(process.pid))
     how = How.READ if waiting.is_read else How.POLL
     if is_shared or is_clocked or (is_loop and waiting.timeout_seconds is not None):
         how = How.MIXED

@@ -33,6 +33,8 @@ ELSEWHERE = [
         "end_of_a_reader",
         "event_of_a_ring",
         "descriptors_of_a_thread",
+        "key thread and signal of a clock",
+        "key thread and thread of a clock",
         "key thread and detached child",
         "key thread and child in a group of its own",
         "own pipe and detached child",

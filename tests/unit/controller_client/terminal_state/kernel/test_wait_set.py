@@ -91,6 +91,22 @@ def test_epoll_waits_for_its_set() -> None:
     assert (call.besides, after.besides) == ((writer,), ())
 
 
+def test_entries_of_an_epoll_set_are_known_by_their_files() -> None:
+    import select
+
+    with select.epoll() as poller:
+        reader, writer = os.pipe()
+        poller.register(reader, select.EPOLLIN)
+        kept = os.dup(reader)
+        os.dup2(poller.fileno(), reader)
+        os.close(writer)
+        moved = wait_set(HERE, EPOLL_WAIT, [poller.fileno(), 0, 0, FOR_EVER, 0, 0])
+        os.close(reader)
+        closed = wait_set(HERE, EPOLL_WAIT, [poller.fileno(), 0, 0, FOR_EVER, 0, 0])
+        os.close(kept)
+    assert moved.descriptors == closed.descriptors == [kept]
+
+
 def test_other_calls_wait_for_no_descriptor() -> None:
     assert wait_set(HERE, NANOSLEEP, [0] * 6).descriptors == []
 
