@@ -25,6 +25,9 @@ POLL_HANG_UP: Final = 0x10
 _EPOLL_MODES: Final = 0xF0000000
 """The bits of an epoll entry that name no event. An entry that was told once has no others."""
 MAX_DESCRIPTORS: Final = 4096
+OF_32_BITS: Final = 0x7FFFFFFF
+"""Stands for every call of a task of 32 bits, whose numbers and structures are others."""
+_END_OF_32_BITS: Final = 1 << 32
 MAX_NESTED_SETS: Final = 3
 EPOLL_LINK: Final = "anon_inode:[eventpoll]"
 EPOLL_ENTRY: Final = re.compile(
@@ -50,8 +53,8 @@ class SyscallNumbers(NamedTuple):
     pause: frozenset[int]
     """The calls that do nothing but sleep for a time."""
     opaque: frozenset[int]
-    """The calls that do not say what they wait for: one that was stopped and continued, and a ring
-    of requests.
+    """The calls that do not say what they wait for: one that was stopped and continued, a ring of
+    requests, and those of tasks of 32 bits.
     """
     names: dict[int, str]
     continued_poll: tuple[int, int] | None = None
@@ -66,7 +69,7 @@ X86_64: Final = SyscallNumbers(
     timeout_divisors={23: 10**6, 270: 10**9, 271: 10**9, 441: 10**9},
     passive={34: None, 61: None, 128: 2, 130: None, 202: 3, 247: None},
     pause=frozenset({35, 230}),
-    opaque=frozenset({219, 426}),
+    opaque=frozenset({219, 426, OF_32_BITS}),
     names={
         0: "read", 1: "write", 7: "poll", 16: "ioctl", 19: "readv", 20: "writev", 23: "select",
         34: "pause", 35: "nanosleep", 42: "connect",
@@ -88,7 +91,7 @@ AARCH64: Final = SyscallNumbers(
     timeout_divisors={72: 10**9, 73: 10**9, 441: 10**9},
     passive={95: None, 98: 3, 133: None, 137: 2, 260: None},
     pause=frozenset({101, 115}),
-    opaque=frozenset({128, 426}),
+    opaque=frozenset({128, 426, OF_32_BITS}),
     names={
         22: "epoll_pwait", 25: "fcntl", 29: "ioctl", 32: "flock", 56: "openat", 63: "read",
         64: "write", 65: "readv", 66: "writev",
@@ -136,6 +139,8 @@ class _Wanted(NamedTuple):
 
 def syscall_name(number: int) -> str:
     """Return the name of a system call; ``working`` for a sleep outside of one (a page fault)."""
+    if number == OF_32_BITS:
+        return "a call of 32 bits"
     return SYSCALLS.names.get(number, f"syscall {number}" if number >= 0 else "working")
 
 
@@ -149,6 +154,9 @@ def parse_call(raw: bytes) -> tuple[int, list[int]] | None:
     words = raw.split()
     if not words or words[0] == b"running":
         return None
+    # The last two are the stack and the place in the code.
+    if len(words) == 9 and all(int(word, 16) < _END_OF_32_BITS for word in words[7:]):
+        return OF_32_BITS, []
     return int(words[0]), [int(word, 16) for word in words[1:7]]
 
 

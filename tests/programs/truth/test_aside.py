@@ -1,5 +1,6 @@
 """Waits that no look at the sleepers of the terminal's foreground shows."""
 
+import platform
 import shutil
 import subprocess
 from pathlib import Path
@@ -43,6 +44,19 @@ ASIDE = [
         (Waits("name: $", "line", b"x\n", "heuristic"), Ends()),
     ),
 ]
+if platform.machine() == "x86_64":
+    ASIDE += [
+        Scenario(
+            "a program that reads as one of 32 bits does",
+            fixture("reads_aside.py", "read_of_32_bits"),
+            (Waits("name: $", "line", b"x\n"), Ends()),
+        ),
+        Scenario(
+            "a sleep of 32 bits that was stopped and continued",
+            fixture("reads_aside.py", "stopped_sleep_of_32_bits"),
+            (Works(0.8, after="name"), Ends()),
+        ),
+    ]
 _ASKS = ("bash", "-c", "read -p 'name: ' x; sleep 0.3; read -p 'age: ' y")
 _STEPS = (Waits("name: $", "line", b"x\n"), Waits("age: $", "line", b"4\n"), Ends())
 NAMESPACES = [

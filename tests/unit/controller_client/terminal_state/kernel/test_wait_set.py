@@ -39,6 +39,14 @@ def test_a_task_outside_of_a_call_is_parsed() -> None:
     assert parse_call(b"-1 0x7ffe 0x7f11\n") == (-1, [0x7FFE, 0x7F11])
 
 
+def test_a_call_of_32_bits_has_no_number_of_64_bits() -> None:
+    # Three is a read of 32 bits, and it closes a file in 64 bits.
+    call = parse_call(b"3 0x0 0xff8a 0x20 0x0 0x0 0x0 0xff8affe0 0xf7f11549\n")
+    assert call is not None
+    assert syscall_name(call[0]) == "a call of 32 bits"
+    assert parse_call(b"3 0x0 0x0 0x0 0x0 0x0 0x0 0x7ffe8affe0 0x401549\n") == (3, [0] * 6)
+
+
 def test_a_running_task_has_no_call() -> None:
     assert parse_call(b"running\n") is None
 
