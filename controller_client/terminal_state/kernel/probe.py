@@ -112,7 +112,8 @@ class TerminalProbe:
         if depth == 0:
             self.identity = identity
         snapshot.has_unread = has_unread_input(slave)
-        is_locked = not snapshot.has_unread and is_read_pending(slave)
+        is_locked = None if snapshot.has_unread else is_read_pending(slave)
+        snapshot.is_unlocked = is_locked is False
         masters = self._inspect_group(snapshot, group, identity)
         inner = []
         if group and (masters or snapshot.blind) and depth < MAX_RELAYS:
@@ -164,7 +165,7 @@ class TerminalProbe:
                 continue
             if found.is_opaque and not found.waiters:
                 self._note_blind(snapshot, process)
-            snapshot.waiters += found.waiters
+            snapshot.waiters += filter(snapshot.may_hold, found.waiters)
             masters += found.masters
             snapshot.besides += found.besides
             snapshot.relaying += found.relaying
@@ -235,7 +236,7 @@ class TerminalProbe:
                     found = inspect(outsider, identity, 0)
                     snapshot.waiters += [
                         Waiter(waiter.how, waiter.comm, pid, None, waiter.timeout_seconds)
-                        for waiter in found.waiters
+                        for waiter in filter(snapshot.may_hold, found.waiters)
                     ]
                     if found.waiters and 0 < len(found.masters) <= MAX_PANES:
                         self.table.adopt(pid)

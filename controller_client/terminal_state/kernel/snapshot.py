@@ -19,6 +19,8 @@ class Snapshot:
 
     flags: Flags | None = None
     has_unread: bool = False
+    is_unlocked: bool = False
+    """Nobody holds the terminal's read lock, so nobody sleeps in a read of it."""
     waiters: list[Waiter] = field(default_factory=list)
     blind: list[ObservedProcess] = field(default_factory=list)
     """Foreground processes that may not be inspected."""
@@ -48,6 +50,13 @@ class Snapshot:
     def is_polling(self) -> bool:
         """True if reads of the terminal return after a while without input."""
         return self.flags is not None and self.flags.is_polling
+
+    def may_hold(self, waiter: Waiter) -> bool:
+        """Return whether a waiter is what it seems: without the lock, a read is another call.
+
+        It may be a call of 32 bits, or its descriptor led elsewhere when it began.
+        """
+        return not (self.is_unlocked and waiter.how is How.READ)
 
     def add_relay(self, outer: "Snapshot") -> None:
         """Add the findings at the relay that stands between this terminal and the outer one."""

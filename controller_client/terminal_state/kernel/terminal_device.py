@@ -89,8 +89,8 @@ def has_unread_input(slave_fd: int) -> bool:
     return any(events & select.POLLIN for _, events in poller.poll(0))
 
 
-def is_read_pending(slave_fd: int) -> bool:
-    """Return whether some task, of any user, holds the terminal's read lock.
+def is_read_pending(slave_fd: int) -> bool | None:
+    """Return whether some task, of any user, holds the terminal's read lock; None if unknown.
 
     Such a task sleeps in a read, or copies its data at this moment. To be called only after
     ``has_unread_input`` returned False: then this never takes the lock from a reader with data.
@@ -100,7 +100,8 @@ def is_read_pending(slave_fd: int) -> bool:
     except BlockingIOError:
         return True
     except OSError:
-        pass
+        # The terminal is gone, or was opened for writing alone.
+        return None
     return False
 
 

@@ -39,6 +39,11 @@ ASIDE = [
         (Waits("name: $", "line", b"x\n", "kernel|kernel+quiet"), Ends()),
     ),
     Scenario(
+        "a read of a pipe whose descriptor leads to the terminal by now",
+        fixture("reads_aside.py", "moved_descriptor"),
+        (Works(0.8, after="name"),),
+    ),
+    Scenario(
         "a program with a terminal of its own that reads the outer one",
         fixture("reads_aside.py", "wrapper"),
         (Waits("name: $", "line", b"x\n", "heuristic"), Ends()),
@@ -54,6 +59,11 @@ if platform.machine() == "x86_64":
         Scenario(
             "a sleep of 32 bits that was stopped and continued",
             fixture("reads_aside.py", "stopped_sleep_of_32_bits"),
+            (Works(0.8, after="name"), Ends()),
+        ),
+        Scenario(
+            "a sleep of 32 bits in a program of 64 bits",
+            fixture("reads_aside.py", "stopped_sleep_on_a_high_stack"),
             (Works(0.8, after="name"), Ends()),
         ),
     ]
