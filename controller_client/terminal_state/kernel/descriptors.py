@@ -199,9 +199,11 @@ def _own_ends(pid: int, name: str, names: dict[int, str]) -> set[str] | None:
     """
     if name == _TIMER:
         return set()
+    if _RING in names.values():
+        # The kernel itself sets off events, and writes to pipes, for requests that went to a ring.
+        return None
     if name.startswith(_EVENT):
-        # The kernel sets off events as well, for requests that went to a ring.
-        return None if _RING in names.values() else {name}
+        return {name}
     if name.startswith("pipe:["):
         ends = [_modes(pid, fd) for fd, other in names.items() if other == name]
         has_both = any(mode & stat.S_IWUSR for mode in ends) and any(

@@ -6,6 +6,7 @@ whole look, and all its parts were true at the same time.
 """
 
 import os
+from dataclasses import replace
 from typing import Final
 
 from controller_client.system.absence import raise_shortage
@@ -39,7 +40,6 @@ from controller_client.terminal_state.kernel.terminal_device import (
     wake_sleepers,
 )
 from controller_client.terminal_state.kernel.waiter import (
-    Waiter,
     go_on_with,
     inspect,
     lock_holder,
@@ -235,7 +235,7 @@ class TerminalProbe:
                 if outsider.session != group[0].session:
                     found = inspect(outsider, identity, 0)
                     snapshot.waiters += [
-                        Waiter(waiter.how, waiter.comm, pid, None, waiter.timeout_seconds)
+                        replace(waiter, task=None)
                         for waiter in filter(snapshot.may_hold, found.waiters)
                     ]
                     if found.waiters and 0 < len(found.masters) <= MAX_PANES:

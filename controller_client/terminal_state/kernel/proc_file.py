@@ -10,6 +10,8 @@ from typing import ClassVar, Final
 from controller_client.system.absence import raise_shortage
 
 MAX_KEPT_OPEN: Final = 128
+SURELY_WHOLE_BYTES: Final = 2048
+"""A list that the kernel cut is longer: only the entry that did not fit is missing in its page."""
 READ_ONLY: Final = os.O_RDONLY | os.O_CLOEXEC
 VANISHED: Final = (OSError, ValueError, IndexError, struct.error, OverflowError)
 """The errors that a look can raise while the processes it reads about come and go."""
@@ -68,6 +70,23 @@ class ProcFile:
         if self._fd < 0 and not self._keep_open():
             return read_once(self._path, size_bytes)
         return os.pread(self._fd, size_bytes, 0)
+
+    def read_list(self) -> bytes:
+        """Return the whole of a list, of which the kernel gives at most a page at once.
+
+        Raises OSError when the task is gone.
+        """
+        content = self.read()
+        if len(content) < SURELY_WHOLE_BYTES:
+            return content
+        fd = self._fd if self._fd >= 0 else os.open(self._path, READ_ONLY)
+        try:
+            while part := os.pread(fd, 65536, len(content)):
+                content += part
+        finally:
+            if fd != self._fd:
+                os.close(fd)
+        return content
 
     def status(self) -> os.stat_result:
         """Return the file's status now; OSError when the task is gone."""

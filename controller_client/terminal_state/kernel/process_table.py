@@ -17,7 +17,6 @@ from controller_client.terminal_state.kernel.proc_file import ProcFile, numbers_
 Counters = dict[int, bytes]
 """Run counter of each task by thread id; ``b""`` once the task is gone."""
 
-CHILDREN_BYTES: Final = 16 * 1024
 ASLEEP_STATES: Final = frozenset(b"STtZX")
 
 
@@ -105,7 +104,7 @@ class Task:
     def children(self) -> list[int]:
         """Return the pids this thread forked. Raises OSError when nothing is left to look with."""
         try:
-            return [int(pid) for pid in self._children.read(CHILDREN_BYTES).split()]
+            return [int(pid) for pid in self._children.read_list().split()]
         except OSError as error:
             raise_shortage(error)
             return []

@@ -44,6 +44,11 @@ ASIDE = [
         (Works(0.8, after="name"),),
     ),
     Scenario(
+        "a process outside of the tree that also listens to a stranger",
+        fixture("reads_aside.py", "outsider"),
+        (Waits("name: $", "line", b"x\n", "heuristic"), Ends()),
+    ),
+    Scenario(
         "a program with a terminal of its own that reads the outer one",
         fixture("reads_aside.py", "wrapper"),
         (Waits("name: $", "line", b"x\n", "heuristic"), Ends()),

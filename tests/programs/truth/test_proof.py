@@ -32,6 +32,7 @@ ELSEWHERE = [
         "full_pipe",
         "end_of_a_reader",
         "event_of_a_ring",
+        "pipe_of_a_ring",
         "descriptors_of_a_thread",
         "key thread and signal of a clock",
         "key thread and thread of a clock",

@@ -1,6 +1,7 @@
 """Files of /proc are kept open, up to a limit, and read anew each time."""
 
 import os
+from pathlib import Path
 
 import pytest
 
@@ -31,6 +32,18 @@ def test_beyond_the_limit_files_are_read_without_being_kept(
     assert file.read()
     assert file.status().st_size == 0
     assert ProcFile.open_files == before
+
+
+@pytest.mark.parametrize("kept", [0, 128])
+def test_a_list_longer_than_a_page_is_read_to_its_end(
+    kept: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(proc_file, "MAX_KEPT_OPEN", ProcFile.open_files + kept)
+    file = ProcFile("/proc/self/maps")
+    content = file.read_list()
+    assert len(content) > 4096
+    assert content.splitlines()[-1] == Path("/proc/self/maps").read_bytes().splitlines()[-1]
+    file.close()
 
 
 def test_a_file_that_is_not_there_is_an_os_error() -> None:
