@@ -62,9 +62,12 @@ class Snapshot:
         """Add the findings at the relay that stands between this terminal and the outer one."""
         self.besides += outer.besides
         if self.flags is not None and outer.flags is not None:
-            # Input goes through both terminals, and is shown if either shows it.
-            is_echoing = self.flags.is_echoing or outer.flags.is_echoing
-            self.flags = self.flags._replace(is_echoing=is_echoing)
+            # Input goes through both terminals. It is shown if either shows it, and reads return
+            # without it if they do on either.
+            self.flags = self.flags._replace(
+                is_echoing=self.flags.is_echoing or outer.flags.is_echoing,
+                is_polling=self.flags.is_polling or outer.flags.is_polling,
+            )
         self.has_unread |= outer.has_unread
         self.is_asleep &= outer.is_asleep
         # Other tasks of the relay may be at work.
@@ -91,6 +94,8 @@ class Options:
 
 def is_proof(snapshot: Snapshot) -> bool:
     """Return whether a snapshot proves without any silence that its terminal is waited for."""
+    # A read that returns without input is no wait by itself, but a poll of such a terminal is.
+    ways = {How.POLL} if snapshot.is_polling else {How.READ, How.READ_LOCK, How.POLL}
     return not snapshot.is_relaying and any(
-        waiter.how <= How.POLL and not waiter.is_timed for waiter in snapshot.waiters
+        waiter.how in ways and not waiter.is_timed for waiter in snapshot.waiters
     )

@@ -27,6 +27,15 @@ _WORK_UNSEEN = python(
     "open('{home}/begun', 'w').close()\n"
     "while not os.path.exists('{home}/done'): time.sleep(0.1)"
 )
+_READS_FOR_A_TIME = python(
+    "import os, termios\n"
+    "modes = termios.tcgetattr(0)\n"
+    "modes[3] &= ~(termios.ICANON | termios.ECHO)\n"
+    "modes[6][termios.VMIN], modes[6][termios.VTIME] = 0, 8\n"
+    "termios.tcsetattr(0, termios.TCSANOW, modes)\n"
+    "print(end='Quick? ', flush=True)\n"
+    "while not os.read(0, 9): pass"
+)
 PANES = [
     *(
         Scenario(
@@ -45,6 +54,12 @@ PANES = [
         "tmux: a reader beside work",
         (*_TMUX, *fixture("works_beside.py", "beside_reader while it does: compute", "Well? ")),
         (Works(0.4, after="Well"), Ends(None)),
+        needs=("tmux",),
+    ),
+    Scenario(
+        "tmux: a read that returns without input",
+        (*_TMUX, *_READS_FOR_A_TIME),
+        (Waits(r"Quick\? ", "screen", b"x\n", "kernel+quiet"), Ends(None)),
         needs=("tmux",),
     ),
     Scenario(
