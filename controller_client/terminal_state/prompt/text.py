@@ -20,9 +20,9 @@ class Likeness(IntEnum):
 
 
 _WORD: Final = (
-    r"(?:pass(?:[ -]?(?:word|phrase|code)|wd)|\b(?:pass|pin(?: code)?|pwd?|otp|mot de "
+    r"(?:pass(?:[ -]?(?:word|phrase|code)|wd)|\b(?:pin(?: code)?|pwd?|otp|mot de "
     r"passe|passwort|kennwort|contrase\u00f1a)|secret|token"
-    r"|\b(?:api|access|secret|private|encryption|recovery)[ "
+    r"|\b(?:api|access|secret|private|encryption|recovery|licen[cs]e|product|activation)[ "
     r"_-]?key|(?:verification|authentication|security|one[ -]time|2fa)[ -]code)"
 )
 _REMARK: Final = r"\([^()\n]*\)|\[[^\[\]\n]*\]"
@@ -38,13 +38,24 @@ _QUESTION_END: Final = (
     r"|\s+>|(?<=word)>)"
 )
 _MASK: Final = r"\s*[*\u2022\u25cf]*\s*$"
-_SECRET: Final = re.compile(_WORD + _ADDITION + _QUESTION_END + _MASK, re.IGNORECASE)
+# Tests pass, and compilers make passes: by itself the word has to be the whole question.
+_WHOLE_QUESTION: Final = r"^\W*(?:(?:enter|your|the|new|old|current)\s+){0,3}pass(?=\s*[:?])"
+_SECRET: Final = re.compile(
+    rf"(?:{_WORD}|{_WHOLE_QUESTION}){_ADDITION}{_QUESTION_END}{_MASK}", re.IGNORECASE
+)
 _YES_OR_NO: Final = re.compile(
     r"[(\[]\s*y(?:es)?\s*[/|,]\s*n(?:o)?\b[^()\[\]]*[)\]]\W*$|\by(?:es)?/no?\W*$", re.IGNORECASE
 )
 _ABOUT_A_SECRET: Final = re.compile(
     rf"\b(?:name|path|file|folder|directory|location|label|id|type|kind|length|owner)\s+(?:of|for)\s+(?:\w+\s+){{0,2}}{_WORD}"
     rf"|\b(?:which|select|choose|pick)\s+(?:\w+\s+){{0,2}}{_WORD}",
+    re.IGNORECASE,
+)
+# Measures, bars and plural forms in brackets ask nothing, as other remarks at the end of a line do.
+_MEASURE: Final = re.compile(
+    r"(?:[(\[]\s*(?:~?\d[\d.,:]*\s*(?:%|[kmgt]?i?(?:b|bits?|bytes?)(?:/s|ps)?|[mn\u00b5]?s"
+    r"|sec(?:onds?)?|min(?:utes?)?|h(?:ours?)?|files?)|\d+\s*(?:/|of)\s*\d+|[#=][#=>][#=>.* -]*)"
+    r"\s*[)\]]|(?<=\w)\((?:e?s|ies)\))$",
     re.IGNORECASE,
 )
 _HINT_OF_KEY: Final = re.compile(
@@ -54,6 +65,7 @@ _SURELY_KEY: Final = re.compile(r"--more--|\(end\)|\barrow keys|\bpossibilities\
 _PROMPT: Final = re.compile(
     r"(?:[?:>$#%»\u203a\u276f\])]|^\.\.\.|y/n|yes/no[^\n]*|continue\.*|any "
     r"key[^\n]*|--more--[^\n]*|\(end\)"
+    r"|\bplease (?:enter|type|input|give|provide|specify|choose|select|pick)\b[^\n]*"
     r"|^\? \S[^\n]*|\boptions?|choice|selection|enter|return[^\n]*)[\s:>.]*$",
     re.IGNORECASE,
 )
@@ -70,7 +82,8 @@ def likeness(line: str) -> Likeness:
     text = line[-_MOST_CHARS:].strip()
     if not text:
         return Likeness.NONE
-    return Likeness.PROMPT if _PROMPT.search(text) or asks_for_secret(text) else Likeness.TEXT
+    is_prompt = _PROMPT.search(_MEASURE.sub("", text)) or asks_for_secret(text)
+    return Likeness.PROMPT if is_prompt else Likeness.TEXT
 
 
 def asks_for_secret(line: str) -> bool:

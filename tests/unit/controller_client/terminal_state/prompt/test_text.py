@@ -19,14 +19,22 @@ from controller_client.terminal_state.prompt.text import (
         "Password:", "zsh% ", "mysql> ", "(END)",
         "--More--(12%)", "press any key", "version: (1.0.0) ",
         "Are you sure (yes/no/[fingerprint])? ", "Enter choice", "\u276f ",
-        "? Project name", "? Project name (x) ab",
+        "? Project name", "? Project name (x) ab", "Save as?", "Size [5 MB]: ", "Count [5] ",
+        "Please enter your name", "Continue? (2/3)", "Press any key (3 s)", "Delete file(s)? ",
     ],
 )  # fmt: skip
 def test_prompts_look_like_prompts(line: str) -> None:
     assert likeness(line) is Likeness.PROMPT
 
 
-@pytest.mark.parametrize("line", ["building", "Working...", "12.5 MB/s", "compiling main.c"])
+@pytest.mark.parametrize(
+    "line",
+    [
+        "building", "Working...", "12.5 MB/s", "compiling main.c", "Progress [5 MB]", "done (45%)",
+        "Step [1/5]", "[####    ]", "[=>  ]", "took (3.2 s)", "Reading [1.2 MiB/s]", "Please wait",
+        "Removing package(s)", "3 tests pass", "pass",
+    ],
+)  # fmt: skip
 def test_other_text_is_only_text(line: str) -> None:
     assert likeness(line) is Likeness.TEXT
 
@@ -61,6 +69,8 @@ def test_an_empty_line_is_nothing(line: str) -> None:
         "Enter password, or leave empty: ",
         "New password",
         "Pass: ",
+        "Enter pass: ",
+        "LICENSE KEY: ",
         "GitHub token? ",
         "Enter your password to continue: ",
         "? Password: [input is hidden] ",
@@ -78,6 +88,9 @@ def test_a_question_that_ends_in_the_name_of_a_secret_asks_for_one(line: str) ->
         "spinning",
         "shopping: ",
         "bypass: ",
+        "3 tests pass",
+        "First pass: ",
+        "tests that pass: ",
         "tokens> ",
         "secrets> ",
         "token> ",
@@ -119,7 +132,10 @@ def test_shell_prompts_are_recognised() -> None:
 
 
 @pytest.mark.parametrize("unit", [",", " for", " (a)", " [a", "(", ":", " (?", "*", " and,", "\n"])
-@pytest.mark.parametrize("word", ["password", "any key", "(y/n", "name of token", "\u2022"])
+@pytest.mark.parametrize(
+    "word",
+    ["password", "any key", "please enter", "pass", "[5 MB", "(y/n", "name of token", "\u2022"],
+)
 def test_no_output_makes_a_look_take_long(word: str, unit: str) -> None:
     """An expression that tries each way to split such a text would go on for years."""
     for text in (word + unit * 40, word + unit * 20_000, (word + unit) * 5_000):
