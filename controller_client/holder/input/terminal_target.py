@@ -81,7 +81,10 @@ class TerminalTarget(InputTarget):
             return False
         modes = read_modes(self._process.input_fd)
         is_done = _interrupt_past_input(
-            self._process.input_fd, modes, is_queue_blocked=self._is_queue_blocked()
+            self._process.input_fd,
+            modes,
+            is_queue_blocked=self._is_queue_blocked(),
+            before=lambda: self._watcher.before_input(modes.interrupt),
         )
         if is_done:
             self._open_line_bytes = 0
@@ -89,9 +92,12 @@ class TerminalTarget(InputTarget):
         return is_done
 
 
-def _interrupt_past_input(master: int, modes: TerminalModes, *, is_queue_blocked: bool) -> bool:
+def _interrupt_past_input(
+    master: int, modes: TerminalModes, *, is_queue_blocked: bool, before: Callable[[], None]
+) -> bool:
     """Send SIGINT to the foreground group and drop unread input, as ctrl-c does.
 
+    ``before`` is called right before that: no claim from earlier stands any more.
     Returns False if ctrl-c is to be typed: little is unread, raw mode, or not Linux.
     """
     if not sys.platform.startswith("linux") or not modes.has_signals or modes.interrupt != b"\x03":
@@ -104,6 +110,7 @@ def _interrupt_past_input(master: int, modes: TerminalModes, *, is_queue_blocked
         unread = int.from_bytes(fcntl.ioctl(slave, _FIONREAD, bytes(4)), sys.byteorder)
         if not is_queue_blocked and unread < _UNREAD_LIMIT_BYTES:
             return False
+        before()
         termios.tcflush(slave, termios.TCIFLUSH)
         fcntl.ioctl(master, _TIOCSIG, 2)
     except (OSError, termios.error):
