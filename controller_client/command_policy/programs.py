@@ -9,6 +9,8 @@ that may not.
 import re
 from typing import Final
 
+from controller_client.command_policy.whole_names import WHOLE_INTERPRETERS, WHOLE_NAMES
+
 _SHELLS: Final = (
     "sh bash rbash bash-static static-sh zsh-static rzsh dash zsh fish ksh rksh mksh mksh-static "
     "rmksh lksh pdksh csh tcsh ash yash oksh rc elvish nu xonsh osh oil pwsh powershell busybox "
@@ -123,7 +125,8 @@ SHELLS: Final = frozenset(_SHELLS.split())
 # These clients run statements of their callers, but they ask for passwords themselves and give them
 # to their server alone.
 _CLIENTS: Final = frozenset({"psql", "mysql", "mariadb", "mongo", "mongosh", "redis-cli"})
-INTERPRETERS: Final = (frozenset(_INTERPRETERS.split()) | SHELLS) - _CLIENTS
+INTERPRETERS: Final = (frozenset(_INTERPRETERS.split()) | SHELLS | WHOLE_INTERPRETERS) - _CLIENTS
+_KNOWN: Final = SPAWNERS | WHOLE_NAMES
 # No file has a longer name.
 _MAX_NAME_CHARS: Final = 255
 _VERSION: Final = re.compile(r"[-.]?\d[\d.]*$")
@@ -148,7 +151,7 @@ def base_name(program: str) -> str:
         name.split(".", 1)[0],
         _VERSION.sub("", name.split(".", 1)[0]),
     )
-    return next((candidate for candidate in candidates if candidate in SPAWNERS), name)
+    return next((candidate for candidate in candidates if candidate in _KNOWN), name)
 
 
 def can_spawn(program: str) -> bool:
@@ -158,7 +161,7 @@ def can_spawn(program: str) -> bool:
     """
     name = base_name(program)
     return (
-        name in SPAWNERS
+        name in _KNOWN
         or name.startswith(FAMILIES)
         or any(base_name(part) in SPAWNERS for part in name.split("-"))
     )

@@ -2,7 +2,14 @@
 
 import pytest
 
-from controller_client.command_policy.programs import SPAWNERS, base_name, can_spawn, is_shell
+from controller_client.command_policy.programs import (
+    SPAWNERS,
+    base_name,
+    can_spawn,
+    is_interpreter,
+    is_shell,
+)
+from controller_client.command_policy.whole_names import WHOLE_INTERPRETERS, WHOLE_NAMES
 
 
 @pytest.mark.parametrize(
@@ -126,3 +133,56 @@ _WITH_HOOKS = (
 @pytest.mark.parametrize("program", _WITH_HOOKS.split())
 def test_programs_with_hooks_wrappers_and_tunnels_are_known(program: str) -> None:
     assert can_spawn(program)
+
+
+_BY_OPTION = (
+    "ffmpeg iptables ip6tables-restore xtables-nft-multi ebtables lvm lvs mdadm rsyslogd named "
+    "fio sysctl ogr2ogr mysqladmin dcfldd mbuffer xorriso star gtar mutool bison protoc "
+    "openconnect ifup updatedb pkcs11-tool rpmspec nbdkit gocryptfs transmission-remote httrack "
+    "streamlink xrdb"
+)
+_BY_SCREEN = "top elvis vile moar delta cu tip s3270 mcabber epic5 gdbmtool units ldapvi firefox"
+_BY_ARGUMENTS = (
+    "coreutils coresched pipesz enosys uname26 sudo-rs catatonit timelimit lockf dotlockfile "
+    "tcpclient ccache k5start pueue srun operf spawn-fcgi pw-jack reptyr ttyrec saml2aws conmon"
+)
+
+
+@pytest.mark.parametrize("program", f"{_BY_OPTION} {_BY_SCREEN} {_BY_ARGUMENTS}".split())
+def test_less_common_runners_are_known_by_their_whole_names(program: str) -> None:
+    assert can_spawn(program)
+    assert can_spawn(f"/usr/sbin/{program}")
+
+
+@pytest.mark.parametrize("program", ["top-level", "x-dump", "next-step", "lake-level", "toplevel"])
+def test_a_name_that_contains_a_less_common_runner_is_another_program(program: str) -> None:
+    assert not can_spawn(program)
+
+
+@pytest.mark.parametrize("program", ["gprolog", "mujs", "spatialite", "scheme48", "rexx"])
+def test_less_common_interpreters_run_what_they_are_given(program: str) -> None:
+    assert can_spawn(program)
+    assert is_interpreter(program)
+
+
+_RUN_NOTHING = (
+    "basename base32 base64 b2sum bzip2 cat chgrp chmod chown cksum cmp comm cp csplit cut date dd "
+    "df dirname du echo egrep expand expr factor false fgrep file fmt fold free getent grep groups "
+    "gzip head hostid hostname iconv id join last link ln logname look ls lsblk lscpu md5sum mkdir "
+    "mkfifo mknod mktemp mv netstat nl nproc numfmt od paste ping ping6 pgrep pr printenv printf "
+    "ptx pwd pwdx readlink realpath rev rm rmdir seq sha1sum sha256sum sha512sum shred shuf sleep "
+    "ss stat strings stty sum sync tac tail tee test touch tr traceroute true truncate tsort tty "
+    "uname unexpand uniq unlink uptime users vmstat w wc who whoami xz yes zcat"
+)
+
+
+@pytest.mark.parametrize("program", _RUN_NOTHING.split())
+def test_the_usual_programs_that_run_nothing_keep_their_names(program: str) -> None:
+    assert base_name(program) == program
+    assert not can_spawn(program)
+
+
+def test_whole_names_are_those_that_no_other_rule_knows() -> None:
+    assert WHOLE_INTERPRETERS < WHOLE_NAMES
+    assert not WHOLE_NAMES & SPAWNERS
+    assert not [name for name in WHOLE_NAMES if name.endswith("-")]
