@@ -20,6 +20,7 @@ TOO_OLD: Final = Failure(
     code="HOLDER_TOO_OLD",
     message="the session was started by a daemon from before its clock could be stopped",
 )
+EXPIRED: Final = Failure(code="EXPIRED", message="the host took the command too late to start it")
 UNKNOWN_SESSION: Final = Failure(
     code="SESSION_NOT_FOUND",
     message="this host has no such session",

@@ -14,6 +14,7 @@ import shlex
 import time
 from collections import OrderedDict, defaultdict
 from errno import ENOMEM
+from functools import partial
 
 import msgspec
 
@@ -44,7 +45,7 @@ from controller_client.server_link.holders.dead_holder import remove_unless_held
 from controller_client.server_link.holders.fork_server import Spawner
 from controller_client.server_link.holders.leftovers import Leftovers
 from controller_client.server_link.network.connection import Connection
-from controller_client.server_link.refusals import UNKNOWN_SESSION, Command, refusal
+from controller_client.server_link.refusals import EXPIRED, UNKNOWN_SESSION, Command, refusal
 from controller_client.server_link.session_route import SessionRoute
 from controller_client.session_files.directory import (
     SessionDirectory,
@@ -346,8 +347,8 @@ class SessionRouter:
         certain that there is no holder and never will be: the server then reports that nothing ran.
         """
         # 1. May the program run?
-        if time.monotonic() >= deadline:
-            return Failure(code="EXPIRED", message="the host took the command too late to start it")
+        if (failure := self._too_late(deadline)) is not None:
+            return failure
         changed = await self._changed_since_approval(start, deadline)
         if changed is not None:
             return changed
@@ -360,9 +361,10 @@ class SessionRouter:
             return error.failure
         except OSError as error:
             return from_os_error(error, "the start could not be prepared").failure
-        # 2. A holder for it, which is told to start.
+        # 2. A holder for it, which is told to start unless the wait for it was too long.
+        spawn = partial(self._spawner.spawn, too_late=partial(self._too_late, deadline))
         try:
-            pid = await route.begin(start, self._spawner, self._connection, self._window_bytes)
+            pid = await route.begin(start, spawn, self._connection, self._window_bytes)
             route.end_watch.began(start, pid)
         except StartFailed as error:
             if remove_unless_held(directory_of(self._config.state_dir, start.session_id)):
@@ -373,27 +375,26 @@ class SessionRouter:
             logger.warning("session %s: %s", start.session_id, error)
         return None
 
+    def _too_late(self, deadline: float) -> Failure | None:
+        return EXPIRED if time.monotonic() >= deadline else self._policy.stopped
+
     async def _changed_since_approval(self, start: StartCommand, deadline: float) -> Failure | None:
         if start.approved_files is None:
             return None
-        line = start.command or shlex.join(start.argv or [])
-        place = (start.cwd, start.env)
-        seconds_left = deadline - time.monotonic()
+        line, place = start.command or shlex.join(start.argv or []), (start.cwd, start.env)
+        look = partial(self._policy.why_changed, line, place, start.approved_files)
         try:
-            return await self._looks.take(
-                seconds_left, self._policy.why_changed, line, place, start.approved_files
-            )
+            return await self._looks.take(deadline - time.monotonic(), look)
         except OSError as error:
             return from_os_error(error, "the files of the command cannot be read").failure
 
     def _refuse_start(self, start: StartCommand, failure: Failure) -> None:
         if self._connection is not None:
-            io_mode = as_start(start).io_mode
             self._connection.send(
                 Started(
                     session_id=start.session_id,
                     command_seq=start.seq,
-                    io_mode=io_mode,
+                    io_mode=as_start(start).io_mode,
                     failure=failure,
                 )
             )

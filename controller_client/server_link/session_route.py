@@ -53,7 +53,7 @@ from controller_client.server_link.errors import HolderUnreachable
 from controller_client.server_link.holders.aftermath import Aftermath
 from controller_client.server_link.holders.dead_holder import DeadHolder
 from controller_client.server_link.holders.end_watch import EndWatch, is_end
-from controller_client.server_link.holders.fork_server import Spawner
+from controller_client.server_link.holders.fork_server import Spawn
 from controller_client.server_link.holders.outage import Outage
 from controller_client.server_link.network.connection import Connection
 from controller_client.server_link.refusals import ENDED, TOO_OLD, Command, refusal
@@ -115,14 +115,14 @@ class SessionRoute:
     # ---- START
 
     async def begin(
-        self, start: StartCommand, spawner: Spawner, connection: Connection | None, window: int
+        self, start: StartCommand, spawn: Spawn, connection: Connection | None, window: int
     ) -> int | None:
         """Pass ``start`` to a holder, and attach; return the holder's pid. Raises StartFailed."""
         attach = []
         if connection is not None:
             self._server = Attached(connection, window, is_found_awaited=False)
             attach = [self._attachment(window)]
-        client = await spawner.spawn(start, attach, (self._on_holder, self._on_holder_closed))
+        client = await spawn(start, attach, (self._on_holder, self._on_holder_closed))
         if client.is_open:  # our fork server made it, so it knows every message that we know
             self._holder = Live(client, knows_lifetime=True)
         return client.pid

@@ -9,12 +9,12 @@ import errno
 import signal
 import socket
 from asyncio.subprocess import Process
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
-from controller_client.protocol.messages import FromHolder, Message
+from controller_client.protocol.messages import Failure, FromHolder, Message
 from controller_client.server_link.holders.client import (
     HolderClient,
     error_named,
@@ -42,6 +42,8 @@ LEFT_SECONDS: Final = 10.0
 # Killing takes 2 s where something cannot be killed.
 SWEEP_SECONDS: Final = 10.0
 _STOP_SECONDS: Final = 5.0
+Listeners = tuple[Callable[[FromHolder], None], Callable[[], None]]
+Spawn = Callable[[StartCommand, Sequence[Message], Listeners], Awaitable[HolderClient]]
 
 
 class Spawner:
@@ -103,11 +105,14 @@ class Spawner:
         self,
         start: StartCommand,
         more: Sequence[Message] = (),
-        listeners: tuple[Callable[[FromHolder], None], Callable[[], None]] = (ignore, nothing),
+        listeners: Listeners = (ignore, nothing),
+        *,
+        too_late: Callable[[], Failure | None] = nothing,
     ) -> HolderClient:
         """Hand START, and ``more`` behind it, to a holder in one write; return the conversation.
 
-        ``listeners`` are ``on_message`` and ``on_closed`` of the conversation. Raises StartFailed.
+        ``listeners`` are ``on_message`` and ``on_closed`` of the conversation. ``too_late`` says
+        why START may not be written any more once there is a holder. Raises StartFailed.
         A holder may come up all the same if none answered in time: only who holds the lock of the
         session's directory knows that there is none.
         """
@@ -115,6 +120,9 @@ class Spawner:
             spare = await (await self._reached()).give(start.session_id)
             client = await HolderClient.over(spare.connection, start.session_id, *listeners)
             client.pid = spare.pid
+            if (failure := too_late()) is not None:
+                client.close()
+                raise StartFailed(failure.code, failure.message)
             client.send(start, *more)
             await client.hello_within(SPAWN_SECONDS)
         except TimeoutError:
