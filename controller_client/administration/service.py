@@ -6,7 +6,6 @@ Everything can be done again without harm.
 import argparse
 import json
 import os
-import shutil
 import subprocess
 import sys
 from contextlib import suppress
@@ -28,6 +27,7 @@ from controller_client.config.errors import ConfigurationError
 from controller_client.config.server_address import check_server_url, check_way
 from controller_client.session_files.daemon_status import read_status
 from controller_client.system.absence import is_there
+from controller_client.system.files.tree import remove_tree
 
 _CONNECT_SECONDS: Final = 10.0
 NOT_CONNECTED: Final = 1
@@ -198,10 +198,9 @@ def _list(found: list[Found]) -> None:
 def _purge(place: Installation, *, is_in_use: bool) -> None:
     if is_in_use:
         raise ConfigurationError("nothing is purged while sessions run; add --end-sessions")
-    shutil.rmtree(place.state_dir, ignore_errors=True)
     if is_there(place.state_dir):
-        # Again, for the reason. The configuration stays, by which the next purge finds the rest.
-        shutil.rmtree(place.state_dir)
+        # If it fails, the configuration stays, by which the next purge finds the rest.
+        remove_tree(place.state_dir)
     for file in (place.config_file, place.config_file.with_name("ca.pem")):
         file.unlink(missing_ok=True)
     programs_user.forget(place.config_file.parent)

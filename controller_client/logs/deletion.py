@@ -12,10 +12,15 @@ import os
 import re
 import secrets
 import stat
-from contextlib import suppress
+from contextlib import closing, suppress
+from typing import Final
 
 from controller_client.logs.paths import FileRefused, LogPaths, identity_of, is_plain
 from controller_client.protocol.messages import DeleteFile, Failure, FileDeleted
+from controller_client.system.files.tree import directories_within
+
+MOST_LEVELS: Final = 64
+"""A deletion that was cut short is not looked for in directories deeper than that."""
 
 _PRIVATE = re.compile(r"\.deleting-[0-9a-f]{32}-(\d+)-(\d+)")
 # A link or a file in place of a directory, or a directory that is closed to the daemon's user.
@@ -64,8 +69,9 @@ def finish_deletions(paths: LogPaths) -> None:
     Raises nothing: what cannot be looked at stays.
     """
     owners = paths.owners()
-    with suppress(OSError):
-        for _, _, names, directory in os.fwalk(paths.managed, follow_symlinks=False):
+    walk = directories_within(paths.managed, MOST_LEVELS)
+    with suppress(OSError), closing(walk):
+        for directory, names in walk:
             with suppress(OSError, FileRefused):
                 _check_owner(directory, owners)
                 for meant_for in filter(None, map(_PRIVATE.fullmatch, names)):

@@ -20,9 +20,7 @@ import errno
 import fcntl
 import os
 import re
-import shutil
 import socket
-import stat
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -38,6 +36,7 @@ from controller_client.protocol.messages import CommandResult, InteractiveCmdDon
 from controller_client.session_files.one_shot import StartCommand
 from controller_client.system.absence import is_absent, raise_unknown
 from controller_client.system.files.plain_file import decoded, read_plain
+from controller_client.system.files.tree import remove_tree
 from controller_client.system.users.two_users import as_owner
 
 SOCKET_NAME = "holder.sock"
@@ -216,12 +215,11 @@ class SessionDirectory:
 
     def remove(self) -> None:
         """Delete the directory with its files, if it is there, or what is in its place."""
-        with as_owner():
-            shutil.rmtree(self.path, ignore_errors=True)
-            if os.path.lexists(self.path):
-                with suppress(OSError):
-                    _open_up(self.path)
-                    shutil.rmtree(self.path)
+        with as_owner(), suppress(OSError):
+            try:
+                remove_tree(self.path)
+            except NotADirectoryError:
+                self.path.unlink()
 
     @contextmanager
     def socket_address(self) -> Iterator[str]:
@@ -346,18 +344,6 @@ def _create(path: Path) -> int:
     except FileExistsError:
         path.unlink()
         return os.open(path, flags, 0o600)
-
-
-def _open_up(path: Path) -> None:
-    """Let the owner empty directories that a program has closed to their owner. Raises OSError."""
-    if not stat.S_ISDIR(path.lstat().st_mode):
-        path.unlink()
-        return
-    path.chmod(0o700)
-    for root, names, _ in os.walk(path):
-        for below in (Path(root, name) for name in names):
-            if not below.is_symlink():
-                below.chmod(0o700)
 
 
 def _number(content: bytes) -> int | None:
