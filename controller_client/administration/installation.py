@@ -310,20 +310,20 @@ def _socket(server: str) -> str:
     return check_server_url(server)
 
 
-def write(path: Path, text: str, place: Installation) -> None:
+def write(path: Path, text: str, place: Installation, *, mode: int = 0o640) -> None:
     """Write a file that its installation's user can read and only its owner can change.
 
-    Raises ConfigurationError.
+    It is never there in part. Raises ConfigurationError.
     """
     draft = path.with_name(f".{path.name}.new")
     try:
         draft.unlink(missing_ok=True)
-        descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o640)
+        descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, mode)
         with os.fdopen(descriptor, "w", encoding="utf-8") as file:
             if place.is_system:
                 os.fchown(descriptor, 0, place.account.pw_gid)
                 # Whatever the umask: the daemon reads it as a user of this group.
-                os.fchmod(descriptor, 0o640)
+                os.fchmod(descriptor, mode)
             file.write(text)
             file.flush()
             os.fsync(descriptor)

@@ -16,12 +16,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Protocol
 
-from controller_client.administration.installation import Installation, Switch, say
+from controller_client.administration.installation import Installation, Switch, say, write
 from controller_client.administration.unit import (
     UNIT,
     allows_sudo,
     changes_user,
     is_ours,
+    is_whole,
     mark_of,
     unit_text,
 )
@@ -131,9 +132,8 @@ class Systemd:
             _runs(["loginctl", "enable-linger", self.place.user])
 
     def _write(self, text: str) -> None:
-        self._unit.write_text(text)
-        # Whatever the umask: the doctor reads it as the daemon's user.
-        self._unit.chmod(0o644)
+        # The doctor reads it as the daemon's user.
+        write(self._unit, text, self.place, mode=0o644)
         self._control("daemon-reload")
         say(f"wrote {self._unit}")
 
@@ -143,9 +143,10 @@ class Systemd:
             return
         found = self._unit.read_text()
         wanted = unit_text(self.place, allow_sudo=allows_sudo(found))
-        if mark_of(found) == mark_of(wanted):
+        is_cut = not is_whole(found)
+        if mark_of(found) == mark_of(wanted) and not is_cut:
             return
-        if is_ours(found):
+        if is_ours(found) or is_cut:
             self._write(wanted)
         else:
             say(

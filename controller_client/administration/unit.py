@@ -16,6 +16,7 @@ from controller_client.policy.file import SYSTEM_FILE, read_policy_file
 UNIT: Final = "holdline-controller.service"
 _DEPLOY: Final = Path(__file__).resolve().parents[1] / "deploy"
 _MARK: Final = "# Written by holdline-controller, which keeps what was changed here. Digest: "
+_LAST_SECTION: Final = "[Install]"
 _RIGHTS: Final = "AmbientCapabilities="
 
 
@@ -74,9 +75,17 @@ def is_ours(unit: str) -> bool:
     return mark == _mark(text)
 
 
+def is_whole(unit: str) -> bool:
+    """Tell whether a unit has its end, however a person changed it: one that was cut has none."""
+    return _LAST_SECTION in unit.splitlines()
+
+
 def allows_sudo(unit: str) -> bool:
-    """Tell whether set-uid programs such as sudo work under the unit."""
-    return "NoNewPrivileges=yes" not in unit.splitlines()
+    """Tell whether set-uid programs such as sudo work under the unit.
+
+    A unit that was cut off says nothing, so they do not.
+    """
+    return is_whole(unit) and "NoNewPrivileges=yes" not in unit.splitlines()
 
 
 def grants_rights(unit: str) -> bool:

@@ -74,16 +74,16 @@ def _remove_files(directory: int, problems: list[OSError]) -> None:
 
 
 def _move_up(name: str, directory: int, top: int, problems: list[OSError]) -> None:
-    """Remove a directory if it is empty; else give it a name of its own in ``top``."""
-    with suppress(OSError):
-        os.rmdir(name, dir_fd=directory)
-        return
+    """Give a directory a name of its own in ``top``, or remove it if it is empty."""
     try:
         # Only who may write in a directory can move it elsewhere.
         os.close(_opened(name, directory))
         os.rename(name, secrets.token_hex(16), src_dir_fd=directory, dst_dir_fd=top)
     except OSError as error:
-        problems.append(error)
+        try:
+            os.rmdir(name, dir_fd=directory)
+        except OSError:
+            problems.append(error)
 
 
 def _opened(name: str, parent: int) -> int:

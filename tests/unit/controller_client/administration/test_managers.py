@@ -105,6 +105,22 @@ def test_an_installation_that_does_not_say_so_changes_nothing_about_sudo(unit: P
         assert allows_sudo(unit.read_text()) == holds
 
 
+@pytest.mark.parametrize("is_started", [True, False], ids=["start", "install"])
+@pytest.mark.parametrize("kept", ["", "[Unit]", "LimitCORE"])
+def test_a_unit_that_was_cut_off_is_written_anew_without_sudo(
+    unit: Path, kept: str, is_started: bool
+) -> None:
+    Systemd(PLACE).install(allow_sudo=False)
+    whole = unit.read_text()
+    unit.write_text(whole[: whole.index(kept)])
+    if is_started:
+        Systemd(PLACE).start()
+    else:
+        Systemd(PLACE).install(allow_sudo=None)
+    assert unit.read_text() == whole
+    assert sorted(unit.parent.iterdir()) == [unit]
+
+
 def test_a_start_without_a_unit_of_ours_writes_none(unit: Path) -> None:
     Systemd(PLACE).start()
     assert not unit.exists()

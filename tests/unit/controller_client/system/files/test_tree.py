@@ -12,7 +12,7 @@ from controller_client.logs.paths import LogPaths
 from controller_client.session_files.directory import SessionDirectory
 from controller_client.system.files.tree import directories_within, remove_tree
 
-LEVELS = 2_500
+LEVELS = 1_100
 
 
 def _names(directory: Path) -> list[str]:
