@@ -75,7 +75,7 @@ class InputGuard:
             # An earlier daemon started the session.
             try:
                 start = self._directory.read_start()
-            except OSError:
+            except (OSError, MemoryError):
                 # Without its rules nobody knows whether the input is allowed. The next input tries
                 # to read them again.
                 return msgspec.structs.replace(command, refused=_UNREADABLE)
@@ -85,7 +85,7 @@ class InputGuard:
         if self._takes_lines:
             try:
                 return self._policy.judge(command, self._rules, is_hidden=self._is_hidden)
-            except OSError:
+            except (OSError, MemoryError):
                 # No descriptor is left, say, to look at a program of the line.
                 return msgspec.structs.replace(command, refused=_UNREADABLE)
         if command.refused is None and not command.is_line_checked:

@@ -17,7 +17,7 @@ from controller_client.protocol.messages import (
     TerminalReport,
 )
 from controller_client.protocol.values import PROVES_READERS
-from controller_client.session_files.directory import create, directory_of
+from controller_client.session_files.directory import SessionDirectory, create, directory_of
 
 POLICY = HostPolicy([PolicyFile(allowlist=Allowlist.parse(["sleep", "bash:shell", "cat"]))])
 
@@ -57,6 +57,25 @@ def test_a_key_is_judged_however_it_is_written(
 def test_a_shell_that_was_started_before_the_policy_is_judged_too(tmp_path: Path) -> None:
     assert _is_refused(_guard(tmp_path, HostPolicy().admit(_start("/bin/bash -i"))))
     assert _is_refused(_guard(tmp_path, _start("zsh")))
+
+
+@pytest.mark.parametrize("problem", [MemoryError(), OSError("no descriptor")])
+def test_an_input_is_refused_while_nobody_can_look_at_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, problem: Exception
+) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise problem
+
+    started = _guard(tmp_path, POLICY.admit(_start("bash")))
+    assert not _is_refused(started, b"sleep 1\n")
+    recalled = _guard(tmp_path, POLICY.admit(_start("bash")))
+    with monkeypatch.context() as patched:
+        patched.setattr(HostPolicy, "judge", fail)
+        patched.setattr(SessionDirectory, "read_start", fail)
+        assert _is_refused(started, b"sleep 1\n")
+        assert _is_refused(recalled, b"sleep 1\n")
+    assert not _is_refused(started, b"sleep 1\n")
+    assert not _is_refused(recalled, b"sleep 1\n")
 
 
 def test_a_program_that_is_no_shell_is_answered_freely(tmp_path: Path) -> None:
