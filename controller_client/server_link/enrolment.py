@@ -153,8 +153,8 @@ def _ask(
         connection.request(
             "POST", path, json.dumps(body), {"Content-Type": "application/json", **headers}
         )
-        response = connection.getresponse()
-        status, data = response.status, response.read(_MAX_ANSWER_BYTES)
+        with connection.getresponse() as response:
+            status, data = response.status, response.read(_MAX_ANSWER_BYTES)
     except (OSError, http.client.HTTPException) as error:
         told = f"the server cannot be reached: {error or type(error).__name__}"
         if url.startswith("wss:"):
@@ -173,8 +173,8 @@ def fetch(url: str, way: Way, path: str) -> bytes:
     connection = web_connection(url, way)
     try:
         connection.request("GET", path)
-        response = connection.getresponse()
-        status, data = response.status, response.read(_MAX_FETCHED_BYTES)
+        with connection.getresponse() as response:
+            status, data = response.status, response.read(_MAX_FETCHED_BYTES)
     except (OSError, http.client.HTTPException) as error:
         raise EnrolmentFailed(
             f"the server cannot be reached: {error or type(error).__name__}"
@@ -217,13 +217,15 @@ def _checked(status: int, data: bytes) -> tuple[dict[str, str], bool]:
         answer = json.loads(data)
     except ValueError:
         answer = None
+    # A server that failed, or a proxy before one, does not say how far the server came.
+    failed = AnswerLost if status >= 500 else EnrolmentFailed
     if not isinstance(answer, dict):
-        raise EnrolmentFailed(
+        raise failed(
             f"the server answered with HTTP {status}, not as a Holdline server does; check --server"
         )
     if status != 200:
         words = sentences(*(str(answer[name]) for name in ("error", "hint") if answer.get(name)))
-        raise EnrolmentFailed(f"the server refused ({status}): {words[:500]}")
+        raise failed(f"the server refused ({status}): {words[:500]}")
     found = {name: str(answer.get(name, "")) for name in ("credential", "project", "controller")}
     if not CREDENTIAL.fullmatch(found["credential"]):
         raise EnrolmentFailed("the server answered without a credential")

@@ -21,7 +21,7 @@ class EnrolmentFailed(Exception):
 
 
 class AnswerLost(EnrolmentFailed):
-    """The server was asked, and what it answered did not arrive."""
+    """The server was asked, and it is not known what it did."""
 
 
 class ServerUnreachable(Exception):

@@ -2,9 +2,12 @@
 
 import http.client
 import resource
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
+from typing import ClassVar
 
 import pytest
 
@@ -63,3 +66,46 @@ def test_a_rotation_whose_answer_is_lost_says_to_rotate_again(
     assert [(path.name, path.read_text()) for path in tmp_path.iterdir()] == [
         ("credential", CREDENTIAL)
     ]
+
+
+class _Answering(BaseHTTPRequestHandler):
+    """Answers each request with the status and the body that a test has set."""
+
+    answer: ClassVar[tuple[int, bytes]]
+
+    def do_POST(self) -> None:
+        """Answer a request for a credential."""
+        self.rfile.read(int(self.headers["Content-Length"]))
+        status, body = self.answer
+        self.send_response(status)
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_: object) -> None:
+        """Log nothing."""
+
+
+@pytest.mark.parametrize(
+    ("answer", "is_unknown"),
+    [
+        ((502, b"<html>Bad Gateway</html>"), True),
+        ((500, b'{"error": "Something failed."}'), True),
+        ((401, b'{"error": "No such credential."}'), False),
+        ((404, b"<html>Not Found</html>"), False),
+    ],
+)
+def test_a_rotation_that_may_have_been_done_says_to_rotate_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, answer: tuple[int, bytes], is_unknown: bool
+) -> None:
+    file = tmp_path / "credential"
+    file.write_text(CREDENTIAL)
+    file.chmod(0o600)
+    with HTTPServer(("127.0.0.1", 0), _Answering) as server:
+        monkeypatch.setattr(_Answering, "answer", answer, raising=False)
+        serving = threading.Thread(target=server.handle_request)
+        serving.start()
+        with pytest.raises(EnrolmentFailed) as failed:
+            enrolment.rotate(server=f"http://127.0.0.1:{server.server_port}", credential_file=file)
+        serving.join()
+    assert ("Rotate again in a minute" in str(failed.value)) == is_unknown
+    assert file.read_text() == CREDENTIAL
