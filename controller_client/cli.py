@@ -13,6 +13,7 @@ import asyncio
 import re
 import socket
 import sys
+import threading
 from collections.abc import Sequence
 from pathlib import Path
 from types import MappingProxyType
@@ -79,7 +80,12 @@ class _Version(argparse.Action):
 def console() -> NoReturn:
     """Entry point of the script ``holdline-controller``: exits with the code of :func:`main`."""
     with reader_may_go():
-        sys.exit(main())
+        code = main()
+        if threading.active_count() > 1:
+            from controller_client.server_link.ready_threads import leave
+
+            leave(code)
+        sys.exit(code)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
