@@ -24,7 +24,12 @@ from controller_client.protocol.limits import SUPPORTED_VERSIONS, CloseCode
 from controller_client.protocol.messages import Draining, FromServer, Hello, Ping, SessionSummary
 from controller_client.protocol.sentences import sentences
 from controller_client.protocol.values import NAMES_FILES, PROVES_READERS, TELLS_FOUND
-from controller_client.server_link.errors import ForkServerLost, ServerRefused, ServerUnreachable
+from controller_client.server_link.errors import (
+    ForkServerLost,
+    SentAway,
+    ServerRefused,
+    ServerUnreachable,
+)
 from controller_client.server_link.holders.fork_server import Spawner
 from controller_client.server_link.holders.privileged import PrivilegedForkServer
 from controller_client.server_link.host_identity import instance_id, lock_id, lock_state_dir
@@ -181,6 +186,8 @@ class Daemon:
                 logger.log(level, "%s", sentences(str(error), error.remedy, when))
                 self._status.tell("refused", sentences(str(error), error.remedy))
             except ServerUnreachable as error:
+                if isinstance(error, SentAway):
+                    self._backoff.was_sent_away()
                 self._backoff.was_connected(loop.time() - began)
                 delay = self._backoff.next_delay()
                 logger.warning("%s; next attempt in %.1f s", error, delay)

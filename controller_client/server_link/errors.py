@@ -28,6 +28,10 @@ class ServerUnreachable(Exception):
     """The connection could not be made, or was lost."""
 
 
+class SentAway(ServerUnreachable):
+    """The server is being stopped, and said so in place of WELCOME."""
+
+
 _NEW_CREDENTIAL: Final = (
     "The credential is wrong, expired or revoked. Ask the server's operator for a new code and run "
     "holdline-controller enroll --replace; the daemon uses the new credential at once"

@@ -48,7 +48,7 @@ from controller_client.protocol.messages import (
     Welcome,
 )
 from controller_client.protocol.resume import ConnectionSender
-from controller_client.server_link.errors import ServerRefused, ServerUnreachable
+from controller_client.server_link.errors import SentAway, ServerRefused, ServerUnreachable
 from controller_client.server_link.network.tls import client_context, with_hint
 
 logger = logging.getLogger(__name__)
@@ -160,7 +160,10 @@ class Connection:
     # ---- handshake
 
     async def handshake(self, hello: Hello) -> Welcome:
-        """Send HELLO and return the server's WELCOME. Raises ServerRefused, ServerUnreachable."""
+        """Send HELLO and return the server's WELCOME.
+
+        Raises ServerRefused, SentAway, or another ServerUnreachable.
+        """
         self.send(hello)
         try:
             async with asyncio.timeout(WELCOME_SECONDS):
@@ -170,6 +173,8 @@ class Connection:
                     message = await self._receive()
         except TimeoutError:
             raise ServerUnreachable("the server did not answer HELLO") from None
+        if isinstance(message, Draining):
+            raise SentAway(f"the server is being stopped: {message.reason[:256]}")
         if not isinstance(message, Welcome):
             raise ServerUnreachable(f"the server answered HELLO with {type(message).__name__}")
         self._epoch = message.epoch

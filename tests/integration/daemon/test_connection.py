@@ -16,7 +16,7 @@ from controller_client.protocol.messages import (
     Pong,
     StreamOffset,
 )
-from controller_client.server_link.errors import ServerRefused, ServerUnreachable
+from controller_client.server_link.errors import SentAway, ServerRefused, ServerUnreachable
 from controller_client.server_link.network.connection import Connection, open_connection
 from tests.support.hosts.scripted_server import CREDENTIAL, ScriptedServer, scripted_server
 
@@ -106,6 +106,18 @@ async def test_a_close_code_that_refuses_raises_server_refused(code: int) -> Non
         with pytest.raises(ServerRefused) as refused:
             await connection.handshake(HELLO)
         assert refused.value.status == code
+
+
+async def test_a_server_that_is_being_stopped_sends_away_before_welcome() -> None:
+    async with scripted_server() as server:
+        server.answers_hello = False
+        connection = await open_connection(server.url, CREDENTIAL)
+        shaking = asyncio.create_task(connection.handshake(HELLO))
+        await server.connected()
+        await server.send(Draining(reason="a new version"))
+        with pytest.raises(SentAway, match="a new version"):
+            await shaking
+        await connection.close()
 
 
 async def test_every_message_after_welcome_carries_its_epoch() -> None:
