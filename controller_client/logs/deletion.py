@@ -12,12 +12,12 @@ import os
 import re
 import secrets
 import stat
+from collections.abc import Generator
 from contextlib import closing, suppress
 from typing import Final
 
 from controller_client.logs.paths import FileRefused, LogPaths, identity_of, is_plain
 from controller_client.protocol.messages import DeleteFile, Failure, FileDeleted
-from controller_client.system.files.tree import directories_within
 
 MOST_LEVELS: Final = 64
 """A deletion that was cut short is not looked for in directories deeper than that."""
@@ -128,3 +128,43 @@ def _put_back(directory: int, private: str, name: str) -> None:
     with suppress(OSError):
         if not os.path.lexists(f"/proc/self/fd/{directory}/{name}"):
             os.rename(private, name, src_dir_fd=directory, dst_dir_fd=directory)
+
+
+def directories_within(path: str, most_levels: int) -> Generator[tuple[int, list[str]], None, None]:
+    """Yield each directory, opened for the caller's step, with the names of its other files.
+
+    Directories below so many levels are left out, and those that cannot be looked at. Raises
+    OSError for the first one.
+    """
+    opened = [os.open(path, _DIRECTORY)]
+    try:
+        others, names = _listed(opened[0])
+        pending = [names]
+        yield opened[0], others
+        while opened:
+            if not pending[-1] or len(opened) >= most_levels:
+                pending.pop()
+                os.close(opened.pop())
+                continue
+            name, inner = pending[-1].pop(), -1
+            try:
+                inner = os.open(name, _DIRECTORY, dir_fd=opened[-1])
+                others, names = _listed(inner)
+            except OSError:
+                if inner >= 0:
+                    os.close(inner)
+                continue
+            opened.append(inner)
+            pending.append(names)
+            yield inner, others
+    finally:
+        for directory in opened:
+            os.close(directory)
+
+
+def _listed(directory: int) -> tuple[list[str], list[str]]:
+    """Return the names in a directory: of other files, and of directories. Raises OSError."""
+    with os.scandir(directory) as entries:
+        kinds = {entry.name: entry.is_dir(follow_symlinks=False) for entry in entries}
+    below = [name for name, is_directory in kinds.items() if is_directory]
+    return [name for name in kinds if not kinds[name]], below

@@ -1,12 +1,11 @@
-"""The removal and the walk of directories that programs made, perhaps thousands of levels deep.
+"""The removal of a directory that programs made, perhaps thousands of levels deep.
 
-Neither calls itself, nor opens a path: one that is as deep has no path that a kernel takes.
+It neither calls itself nor opens paths: what is as deep has no path that a kernel takes.
 """
 
 import os
 import secrets
 import sys
-from collections.abc import Generator
 from contextlib import suppress
 from errno import ENOTDIR
 from pathlib import Path
@@ -117,35 +116,3 @@ def _listed(directory: int) -> tuple[list[str], list[str]]:
         for entry in entries:
             (below if entry.is_dir(follow_symlinks=False) else others).append(entry.name)
     return others, below
-
-
-def directories_within(path: str, most_levels: int) -> Generator[tuple[int, list[str]], None, None]:
-    """Yield each directory, opened for the caller's step, with the names of its other files.
-
-    Directories below so many levels are left out, and those that cannot be looked at. Raises
-    OSError for the first one.
-    """
-    opened = [os.open(path, _OPEN)]
-    try:
-        others, names = _listed(opened[0])
-        pending = [names]
-        yield opened[0], others
-        while opened:
-            if not pending[-1] or len(opened) >= most_levels:
-                pending.pop()
-                os.close(opened.pop())
-                continue
-            name, inner = pending[-1].pop(), -1
-            try:
-                inner = os.open(name, _OPEN, dir_fd=opened[-1])
-                others, names = _listed(inner)
-            except OSError:
-                if inner >= 0:
-                    os.close(inner)
-                continue
-            opened.append(inner)
-            pending.append(names)
-            yield inner, others
-    finally:
-        for directory in opened:
-            os.close(directory)

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from controller_client.logs.deletion import finish_deletions
+from controller_client.logs.deletion import directories_within, finish_deletions
 from controller_client.logs.paths import LogPaths
 from controller_client.session_files.directory import SessionDirectory
-from controller_client.system.files.tree import directories_within, remove_tree
+from controller_client.system.files.tree import remove_tree
 
 LEVELS = 1_100
 
@@ -105,7 +105,7 @@ def test_a_walk_ends_at_its_deepest_level(tmp_path: Path) -> None:
     assert sorted(found) == [[], ["file"], ["file"], ["file"]]
 
 
-def test_a_deep_tree_in_the_directory_of_logs_keeps_no_daemon_from_its_start(
+def test_a_deep_tree_among_the_logs_keeps_no_daemon_from_its_start(
     tmp_path: Path,
 ) -> None:
     logs = LogPaths([], managed=str(tmp_path / "logs"))
