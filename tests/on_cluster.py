@@ -38,6 +38,7 @@ _TESTS: Final = (
     "tests/unit/projects/reads/test_search.py",
     "tests/unit/projects/sessions/test_interactive.py",
     "tests/unit/projects/sessions/test_interactive_refusals.py",
+    "tests/unit/projects/sessions/transactions/test_erasure.py",
     "tests/unit/projects/upkeep/test_put_back.py",
     "tests/unit/projects/upkeep/test_sweeper.py",
     "tests/unit/projects/test_query_plans.py",

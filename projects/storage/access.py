@@ -123,10 +123,12 @@ def checked_by(check: Callable[[], None]) -> Iterator[None]:
 
 
 async def in_database(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-    """Runs ``function(*args)`` in a database thread, as one short transaction.
+    """Runs ``function(*args)`` in a database thread.
 
-    A transaction that was surely rolled back is repeated, so ``function`` may run several times. A
-    transaction whose fate is unknown, because its connection died, is not repeated.
+    It opens no transaction: outside a ``one_transaction`` block of ``function`` each statement is
+    committed by itself. If the last thing that failed was surely rolled back, ``function`` runs
+    again, up to ATTEMPTS times, so what it committed before has to bear a repeat. If its fate is
+    unknown, because its connection died, ``function`` is not repeated.
 
     Raises:
         StorageUnavailable: if the database does not take the transaction.

@@ -31,9 +31,9 @@ from projects.models import (
     SessionEvent,
 )
 from projects.output import log as output_log
-from projects.output.recording import erasure
 from projects.process import metrics
 from projects.sessions.approvals.answering import approvals_keep
+from projects.sessions.transactions.erasure import output_clear_some
 from projects.storage import clock
 from projects.storage.access import in_database, in_upkeep
 
@@ -94,16 +94,9 @@ def sessions_to_clear() -> list[UUID]:
 
 def _clear(session_id: UUID) -> bool:
     """Removes a batch of a session's output; False if that was the last."""
-    if output_log.clear(session_id):
-        return True
-    with transaction.atomic():
-        # Marked after its last batch: if the process dies before, the next round continues.
-        if CommandSession.objects.filter(id=session_id, cleared_at__isnull=True).update(
-            cleared_at=timezone.now()
-        ):
-            erasure.forget_text(session_id)
-            audit(ACTOR, "session.clear", _about(session_id))
-    return False
+    return output_clear_some(
+        session_id, at_end=lambda: audit(ACTOR, "session.clear", _about(session_id))
+    )
 
 
 # ---- sessions ------------------------------------------------------------------------------------

@@ -1,9 +1,7 @@
 """Deletes what an ended session printed: all of it, or what was printed between two moments."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from uuid import UUID
-
-from django.utils import timezone
 
 from controller_client.protocol.messages import Stream
 from projects.audit.log import audit
@@ -14,35 +12,40 @@ from projects.output import log as output_log
 from projects.output.recording import erasure
 from projects.output.recording.erasure import Range
 from projects.sessions.selectors import ACTIVE
+from projects.storage import clock
 from projects.storage.access import at_length, in_database
+from projects.storage.shared import one_transaction
 
 
 async def output_clear(project_id: UUID, session_id: UUID, *, actor: str) -> None:
     """Delete the output of a session that is over. Raises SessionNotFound or SessionActive."""
     await in_database(_begin_to_clear, project_id, session_id, actor)
-    while await in_database(_clear_some, session_id):
+    while await in_database(output_clear_some, session_id):
         pass
 
 
 def _begin_to_clear(project_id: UUID, session_id: UUID, actor: str) -> None:
-    session = _ended(project_id, session_id)
-    if session.cleared_at is None:
-        erasure.forget_text(session_id)
-        audit(actor, "session.clear", (project_id, session.controller_id, session_id), {})
+    with one_transaction():
+        session = _ended(project_id, session_id)
+        if session.cleared_at is None:
+            erasure.forget_text(session_id)
+            audit(actor, "session.clear", (project_id, session.controller_id, session_id), {})
 
 
-def _clear_some(session_id: UUID) -> bool:
-    """Delete a batch; False if that was the last.
+def output_clear_some(session_id: UUID, at_end: Callable[[], None] = lambda: None) -> bool:
+    """Delete a batch of an ended session's output; False if that was the last.
 
-    Marked with its last batch: what a server left that died before is deleted when somebody, or the
-    sweeper, does it again.
+    Marked after its last batch, with what ``at_end`` writes: what a server left that died before is
+    deleted when somebody, or the sweeper, does it again.
     """
     if output_log.clear(session_id):
         return True
-    rows = CommandSession.objects.filter(id=session_id, cleared_at__isnull=True)
-    if rows.update(cleared_at=timezone.now()):
-        # Screens may have been made of what was left meanwhile.
-        erasure.forget_text(session_id)
+    with one_transaction():
+        rows = CommandSession.objects.filter(id=session_id, cleared_at__isnull=True)
+        if rows.update(cleared_at=clock.now()):
+            # Screens may have been made of what was left meanwhile.
+            erasure.forget_text(session_id)
+            at_end()
     return False
 
 
@@ -86,12 +89,13 @@ def _black_out(
     actor: str,
     moments: Mapping[str, float],
 ) -> None:
-    session = _ended(project_id, session_id)
-    erasure.black_out(session_id, ranges)
     detail: dict[str, object] = dict(moments)
     for stream, found in ranges.items():
         detail[stream] = [found.start, found.end]
-    audit(actor, "session.black_out", (project_id, session.controller_id, session_id), detail)
+    with one_transaction():
+        session = _ended(project_id, session_id)
+        erasure.black_out(session_id, ranges)
+        audit(actor, "session.black_out", (project_id, session.controller_id, session_id), detail)
 
 
 def _ended(project_id: UUID, session_id: UUID) -> CommandSession:

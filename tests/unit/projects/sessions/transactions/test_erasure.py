@@ -29,6 +29,8 @@ from projects.output.recording.replay import replay_part
 from projects.output.recording.screens import NewScreen, ScreenPlace
 from projects.sessions.transactions.erasure import output_black_out, output_clear
 from projects.storage.access import in_database
+from projects.storage.shared import one_transaction
+from projects.upkeep import retention
 from tests.support.rows import make_approval, make_controller, make_session
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -103,9 +105,40 @@ async def test_a_range_that_retention_took_meanwhile_makes_no_gap_in_a_gap() -> 
     session = await in_database(_recorded)
     ranges = await in_database(erasure.ranges_between, session, 9.5, 20.5)
     await in_database(output_log.clear, session.pk)
-    await in_database(erasure.black_out, session.pk, ranges)
+    await in_database(one_transaction()(erasure.black_out), session.pk, ranges)
     gaps = OutputGap.objects.values_list("from_offset", "to_offset", "reason")
     assert await in_database(list, gaps) == [(0, 37, "retention")]
+
+
+@pytest.mark.parametrize("part", ["all", "some"])
+async def test_nothing_is_taken_away_without_its_audit_row(
+    part: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session = await in_database(_recorded)
+    about = (session.project_id, session.pk)
+
+    def refuse(*_: object) -> None:
+        raise InterruptedError
+
+    with monkeypatch.context() as patched:
+        patched.setattr("projects.sessions.transactions.erasure.audit", refuse)
+        with pytest.raises(InterruptedError):
+            if part == "all":
+                await output_clear(*about, actor="user:ada")
+            else:
+                await output_black_out(*about, from_seconds=0, to_seconds=9, actor="user:ada")
+    assert "Name" in await in_database(_all_text, session.pk)
+    told = SessionEvent.objects.filter(session=session, kind="prompt", detail__prompt="")
+    assert not await in_database(told.exists)
+    assert not await in_database(OutputGap.objects.exists)
+
+
+async def test_a_recording_is_deleted_once_by_a_person_or_by_retention() -> None:
+    session = await in_database(_recorded)
+    await output_clear(session.project_id, session.pk, actor="user:ada")
+    assert not await in_database(retention._clear, session.pk)
+    rows = AuditEvent.objects.filter(action="session.clear").values_list("actor", flat=True)
+    assert await in_database(list, rows) == ["user:ada"]
 
 
 async def test_ranges_that_touch_become_one_gap() -> None:
