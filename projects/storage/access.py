@@ -271,7 +271,8 @@ def _close_connection() -> None:
 def _run_shared(parts: Sequence[Callable[[], object]]) -> Sequence[shared.PartOutcome] | None:
     try:
         _ensure_usable(is_short=True)
-    except (OperationalError, InterfaceError):
+    except (DatabaseError, InterfaceError, OSError, MemoryError):
+        # Each part is run by itself, and meets its own error.
         return None
     outcomes = shared.run_shared(parts)
     error = outcomes[-1].error if outcomes else None
@@ -293,10 +294,8 @@ def _run(
     try:
         _ensure_usable(is_short=is_short)
     except Exception as error:
-        if storage_faults.is_shortage(error):
-            # Half of a connection may be there, such as one whose settings were not sent.
-            connection.close()
-        elif not isinstance(error, OperationalError | InterfaceError):
+        is_shortage = storage_faults.is_shortage(error)
+        if not is_shortage and not isinstance(error, OperationalError | InterfaceError):
             raise
         raise _NotConnectedError from error
     try:
@@ -319,6 +318,15 @@ def _drop_if_broken(error: DatabaseError | InterfaceError) -> None:
 
 
 def _ensure_usable(*, is_short: bool) -> None:
+    try:
+        _make_usable(is_short=is_short)
+    except BaseException:
+        # Half of a connection may be there, such as one whose settings were not sent.
+        connection.close()
+        raise
+
+
+def _make_usable(*, is_short: bool) -> None:
     # Looked up once: Django looks for the connection of the thread each time.
     here: Any = connections[DEFAULT_DB_ALIAS]
     here.close_if_unusable_or_obsolete()

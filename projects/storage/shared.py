@@ -94,11 +94,20 @@ def _part() -> Iterator[None]:
         except BaseException:
             # The blocks inside have marked the whole transaction, of which this part is undone.
             connection.needs_rollback = False
-            execute("ROLLBACK TO part", ())
-            execute("RELEASE part", ())
+            _undo_part()
             connection.run_on_commit = connection.run_on_commit[:known_hooks]
             raise
     execute("RELEASE part", ())
+
+
+def _undo_part() -> None:
+    try:
+        execute("ROLLBACK TO part", ())
+        execute("RELEASE part", ())
+    except BaseException:
+        # Half of it may still be there: all parts have to go.
+        connection.needs_rollback = True
+        raise
 
 
 @contextmanager
@@ -169,5 +178,8 @@ def _outcome_of(part: Callable[[], object]) -> PartOutcome:
         if is_fault(error):
             raise _AllUndone from error
         return PartOutcome(None, error)
+    except MemoryError as error:
+        # SQLite may have undone all parts.
+        raise _AllUndone from error
     except BaseException as error:  # noqa: BLE001 - every error belongs to the one who waits for it
         return PartOutcome(None, error)

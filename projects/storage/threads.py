@@ -6,6 +6,7 @@ a queue. Results that come back while the event loop is busy wake it once, toget
 
 import _thread
 import asyncio
+import logging
 import threading
 import time
 from collections import deque
@@ -35,6 +36,8 @@ RunShared = Callable[
 None if nothing was done, and each has to be run by itself.
 """
 
+logger = logging.getLogger(__name__)
+
 _local = threading.local()
 
 
@@ -56,12 +59,15 @@ class LoopCalls:
         """Have the event loop make this call soon, after those that were put before it."""
         self._arrived.append(call)
         if not self._is_on_its_way:
-            self._is_on_its_way = True
-            try:
-                self._call_soon(self._make)
-            except RuntimeError:
-                # The loop was closed: nobody waits.
-                self._arrived.clear()
+            self._ask()
+
+    def _ask(self) -> None:
+        self._is_on_its_way = True
+        try:
+            self._call_soon(self._make)
+        except RuntimeError:
+            # The loop was closed: nobody waits.
+            self._arrived.clear()
 
     def _make(self) -> None:
         """Make all calls that arrived. The event loop calls this.
@@ -69,8 +75,13 @@ class LoopCalls:
         The flag goes first: a call that arrives from now on asks again, at worst in vain.
         """
         self._is_on_its_way = False
-        while self._arrived:
-            self._arrived.popleft()()
+        try:
+            while self._arrived:
+                self._arrived.popleft()()
+        finally:
+            # A call that failed leaves those behind it.
+            if self._arrived and not self._is_on_its_way:
+                self._ask()
 
 
 _calls: WeakKeyDictionary[asyncio.AbstractEventLoop, LoopCalls] = WeakKeyDictionary()
@@ -146,6 +157,7 @@ class DatabaseThread:
 class DatabaseThreads:
     """At most ``count`` threads, made when first needed; ``on_end`` runs in each when it ends.
 
+    It runs as well after an error that belongs to no piece of work, and takes the connection away.
     They begin when the threads in ``after`` have ended, or after AFTER_SECONDS. Pieces of
     work that may share a transaction, and wait at the same moment, go to ``run_shared`` together.
     """
@@ -244,14 +256,22 @@ class DatabaseThreads:
         return jobs
 
     def _do_together(self, jobs: "list[_Job]") -> None:
-        while len(jobs) > 1 and self._run_shared is not None:
-            with _calls_after():
-                outcomes = self._run_shared([job.function for job in jobs])
-                if outcomes is None:
-                    break
-                for job, outcome in zip(jobs, outcomes, strict=False):
-                    job.answer(*outcome)
-            del jobs[: len(outcomes)]
+        """Do jobs, and answer each of them in any case."""
+        try:
+            while len(jobs) > 1 and self._run_shared is not None:
+                with _calls_after():
+                    outcomes = self._run_shared([job.function for job in jobs])
+                    if outcomes is None:
+                        break
+                    for job, outcome in zip(jobs, outcomes, strict=False):
+                        job.answer(*outcome)
+                del jobs[: len(outcomes)]
+        except BaseException as error:
+            logger.exception("%s pieces of work failed together", len(jobs))
+            for job in jobs:
+                job.answer(None, error)
+            self._on_end()
+            return
         for job in jobs:
             job.run()
 
@@ -263,7 +283,10 @@ def _calls_after() -> Iterator[None]:
     _local.later = later
     yield
     for call in later:
-        call()
+        try:
+            call()
+        except Exception:
+            logger.exception("a call after a result failed")
 
 
 class _Job:
@@ -308,7 +331,10 @@ class _Job:
 def _set(future: "asyncio.Future[Any]", result: Any, error: BaseException | None) -> None:
     if future.done():
         return
-    if error is not None:
+    if isinstance(error, StopIteration):
+        # No future takes it, and its caller would wait for ever.
+        future.set_exception(RuntimeError("an iterator came to its end"))
+    elif error is not None:
         future.set_exception(error)
     else:
         future.set_result(result)

@@ -2,9 +2,10 @@
 
 import asyncio
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
+from pathlib import Path
 from typing import Final, Literal
 
 import pytest
@@ -14,7 +15,7 @@ from hypothesis import strategies as st
 
 from projects.errors.server import StorageUnavailable
 from projects.models import Project
-from projects.storage import shared
+from projects.storage import access, shared
 from projects.storage.access import in_database, in_shared_transaction
 from projects.storage.shared import at_end, one_transaction, run_shared
 
@@ -184,3 +185,52 @@ async def test_a_fault_of_one_hop_is_told_to_that_hop_alone() -> None:
         2,
     ]
     assert await in_database(names) == ["p0", "p2"]
+
+
+async def test_hops_that_wait_for_a_damaged_file_are_all_answered(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(access._pools, "replaced_at", -access.REPLACE_SECONDS)
+    made, began, release = Parts(), threading.Event(), threading.Event()
+    busy = asyncio.create_task(in_database(lambda: (began.set(), release.wait(FAR_SECONDS))))
+    await asyncio.to_thread(began.wait, FAR_SECONDS)
+    (tmp_path / "damaged").write_bytes(b"no database" * 1000)
+    with monkeypatch.context() as damaged:
+        damaged.setitem(connection.settings_dict, "NAME", str(tmp_path / "damaged"))
+        hops = [
+            asyncio.create_task(in_shared_transaction(made.run, number, "done"))
+            for number in range(3)
+        ]
+        await asyncio.sleep(0)
+        release.set()
+        await busy
+        found = await asyncio.gather(*hops, return_exceptions=True)
+    assert [type(each) for each in found] == [StorageUnavailable] * 3
+    assert await in_shared_transaction(made.run, 3, "done") == 3
+    assert await in_database(names) == ["p3"]
+
+
+def test_parts_that_run_out_of_memory_are_run_by_themselves() -> None:
+    made = Parts()
+
+    def without_memory() -> int:
+        made.run(1, "done")
+        raise MemoryError
+
+    assert run_shared([partial(made.run, 0, "done"), without_memory]) is None
+    assert names() == []
+
+
+def test_a_part_that_cannot_be_undone_takes_all_parts_with_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    made, real = Parts(), shared.execute
+
+    def cannot_undo(statement: str, parameters: Sequence[object]) -> object:
+        if statement.startswith("ROLLBACK"):
+            raise InterruptedError
+        return real(statement, parameters)
+
+    monkeypatch.setattr(shared, "execute", cannot_undo)
+    assert run_shared([partial(made.run, 0, "done"), partial(made.run, 1, "refused")]) is None
+    assert names() == []

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import pytest
 
 from projects.storage import threads as database_threads
-from projects.storage.threads import DatabaseThreads, NotBegunError
+from projects.storage.threads import DatabaseThreads, NotBegunError, after_result
 
 
 @pytest.fixture
@@ -137,6 +137,46 @@ async def test_a_thread_that_dies_before_it_begins_is_replaced(
         first = threads.submit(lambda: "first")
     assert await threads.submit(lambda: "second") == "second"
     assert await first == "first"
+
+
+@pytest.mark.parametrize("error", [MemoryError, SystemExit])
+async def test_work_that_fails_together_is_answered_and_the_thread_lives(
+    error: type[BaseException], ended: list[str]
+) -> None:
+    def fail(_: object) -> None:
+        raise error
+
+    release = threading.Event()
+    shared = DatabaseThreads(
+        1, name="one", on_end=lambda: ended.append("connection"), run_shared=fail
+    )
+    first = shared.submit(lambda: release.wait(10))
+    both = [shared.submit(lambda: "never", may_share=True) for _ in range(2)]
+    last = shared.submit(lambda: threading.current_thread().name)
+    release.set()
+    assert await first
+    found = await asyncio.gather(*both, return_exceptions=True)
+    assert [type(each) for each in found] == [error] * 2
+    assert (await last, ended) == ("one_0", ["connection"])
+    assert await shared.submit(lambda: "again") == "again"
+    shared.close()
+
+
+async def test_what_fails_after_a_result_costs_nobody_anything(threads: DatabaseThreads) -> None:
+    def work() -> str:
+        for call in (dict[str, str]().popitem, lambda: called.append("second")):
+            after_result(call)
+        return "done"
+
+    called: list[str] = []
+    assert await threads.submit(work) == "done"
+    assert await threads.submit(lambda: called) == ["second"]
+
+
+async def test_an_iterator_that_ends_is_an_error_like_others(threads: DatabaseThreads) -> None:
+    with pytest.raises(RuntimeError):
+        await threads.submit(lambda: next(iter([])))
+    assert await threads.submit(lambda: "again") == "again"
 
 
 _WITHOUT_MEMORY = """

@@ -2,6 +2,7 @@
 
 import json
 from base64 import b64decode
+from collections.abc import Coroutine
 from uuid import UUID
 
 import pytest
@@ -122,11 +123,12 @@ async def test_nothing_is_taken_away_without_its_audit_row(
 
     with monkeypatch.context() as patched:
         patched.setattr("projects.sessions.transactions.erasure.audit", refuse)
+        if part == "all":
+            erased: Coroutine[None, None, object] = output_clear(*about, actor="user:ada")
+        else:
+            erased = output_black_out(*about, from_seconds=0, to_seconds=9, actor="user:ada")
         with pytest.raises(InterruptedError):
-            if part == "all":
-                await output_clear(*about, actor="user:ada")
-            else:
-                await output_black_out(*about, from_seconds=0, to_seconds=9, actor="user:ada")
+            await erased
     assert "Name" in await in_database(_all_text, session.pk)
     told = SessionEvent.objects.filter(session=session, kind="prompt", detail__prompt="")
     assert not await in_database(told.exists)
