@@ -34,6 +34,7 @@ from projects.reads.searched_streams import (
     StreamName,
     select_streams,
 )
+from projects.reads.streamed import Steps
 from projects.secrets.masked_lines import MaskedLines
 from projects.secrets.masks import SecretMask, secret_mask
 from projects.sessions.turns import Pattern, compile_pattern
@@ -112,6 +113,7 @@ async def output_search(
     Raises:
         InvalidPattern: if RE2 does not accept ``pattern``, or it is empty.
         SessionNotFound: if the project has no session or monitor ``session_id``.
+        StorageUnavailable: if the storage fails on the way.
 
     """
     scope = SearchScope(
@@ -184,7 +186,7 @@ class _Scan:
         self._pattern = line_pattern
         self._context_lines = context_lines
         self._max_results = max_results
-        self._parts = _parts_of(streams, prefilter)
+        self._parts = Steps(_parts_of(streams, prefilter))
         self._recent_lines: deque[str] = deque(maxlen=context_lines)
         # Hits whose ``after`` is not complete yet, oldest first.
         self._open_hits: deque[Hit] = deque()
