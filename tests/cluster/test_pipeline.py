@@ -33,6 +33,12 @@ def _kept(pipeline: Pipeline) -> list[int]:
     return [n for (n,) in pipeline.add("SELECT n FROM kept ORDER BY n").fetchall()]
 
 
+def _prepared(pipeline: Pipeline) -> int:
+    found = pipeline.add("SELECT count(*) FROM pg_prepared_statements").fetchone()
+    assert found is not None
+    return int(found[0])
+
+
 def test_a_transaction_whose_answers_nobody_wants_makes_one_trip(
     raw: psycopg.Connection[Any], pipeline: Pipeline, tmp_path: Path
 ) -> None:
@@ -87,9 +93,38 @@ def test_a_bounded_number_of_statements_stays_prepared(pipeline: Pipeline) -> No
     for number in range(MAX_PREPARED + 20):
         pipeline.add(f"SELECT %s + {number}", [1])
     assert pipeline.add("SELECT %s + 0", [1]).fetchall() == [(1,)]
-    count = pipeline.add("SELECT count(*) FROM pg_prepared_statements").fetchone()
-    assert count is not None
-    assert count[0] <= MAX_PREPARED + 1
+    assert _prepared(pipeline) <= MAX_PREPARED + 1
+
+
+def test_statements_that_were_given_up_or_failed_stay_prepared_no_longer(
+    pipeline: Pipeline,
+) -> None:
+    for number in range(MAX_PREPARED + 20):
+        pipeline.add("BEGIN")
+        pipeline.add(f"SELECT %s + {number}", [1]).fetchall()
+        pipeline.forget()
+        pipeline.add("ROLLBACK")
+        pipeline.send()
+    assert _prepared(pipeline) <= MAX_PREPARED + 1
+    for number in range(MAX_PREPARED + 20):
+        pipeline.add("BEGIN")
+        pipeline.add(f"INSERT INTO kept VALUES (%s), ({number})", [number])
+        with pytest.raises(psycopg.errors.UniqueViolation):
+            pipeline.send()
+        pipeline.add("ROLLBACK")
+        pipeline.send()
+    assert _prepared(pipeline) <= MAX_PREPARED + 1
+
+
+def test_statements_that_the_server_has_forgotten_are_prepared_anew(
+    raw: psycopg.Connection[Any], pipeline: Pipeline
+) -> None:
+    statement = "SELECT %s + 1"
+    assert pipeline.add(statement, [1]).fetchall() == [(2,)]
+    raw.execute("DEALLOCATE ALL")
+    with pytest.raises(psycopg.errors.InvalidSqlStatementName):
+        pipeline.add(statement, [1]).fetchall()
+    assert pipeline.add(statement, [1]).fetchall() == [(2,)]
 
 
 def test_a_statement_whose_plan_fits_no_more_is_prepared_anew(

@@ -99,6 +99,8 @@ class Pipeline:
         self._dumps, self._loads = Transformer(raw), Transformer(raw)
         self._waiting: list[_Waiting] = []
         self._names: OrderedDict[_Key, bytes] = OrderedDict()
+        self._doomed: list[bytes] = []
+        """Names of statements that the server may still have, and nobody uses any more."""
         self._count = 0
         self._poll = select.poll()
         self._poll.register(self._connection.socket, select.POLLIN)
@@ -142,8 +144,8 @@ class Pipeline:
         failed = next((each for each in results if each.status == ExecStatus.FATAL_ERROR), None)
         if failed is not None:
             # The server may have forgotten a statement, or its plan fits no more.
-            for each in sent:
-                self._names.pop((each.text, each.types), None)
+            gone = [self._names.pop((each.text, each.types), None) for each in sent]
+            self._doomed += [*filter(None, gone), *new.values()]
             raise psycopg.errors.error_from_result(failed, encoding=_ENCODING)
         for each, result in zip(sent, results, strict=True):
             each.answer.arrived(result)
@@ -162,9 +164,16 @@ class Pipeline:
         """
         here = self._connection
         here.enter_pipeline_mode()
+        doomed, self._doomed = self._doomed, []
+        for name in doomed:
+            # Not DEALLOCATE: this is no error for a name that the server does not know, nor in a
+            # transaction that failed.
+            here.send_close_prepared(name)
         are_prepared = [self._send_one(each, new) for each in statements]
         here.pipeline_sync()
         self._flush()
+        for _ in doomed:
+            self._result_of_command()
         results = []
         for is_prepared_now in are_prepared:
             prepared = self._result_of_command() if is_prepared_now else None
@@ -198,8 +207,7 @@ class Pipeline:
 
     def _give_up_names(self) -> None:
         while len(self._names) > MAX_PREPARED:
-            _, name = self._names.popitem(last=False)
-            self.add(f"DEALLOCATE {name.decode()}")
+            self._doomed.append(self._names.popitem(last=False)[1])
 
     def _flush(self) -> None:
         """Hand everything to the kernel, and take answers meanwhile: both sides may be full."""
