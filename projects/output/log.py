@@ -283,9 +283,10 @@ def trim(session_id: UUID, stream: Stream, retained_bytes: int) -> int:
             for chunk_id, offset, size in oldest
             if offset + size <= wanted_cut
         ]
-        if not doomed:
+        # Without such chunks there is a gap up to the oldest one, or to the end.
+        cut = doomed[-1][1] if doomed else oldest[0][1] if oldest else row[1]
+        if cut <= first:
             return 0
-        cut = doomed[-1][1]
         stored.filter(id__in=[chunk_id for chunk_id, _ in doomed]).delete()
         _mark_gone(session_id, stream, cut)
     return int(cut - first)

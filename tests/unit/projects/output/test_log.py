@@ -124,6 +124,38 @@ def test_trimming_leaves_the_newest_bytes_and_one_exact_gap(
     assert OutputChunk.objects.count() == 5
 
 
+@pytest.mark.parametrize("has_chunks", [True, False])
+def test_trimming_goes_on_behind_a_gap_that_leads(
+    session: CommandSession, monkeypatch: pytest.MonkeyPatch, has_chunks: bool
+) -> None:
+    monkeypatch.setattr(output_log, "TRIM_SLACK_BYTES", 100)
+    output_log.add_gap(session.id, "stdout", 0, 1000, "ring_overflow")
+    if has_chunks:
+        _store(session, *((1000 + i * 100, bytes([i]) * 100) for i in range(3)))
+        output_log.add_gap(session.id, "stdout", 1300, 2000, "ring_overflow")
+    end = 2000 if has_chunks else 1000
+    CommandSession.objects.filter(id=session.id).update(stdout_next_offset=end)
+    while output_log.trim(session.id, "stdout", 500):
+        pass
+    session.refresh_from_db()
+    assert session.stdout_first_offset == end
+    assert list(OutputGap.objects.values_list("from_offset", "to_offset", "reason")) == [
+        (0, end, "retention")
+    ]
+    assert not OutputChunk.objects.exists()
+
+
+def test_trimming_keeps_what_a_leading_gap_leaves(
+    session: CommandSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(output_log, "TRIM_SLACK_BYTES", 100)
+    output_log.add_gap(session.id, "stdout", 0, 1000, "ring_overflow")
+    _store(session, *((1000 + i * 100, bytes([i]) * 100) for i in range(3)))
+    assert output_log.trim(session.id, "stdout", 500) == 1000
+    assert output_log.trim(session.id, "stdout", 500) == 0
+    assert OutputChunk.objects.count() == 3
+
+
 def test_what_is_within_the_limit_is_not_trimmed(session: CommandSession) -> None:
     _store(session, (0, b"x" * 1000))
     assert output_log.trim(session.id, "stdout", 500) == 0
