@@ -9,7 +9,6 @@ from typing import Any, Final
 
 from django.db.models import QuerySet
 from django.http import HttpRequest
-from django.utils import timezone
 
 from agent.models import AgentRun
 from projects.admin.parts.access import actor_of
@@ -17,6 +16,7 @@ from projects.admin.parts.display import visible
 from projects.audit.log import audit
 from projects.models import AuditEvent, CommandSession
 from projects.output.view import view_screen
+from projects.storage import clock
 
 LOOK_LASTS: Final = timedelta(hours=1)
 """A person who reads on after this long makes another look."""
@@ -58,7 +58,7 @@ def ensure_run_look(request: HttpRequest, run: AgentRun) -> None:
 
 
 def _lasting(request: HttpRequest, action: str) -> QuerySet[AuditEvent, Any]:
-    now = timezone.now()
+    now = clock.now()
     # A look that a clock ahead dated into the future must not last until then.
     return AuditEvent.objects.filter(
         action=action, actor=actor_of(request), created_at__range=(now - LOOK_LASTS, now)

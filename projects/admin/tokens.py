@@ -7,7 +7,6 @@ from django import forms
 from django.contrib import admin, messages
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
-from django.utils import timezone
 
 from projects.accounts.authentication import ADMIN_SCOPE, AGENT_SCOPES, SCOPES
 from projects.accounts.credentials import api_token_create
@@ -23,6 +22,7 @@ from projects.admin.parts.confirmation import Item, Question, keep_secret, page_
 from projects.admin.parts.display import shortened, text_column, visible
 from projects.enrolment.revocation import api_token_revoke
 from projects.models import ApiToken
+from projects.storage import clock
 
 _REVOCATION = Question(
     title="Revoke API tokens",
@@ -156,7 +156,7 @@ class ApiTokenAdmin(ReadOnlyAdmin[ApiToken]):
             name=chosen["name"],
             scopes=chosen["scopes"],
             toolsets=chosen["toolsets"],
-            expires_at=timezone.now() + timedelta(days=chosen["days"]) if chosen["days"] else None,
+            expires_at=clock.now() + timedelta(days=chosen["days"]) if chosen["days"] else None,
             starts_per_minute=chosen["starts_per_minute"],
             input_bytes_per_minute=chosen["input_bytes_per_minute"],
             approvals=chosen["approvals"],

@@ -13,8 +13,8 @@ from typing import Any, Final, NamedTuple
 from uuid import UUID
 
 from django.db import transaction
-from django.utils import timezone
 
+from projects.storage import clock
 from projects.storage.columns import as_parameter, is_sqlite, time_as_parameter
 from projects.storage.rows import execute
 
@@ -76,7 +76,7 @@ def audit(actor: str, action: str, about: About, detail: Mapping[str, Any] | Non
 
     """
     project_id = about[0] or SERVER
-    actor, now = _storable(actor[:MAX_ACTOR_CHARS]), timezone.now()
+    actor, now = _storable(actor[:MAX_ACTOR_CHARS]), clock.now()
     detail = _storable(detail or {})
     with transaction.atomic(savepoint=False):
         if not is_sqlite():

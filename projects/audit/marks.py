@@ -15,10 +15,10 @@ from typing import Final
 from uuid import UUID
 
 from django.db import transaction
-from django.utils import timezone
 
 from projects.audit.log import SERVER, audit
 from projects.models import AuditEvent, AuditMark, Project
+from projects.storage import clock
 from projects.storage.sealing import signatures
 
 logger = logging.getLogger(__name__)
@@ -44,7 +44,12 @@ def mark(project_id: UUID, kind: AuditMark.Kind, seq: int, digest: str) -> None:
     """
     signature = next(_signatures(project_id, kind, seq, digest))
     AuditMark.objects.get_or_create(
-        project_id=project_id, kind=kind, seq=seq, hash=digest, signature=signature
+        project_id=project_id,
+        kind=kind,
+        seq=seq,
+        hash=digest,
+        signature=signature,
+        defaults={"created_at": clock.now()},
     )
 
 
@@ -181,7 +186,7 @@ def _head_to_sign(project_id: UUID, every: timedelta) -> tuple[int, str] | None:
     last = next(filter(is_ours, newest[:_MARKS_LOOKED_AT]), None)
     # A mark from the future was made while the clock was ahead. It must not delay this one.
     if last is not None and (
-        last.seq == head[0] or timedelta(0) <= timezone.now() - last.created_at < every
+        last.seq == head[0] or timedelta(0) <= clock.now() - last.created_at < every
     ):
         return None
     return head

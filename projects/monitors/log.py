@@ -8,10 +8,10 @@ from datetime import timedelta
 from typing import Final
 
 from django.db.models import F
-from django.utils import timezone
 
 from projects.conf import conf
 from projects.models import Monitor, MonitorChunk
+from projects.storage import clock
 
 CHUNKS_PER_READ: Final = 16
 CHUNKS_PER_TRIM: Final = 64
@@ -69,7 +69,10 @@ def pieces(monitor_id: int, start: int, end: int) -> Iterator[bytes]:
 
 def forget_stopped() -> None:
     """Removes the bytes of monitors that were stopped long ago, a few monitors at a time."""
-    since = timezone.now() - timedelta(seconds=conf.command_retention_seconds)
+    seconds = conf.command_retention_seconds
+    if not clock.can_tell(seconds):
+        return
+    since = clock.now() - timedelta(seconds=seconds)
     stopped = Monitor.objects.filter(
         status=Monitor.Status.STOPPED, stopped_at__lt=since, first_offset__lt=F("next_offset")
     )

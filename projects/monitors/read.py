@@ -13,7 +13,6 @@ from uuid import UUID
 import msgspec
 from django.db import transaction
 from django.db.models import F
-from django.utils import timezone
 
 from controller_client.protocol.messages import Failure, FileChunk
 from projects.models import Controller, Monitor
@@ -29,6 +28,7 @@ from projects.monitors.questions import read_file
 from projects.output.digest import Digest, Digester
 from projects.output.window_start import LOOK_BACK_BYTES, rest_of
 from projects.sessions.waiting import clamped
+from projects.storage import clock
 from projects.storage.access import in_database
 
 DIGEST_BYTES: Final = 1024 * 1024
@@ -253,7 +253,7 @@ def _advance(
         shown_to=update.next_offset,
         shown_event=asdict(event),
         request_id=request_id,
-        read_at=timezone.now(),
+        read_at=clock.now(),
     )
     if not moved:
         return None

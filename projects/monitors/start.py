@@ -31,6 +31,7 @@ from projects.sessions import selectors
 from projects.sessions.idempotency import Request, request_for
 from projects.sessions.transactions import permits
 from projects.sessions.transactions.acting import actor_of, require_cleared
+from projects.storage import clock
 from projects.storage.access import in_database
 
 MAX_METADATA_CHARS: Final = 8192
@@ -130,6 +131,7 @@ async def monitor_start(
         file_mark=chunk.mark,
         file_position=chunk.position,
         started_by=actor_of(caller),
+        started_at=clock.now(),
     )
     return await in_database(_create, new, request)
 

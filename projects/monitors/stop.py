@@ -4,7 +4,6 @@ from typing import Final, Literal
 from uuid import UUID
 
 from django.db import transaction
-from django.utils import timezone
 from pydantic import Field
 
 from controller_client.protocol.messages import DeleteFile
@@ -20,6 +19,7 @@ from projects.output.result import Result
 from projects.sessions.idempotency import Request, request_for
 from projects.sessions.transactions import permits
 from projects.sessions.transactions.acting import actor_of, require_cleared
+from projects.storage import clock
 from projects.storage.access import in_database
 
 DELETE_SCOPE: Final = "monitor:delete"
@@ -100,7 +100,7 @@ async def _delete_log(place: Place, caller: Caller | None) -> str | None:
 def _stop(
     place: Place, actor: str, reason: str | None, save_log: bool, request: Request | None
 ) -> MonitorEnd:
-    now = timezone.now()
+    now = clock.now()
     stopped = Monitor.objects.filter(id=place.monitor_id, status=Monitor.Status.ACTIVE).update(
         status=Monitor.Status.STOPPED,
         stopped_by=actor,

@@ -15,12 +15,12 @@ from uuid import UUID
 
 from django.db import connection, transaction
 from django.db.models import QuerySet
-from django.utils import timezone
 
 from controller_client.protocol.limits import MAX_CHUNK_BYTES
 from controller_client.protocol.messages import GapReason, HostTime, Stream, StreamFinal
 from projects.models import CommandSession, OutputChunk, OutputGap
 from projects.output.recording import screens
+from projects.storage import clock
 from projects.storage.columns import as_parameter, host_columns, time_as_parameter
 from projects.storage.rows import execute, row_update
 
@@ -98,7 +98,7 @@ def append(chunks: Sequence[NewChunk]) -> None:
 
     The caller has checked that each chunk begins where its stream ended.
     """
-    now = time_as_parameter(timezone.now())
+    now = time_as_parameter(clock.now())
     rows = [
         (
             as_parameter(c.session_id),

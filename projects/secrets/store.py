@@ -13,13 +13,13 @@ from cryptography.fernet import InvalidToken
 from django.apps import apps
 from django.db import transaction
 from django.db.models import QuerySet
-from django.utils import timezone
 
 from projects.audit.log import audit
 from projects.errors.secrets import SecretNotFound
 from projects.models import Controller, Project, Secret
 from projects.models.sealed_field import SealedField
 from projects.secrets.terms import Terms, UnusableTerms
+from projects.storage import clock
 from projects.storage.sealing import open_or_none, reseal, seal
 
 logger = logging.getLogger(__name__)
@@ -90,7 +90,7 @@ def secret_write(secret: Secret, *, value: str | None, terms: Terms, actor: str)
     check_change(earlier, value=value, terms=terms, project=secret.project)
     if value is not None:
         secret.sealed = seal(secret.id.bytes + value.encode())
-        secret.changed_at = timezone.now()
+        secret.changed_at = clock.now()
     secret.any_controller, secret.may_echo = terms.any_controller, terms.may_echo
     secret.allowed_commands = list(terms.commands)
     secret.clean_fields()
@@ -149,7 +149,7 @@ def secret_open(project_id: UUID, name: str, *, controller_id: UUID, command: st
     if plain is None or plain[:16] != secret.id.bytes:
         # The value was sealed for another row, or by another key: somebody wrote into the table.
         raise SecretNotFound(name, [other for other in usable if other != name])
-    Secret.objects.filter(id=secret.id).update(last_used_at=timezone.now())
+    Secret.objects.filter(id=secret.id).update(last_used_at=clock.now())
     # Without programs an echoed secret would go to any program that asks.
     return Typable(
         plain[16:], may_echo=secret.may_echo and bool(for_programs), programs=tuple(for_programs)

@@ -13,7 +13,6 @@ from uuid import UUID
 
 from django.db import transaction
 from django.db.models import Q, QuerySet
-from django.utils import timezone
 
 from projects.audit.log import SERVER, audit
 from projects.audit.proof import audit_expire
@@ -146,7 +145,7 @@ def chains_to_shorten() -> list[UUID]:
     """The chains whose oldest audit row was kept for long enough, the server's own among them."""
     if not conf.audit_retention_seconds or not clock.can_tell(conf.audit_retention_seconds):
         return []
-    before = timezone.now() - timedelta(seconds=conf.audit_retention_seconds)
+    before = clock.now() - timedelta(seconds=conf.audit_retention_seconds)
     return [
         chain
         for chain in (SERVER, *Project.objects.values_list("id", flat=True))
@@ -165,7 +164,7 @@ def _begins_before(project_id: UUID, before: datetime) -> bool:
 
 
 def _shorten(project_id: UUID) -> bool:
-    before = timezone.now() - timedelta(seconds=conf.audit_retention_seconds)
+    before = clock.now() - timedelta(seconds=conf.audit_retention_seconds)
     return audit_expire(project_id, before, actor=ACTOR) > 0
 
 
@@ -189,7 +188,5 @@ def _policies(field: str) -> Iterator[tuple[Q, int | None]]:
 def _ended_before(rows: "QuerySet[CommandSession]", seconds: float) -> list[UUID]:
     if not seconds or not clock.can_tell(seconds):
         return []
-    over = rows.filter(ended_at__lt=timezone.now() - timedelta(seconds=seconds)).order_by(
-        "ended_at"
-    )
+    over = rows.filter(ended_at__lt=clock.now() - timedelta(seconds=seconds)).order_by("ended_at")
     return list(over.values_list("id", flat=True)[:_SESSIONS_AT_ONCE])

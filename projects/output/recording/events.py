@@ -14,10 +14,10 @@ from typing import Any, Final, NamedTuple
 from uuid import UUID
 
 from django.db.models import Max
-from django.utils import timezone
 
 from controller_client.protocol.messages import HostTime
 from projects.models import CommandSession, SessionEvent
+from projects.storage import clock
 from projects.storage.columns import as_parameter, host_columns, time_as_parameter
 from projects.storage.rows import execute
 
@@ -59,7 +59,7 @@ class NewEvent(NamedTuple):
 
 def append(events: Sequence[NewEvent]) -> None:
     """Store events in their order, in a transaction that has locked the sessions' rows."""
-    now = time_as_parameter(timezone.now())
+    now = time_as_parameter(clock.now())
     for start in range(0, len(events), _ROWS_AT_ONCE):
         batch = events[start : start + _ROWS_AT_ONCE]
         numbers: Counter[UUID] = Counter()

@@ -93,6 +93,7 @@ def start_session(
     permits.check_host(caller, host.id)
     if not selectors.is_online(host.lease_expires_at):
         raise ControllerOffline(host.name, host_id=host.id)
+    now = clock.now()
     session = CommandSession(
         id=uuid4(),
         project_id=project_id,
@@ -107,7 +108,8 @@ def start_session(
         lifetime_seconds=lifetime_seconds,
         retained_bytes=launch.retained_bytes,
         started_by=actor_of(caller),
-        created_at=clock.now(),
+        created_at=now,
+        touched_at=now,
     )
     seq = outbox.allocate_seq(host.id)
     add_session(session)

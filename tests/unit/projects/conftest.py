@@ -35,6 +35,15 @@ def steady_clock(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
+def days_ahead(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The own clock of this process is days ahead of the database's, which it has measured."""
+    real, ahead = timezone.now, timedelta(days=9)
+    monkeypatch.setattr(clock._offset, "seconds", clock._offset.seconds - ahead.total_seconds())
+    monkeypatch.setattr(clock.STEADINESS, "_ahead", clock.now_seconds() - time.monotonic())
+    monkeypatch.setattr(timezone, "now", lambda: real() + ahead)
+
+
+@pytest.fixture
 def controller() -> Controller:
     """An enrolled host that is online."""
     return make_controller(epoch=1, lease_expires_at=timezone.now() + timedelta(minutes=5))

@@ -102,7 +102,7 @@ def test_what_a_player_reads_without_its_page_is_audited_once(
     rows = AuditEvent.objects.filter(action="transcript.view", session_id=ours.session.pk)
     assert rows.count() == 1
     before = timezone.now() - LOOK_LASTS
-    with patch("console.parts.looks.timezone.now", return_value=before + 2 * LOOK_LASTS):
+    with patch("console.parts.looks.clock.now", return_value=before + 2 * LOOK_LASTS):
         client.get(f"/sessions/{ours.session.pk}/replay/index/")
     assert rows.count() == 2
 
@@ -112,7 +112,7 @@ def test_a_look_that_a_clock_ahead_dated_hides_no_other(
 ) -> None:
     client = person_with(*RIGHTS)
     index = f"/sessions/{ours.session.pk}/replay/index/"
-    with patch("console.parts.looks.timezone.now", return_value=timezone.now() + 9 * LOOK_LASTS):
+    with patch("console.parts.looks.clock.now", return_value=timezone.now() + 9 * LOOK_LASTS):
         client.get(index)
     client.get(index)
     assert AuditEvent.objects.filter(action="transcript.view").count() == 2

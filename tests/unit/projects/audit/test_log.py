@@ -19,6 +19,7 @@ from projects.audit.log import GENESIS, SERVER, audit, hash_of
 from projects.audit.marks import heads_sign
 from projects.audit.proof import audit_expire, audit_export, audit_verify, chains, entry_of
 from projects.models import AuditEvent, AuditMark, Project
+from projects.storage import clock
 from tests.support.running.append_only import TABLES, triggers_lifted
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -49,6 +50,15 @@ def test_rows_are_numbered_and_chained_per_project(project_id: UUID) -> None:
     assert AuditEvent.objects.get(project_id=SERVER).seq == 1
     verdict = audit_verify(project_id)
     assert (verdict.rows, verdict.problems) == (3, ())
+
+
+@pytest.mark.usefixtures("days_ahead")
+def test_rows_have_the_time_that_all_servers_agree_on(project_id: UUID) -> None:
+    heads_sign(NO_TIME)
+    for model in (AuditEvent, AuditMark):
+        rows = model.objects.filter(project_id=project_id)
+        assert rows.exists()
+        assert not rows.filter(created_at__gt=clock.now()).exists()
 
 
 def test_what_a_database_would_change_or_refuse_is_a_row_that_verifies(project_id: UUID) -> None:

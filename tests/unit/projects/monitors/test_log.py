@@ -9,6 +9,7 @@ from django.utils import timezone
 
 from projects.models import Monitor, MonitorChunk
 from projects.monitors import log as monitor_log
+from projects.storage import clock
 from tests.support.rows import make_controller
 
 pytestmark = pytest.mark.django_db
@@ -82,3 +83,23 @@ def test_what_stopped_monitors_read_goes_when_its_time_is_over(
     monitor.refresh_from_db()
     assert not MonitorChunk.objects.exists()
     assert monitor.first_offset == 10
+
+
+@pytest.mark.usefixtures("days_ahead")
+def test_a_server_whose_own_clock_is_ahead_forgets_nothing_early(monitor: Monitor) -> None:
+    monitor_log.append(monitor.id, 0, b"0123456789")
+    stopped = {"status": "stopped", "stopped_at": clock.now(), "next_offset": 10}
+    Monitor.objects.filter(id=monitor.id).update(**stopped)
+    monitor_log.forget_stopped()
+    assert MonitorChunk.objects.exists()
+
+
+def test_a_clock_that_has_just_jumped_takes_nothing_away(
+    monitor: Monitor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monitor_log.append(monitor.id, 0, b"0123456789")
+    stopped = {"status": "stopped", "stopped_at": monitor.started_at - timedelta(days=9)}
+    Monitor.objects.filter(id=monitor.id).update(**stopped, next_offset=10)
+    monkeypatch.setattr(clock.STEADINESS, "_since", clock.time.monotonic())
+    monitor_log.forget_stopped()
+    assert MonitorChunk.objects.exists()

@@ -156,6 +156,18 @@ async def test_a_project_may_keep_longer_shorter_or_for_good() -> None:
     assert left == {cleared.id: 0, **{session.id: 3 for session in kept}}
 
 
+async def test_a_server_whose_own_clock_is_ahead_removes_nothing_early(
+    request: pytest.FixtureRequest,
+) -> None:
+    controller = await _db(make_controller)
+    await _db(audit, "somebody", "session.start", (controller.project_id, controller.id, None))
+    job = await _db(_ended, controller, 0, kind="job")
+    request.getfixturevalue("days_ahead")
+    await retention.expire()
+    assert await _db(_left) == {job.id: 3}
+    assert await _db(AuditEvent.objects.count) == 1
+
+
 async def test_settings_of_zero_keep_for_good(settings: Any) -> None:
     settings.OUTPUT_RETENTION_SECONDS = settings.SESSION_RETENTION_SECONDS = (
         settings.AUDIT_RETENTION_SECONDS

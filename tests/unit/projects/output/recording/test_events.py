@@ -6,9 +6,12 @@ import pytest
 from django.db import IntegrityError, transaction
 
 from controller_client.protocol.messages import HostTime
-from projects.models import SessionEvent
+from projects.models import OutputChunk, SessionEvent
+from projects.output import log as output_log
+from projects.output.log import NewChunk
 from projects.output.recording import events
 from projects.output.recording.events import NewEvent
+from projects.storage import clock
 from projects.upkeep import sweeper
 from tests.support.rows import make_controller, make_session
 
@@ -55,6 +58,15 @@ def test_an_event_of_the_server_has_the_server_s_time_alone() -> None:
     event = SessionEvent.objects.get()
     assert (event.offset, event.host_time, event.host_clock) == (70, None, None)
     assert event.actor == ("ada" * 100)[:128]
+
+
+@pytest.mark.usefixtures("days_ahead")
+def test_output_and_events_have_the_time_that_servers_agree_on() -> None:
+    session = make_session(make_controller())
+    output_log.append([NewChunk(session.id, "stdout", 0, 1, b"abc")])
+    events.append([NewEvent(session.id, "prompt")])
+    for model in (OutputChunk, SessionEvent):
+        assert model.objects.filter(created_at__lte=clock.now()).count() == 1
 
 
 @pytest.mark.parametrize(
