@@ -2,16 +2,16 @@
 
 **What a batch is.** The frames about sessions that the writer of one connection took out of its
 queue (``projects.link.frame_writer``), in the order in which the host sent them. Usually that is
-one frame of output, and it costs three statements: read the session, insert the chunk, update the
-session. All output passes here, so these statements are written by hand. What happens once or twice
-in the life of a session goes through slower helpers.
+one frame of output, and costs three statements: read the session (on PostgreSQL lock it first, in
+the same trip), insert the chunk, update the session. All output passes here, so these statements
+are written by hand. What happens a few times in the life of a session goes through slower helpers.
 
 **Why the writer joins frames.** Frames that arrive during a commit wait for the next one. Joined,
 they share one commit, and each session is read and written once. Adjoining output becomes one row,
 which makes every later read cheaper. A slow database thus gets larger batches instead of more work.
 
-**What guards a batch.** ``_load`` reads the sessions together with the epoch of their controller,
-and locks the sessions until the commit. Every accepted HELLO raises the epoch: the batch of a
+**What guards a batch.** ``_load`` locks the sessions until the commit, and then reads them together
+with the epoch of their controller. Every accepted HELLO raises the epoch: the batch of a
 connection that a newer one has replaced raises Fenced and changes nothing. Only sessions of the
 controller itself are read, so a host cannot touch the sessions of another.
 
@@ -116,12 +116,13 @@ _END_STATES: Final = {
 # The party that is on record for an end which no caller asked for.
 _ENDED_BY: Final = {"exited": "program", "timed_out": "lifetime", "lost": "host"}
 
+_LOCK: Final = "SELECT 1 FROM projects_commandsession s WHERE {of} FOR NO KEY UPDATE"
 _LOAD: Final = """
 SELECT s.id, s.state, s.stdout_next_offset, s.stderr_next_offset, s.last_chunk_seq,
     s.input_acked_seq, s.terminal_state, s.terminal_kind, s.terminal_evidence, s.terminal_prompt,
     s.terminal_detail, s.terminal_offset, s.terminal_input_seq, c.epoch
 FROM projects_commandsession s JOIN projects_controller c ON c.id = s.controller_id
-WHERE s.controller_id = %s AND s.id IN ({places})
+WHERE {of}
 """
 _STORE: Final = """
 UPDATE projects_commandsession
@@ -198,20 +199,19 @@ class _Batch:
         keys = [as_parameter(session_id) for session_id in named if session_id]
         rows: list[SessionRow] = []
         if keys:
-            # Nobody else may move these sessions while we decide; SQLite has one writer anyway.
-            lock = "FOR NO KEY UPDATE OF s" if connection.features.has_select_for_update else ""
-            statement = _LOAD.format(places=", ".join(["%s"] * len(keys))) + lock
-            rows = fetch_rows(SessionRow, statement, [as_parameter(self._controller_id), *keys])
-        if rows:
-            current: int | None = rows[0].epoch
-        else:
-            # None of the sessions is known. The epoch still decides which error that is.
+            of = f"s.controller_id = %s AND s.id IN ({', '.join(['%s'] * len(keys))})"
+            wanted = [as_parameter(self._controller_id), *keys]
+            if connection.features.has_select_for_update:  # SQLite has one writer anyway.
+                # By itself: a statement that has waited reads an epoch from before it waited.
+                execute(_LOCK.format(of=of), wanted)
+            rows = fetch_rows(SessionRow, _LOAD.format(of=of), wanted)
+        current: int | None = rows[0].epoch if rows else None
+        if not rows:  # None of the sessions is known. The epoch still decides which error that is.
             controller = Controller.objects.filter(id=self._controller_id)
             current = controller.values_list("epoch", flat=True).first()
         if current != epoch:
             raise Fenced
-        drafts = [SessionDraft(row) for row in rows]
-        return {draft.key: draft for draft in drafts}
+        return {draft.key: draft for draft in map(SessionDraft, rows)}
 
     def _draft(self, message: SessionMessage) -> SessionDraft:
         draft = self._drafts.get(message.session_id)
