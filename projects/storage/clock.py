@@ -1,4 +1,4 @@
-"""The time that processes agree on for leases, ends and rates: the database's.
+"""The time that processes agree on for leases, ends, rates and what is old: the database's.
 
 A process whose own clock is wrong would find every host away that another process serves, or refuse
 starts as too old. The difference between the two clocks is measured with every new connection, and
