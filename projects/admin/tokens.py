@@ -1,10 +1,12 @@
 """Pages of API tokens. A token is made here, shown once, and revoked here."""
 
+from copy import deepcopy
 from datetime import timedelta
 from typing import Any
 
 from django import forms
 from django.contrib import admin, messages
+from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 
@@ -142,7 +144,9 @@ class ApiTokenAdmin(ReadOnlyAdmin[ApiToken]):
         """Offers only the scopes that the user may give."""
         form = super().get_form(request, obj, change, **kwargs)
         if obj is None:
-            scopes: Any = form.base_fields["scopes"]
+            # The form's class is of this request, and its fields are those of every request.
+            scopes: Any = deepcopy(form.base_fields["scopes"])
+            form.base_fields["scopes"] = scopes
             allowed = [scope for scope in SCOPES if _may_give(request, scope)]
             scopes.choices = [(scope, scope) for scope in allowed]
             scopes.initial = [scope for scope in AGENT_SCOPES if scope in allowed]
@@ -151,6 +155,8 @@ class ApiTokenAdmin(ReadOnlyAdmin[ApiToken]):
     def save_model(self, request: HttpRequest, obj: ApiToken, form: Any, _change: bool) -> None:
         """Has the service make the token and audit it. Its text stays with this request."""
         chosen = form.cleaned_data
+        if not all(_may_give(request, scope) for scope in chosen["scopes"]):
+            raise PermissionDenied
         row, text = api_token_create(
             project=chosen["project"],
             name=chosen["name"],

@@ -1,14 +1,18 @@
 """API tokens in the admin: made by whom may, shown once, revoked after a question."""
 
 import re
+from typing import Any
 
 import pytest
 from asgiref.sync import async_to_sync
+from django.contrib import admin
 from django.contrib.admin.models import LogEntry
 from django.contrib.auth import get_user_model
 from django.contrib.auth.models import Permission
 from django.contrib.sessions.models import Session
-from django.test import Client
+from django.core.exceptions import PermissionDenied
+from django.http import HttpRequest
+from django.test import Client, RequestFactory
 
 from projects.accounts.credentials import api_token_create
 from projects.accounts.token_check import authenticate_api_token
@@ -85,6 +89,36 @@ def test_making_and_revoking_need_their_permission_and_the_project(project: Proj
     manager.post(LIST, chosen)
     row.refresh_from_db()
     assert (row.revoked_at, ApiToken.objects.count()) == (None, 1)
+
+
+def _request(username: str, *permissions: str) -> HttpRequest:
+    """A request of a member of staff, or of a superuser if no permission is named."""
+    request = RequestFactory().post(f"{LIST}add/")
+    users = get_user_model().objects
+    request.user = users.create_user(username, is_staff=True, is_superuser=not permissions)
+    request.user.user_permissions.set(Permission.objects.filter(codename__in=permissions))
+    return request
+
+
+def test_the_open_page_of_a_superuser_gives_nobody_more_scopes(project: Project) -> None:
+    page: Any = admin.site.get_model_admin(ApiToken)
+    manager = _request("op", "manage_apitoken", "view_all_projects")
+    theirs = page.get_form(manager)
+    supers = page.get_form(_request("root"))
+    given = _form(project, scopes=["admin:*"])
+    assert supers(given).is_valid()
+    assert "scopes" in theirs(given).errors
+    assert "session:kill" in supers(given)["scopes"].initial
+    assert "session:kill" not in theirs(given)["scopes"].initial
+
+
+def test_scopes_are_checked_again_before_the_token_is_made(project: Project) -> None:
+    page: Any = admin.site.get_model_admin(ApiToken)
+    form = page.get_form(_request("root"))(_form(project, scopes=["admin:*"]))
+    assert form.is_valid()
+    with pytest.raises(PermissionDenied):
+        page.save_model(_request("op", "manage_apitoken"), form.instance, form, False)
+    assert not ApiToken.objects.exists()
 
 
 def test_a_token_is_revoked_after_a_question_and_its_next_call_is_refused(
