@@ -46,6 +46,8 @@ class _ManagedAdmin(ReadOnlyAdmin[Any]):
 class EnrolmentCodeForm(TypedForm[EnrolmentCode]):
     """The host that may enrol with a new code."""
 
+    # Empty in the rows of keys, which are not made here.
+    controller_name = forms.SlugField()
     is_replacement = forms.BooleanField(
         required=False,
         help_text="The controller exists. Its credentials are revoked when the code is used.",

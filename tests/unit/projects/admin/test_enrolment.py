@@ -49,6 +49,17 @@ def test_a_code_is_shown_once_and_enrols_a_host(project: Project) -> None:
     assert EnrolmentCode.objects.count() == 1
 
 
+@pytest.mark.parametrize("name", ["", "a" * 65])
+def test_the_page_of_a_new_code_asks_for_a_name_that_can_be_stored(
+    admin_client: Client, project: Project, name: str
+) -> None:
+    form = {"project": str(project.pk), "controller_name": name}
+    answer = admin_client.post(f"{CODES}add/", form)
+    assert answer.status_code == 200
+    assert "controller_name" in answer.context["adminform"].form.errors
+    assert not EnrolmentCode.objects.exists()
+
+
 def test_without_the_permission_nobody_is_enrolled_or_put_out(project: Project) -> None:
     controller = controller_create(project=project, name="web-1")
     credential, _ = controller_credential_create(controller=controller)
