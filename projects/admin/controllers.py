@@ -12,8 +12,7 @@ from projects.admin.parts.careful_filters import ChoiceFilter
 from projects.admin.parts.confirmation import Item, Question, page_before
 from projects.admin.parts.counts import active_sessions
 from projects.admin.parts.display import duration, text_column, visible
-from projects.audit.log import audit
-from projects.enrolment.codes import controller_approve
+from projects.enrolment.codes import alarm_dismiss, controller_approve
 from projects.enrolment.revocation import controller_revoke
 from projects.models import Controller
 from projects.sessions.answers.hints import in_iso
@@ -162,16 +161,10 @@ class ControllerAdmin(ReadOnlyAdmin[Controller]):
         if page := page_before(self, request, _DISMISSAL, _items(alarmed)):
             return page
         for row in alarmed:
-            Controller.objects.filter(pk=row.pk).update(alarmed_at=None, alarm="")
-            audit(
-                actor_of(request),
-                "controller.dismiss_alarm",
-                (row.project_id, row.pk, None),
-                {"alarm": row.alarm},
-            )
-            self.message_user(
-                request, f"Dismissed the alarm of {row} ({row.project})", messages.SUCCESS
-            )
+            if alarm_dismiss(controller=row, actor=actor_of(request)):
+                self.message_user(
+                    request, f"Dismissed the alarm of {row} ({row.project})", messages.SUCCESS
+                )
         return None
 
     @admin.display(description="revoked", ordering="revoked_at")

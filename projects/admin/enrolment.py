@@ -9,13 +9,16 @@ from django import forms
 from django.contrib import admin, messages
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
-from django.utils import timezone
 
 from projects.admin.parts.access import OfOwnProjects, ReadOnlyAdmin, TypedForm, actor_of
 from projects.admin.parts.confirmation import Item, Question, keep_secret, page_before, shown_once
 from projects.admin.parts.display import shortened, text_column
-from projects.audit.log import audit
-from projects.enrolment.codes import NOT_USED_UP, check_name, enrolment_code_create
+from projects.enrolment.codes import (
+    NOT_USED_UP,
+    check_name,
+    enrolment_code_create,
+    enrolment_code_withdraw,
+)
 from projects.enrolment.revocation import controller_credential_revoke
 from projects.models import ControllerCredential, EnrolmentCode
 
@@ -150,14 +153,8 @@ class EnrolmentCodeAdmin(_ManagedAdmin):
         if page := page_before(self, request, _WITHDRAWAL, items):
             return page
         for code in unused:
-            EnrolmentCode.objects.filter(pk=code.pk).update(revoked_at=timezone.now())
-            audit(
-                actor_of(request),
-                "enrolment_code.withdraw",
-                (code.project_id, None, None),
-                {"key_id": code.key_id},
-            )
-            self.message_user(request, f"Withdrawn: {code}", messages.SUCCESS)
+            if enrolment_code_withdraw(code=code, actor=actor_of(request)):
+                self.message_user(request, f"Withdrawn: {code}", messages.SUCCESS)
         return None
 
     shown_peer = text_column("used_from", "used from")

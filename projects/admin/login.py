@@ -99,8 +99,9 @@ class OwnPasswordForm(AdminPasswordChangeForm):
     def save(self, commit: bool = True) -> Any:
         name = self.user.get_username()
         with transaction.atomic():
+            saved = super().save(commit)
             audit(person(name), "password.change", (None, None, None), {"user": name})
-            return super().save(commit)
+            return saved
 
 
 def _audit_failure(action: str, name: str, peer: str) -> None:

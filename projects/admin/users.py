@@ -8,8 +8,9 @@ from typing import Any
 from django.contrib import admin
 from django.contrib.auth.admin import GroupAdmin
 from django.contrib.auth.models import AnonymousUser, Group, Permission, User
+from django.db import transaction
 from django.db.models import QuerySet
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse
 
 from projects.admin.parts.access import (
     OwnProjects,
@@ -84,22 +85,31 @@ class OwnUserAdmin(OwnProjects, TypedUserAdmin[User]):
             return False
         return super().lookup_allowed(lookup, value, request)
 
-    def save_model(self, request: HttpRequest, obj: User, form: Any, change: Any) -> None:
-        super().save_model(request, obj, form, change)
-        _audit(request, "user.change" if change else "user.create", obj, changes_of(form))
+    def save_related(self, request: HttpRequest, form: Any, formsets: Any, change: bool) -> None:
+        """Audits the user once its groups and permissions are stored."""
+        super().save_related(request, form, formsets, change)
+        _audit(request, "user.change" if change else "user.create", form.instance, changes_of(form))
 
     def delete_model(self, request: HttpRequest, obj: User) -> None:
-        _audit(request, "user.delete", obj)
         super().delete_model(request, obj)
+        _audit(request, "user.delete", obj)
+
+    def user_change_password(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        """Stores the password and its audit row together. Django's page alone does not."""
+        if request.method != "POST":
+            return super().user_change_password(request, *args, **kwargs)
+        with transaction.atomic():
+            return super().user_change_password(request, *args, **kwargs)
 
     def log_change(self, request: HttpRequest, obj: Any, message: Any) -> Any:
         """Audits a new password. Django's page for that calls no other hook."""
+        entry = super().log_change(request, obj, message)
         if (
             request.resolver_match is not None
             and request.resolver_match.url_name == "auth_user_password_change"
         ):
             _audit(request, "user.password", obj)
-        return super().log_change(request, obj, message)
+        return entry
 
 
 @admin.register(Group)
@@ -135,8 +145,8 @@ class OwnGroupAdmin(OwnProjects, GroupAdmin):
             "permissions": sorted(map(str, obj.permissions.all())),
             "members": members,
         }
-        audit(actor_of(request), "group.delete", (None, None, None), detail)
         super().delete_model(request, obj)
+        audit(actor_of(request), "group.delete", (None, None, None), detail)
 
 
 def users_of(request: HttpRequest) -> QuerySet[User]:

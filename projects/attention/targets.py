@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 
 from django.core.exceptions import ValidationError
 from django.core.validators import validate_email
+from django.db import transaction
 
 from projects.audit.log import audit
 from projects.models import AttentionTarget
@@ -36,6 +37,7 @@ class Opened:
     key: str
 
 
+@transaction.atomic
 def target_save(
     target: AttentionTarget, *, address: str | None, key: str | None, actor: str
 ) -> str | None:
@@ -72,10 +74,11 @@ def _keeps_key(before: AttentionTarget, target: AttentionTarget) -> bool:
     return before.way == target.way and (not is_shown or before.place == target.place)
 
 
+@transaction.atomic
 def target_delete(target: AttentionTarget, *, actor: str) -> None:
     """Delete a target with its messages, and write the audit row."""
-    audit(actor, "attention_target.delete", (target.project_id, None, None), {"name": target.name})
     target.delete()
+    audit(actor, "attention_target.delete", (target.project_id, None, None), {"name": target.name})
 
 
 def opened(target: AttentionTarget) -> Opened:

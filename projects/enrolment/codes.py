@@ -189,6 +189,32 @@ def controller_approve(*, controller: Controller, actor: str) -> bool:
     return True
 
 
+@transaction.atomic
+def alarm_dismiss(*, controller: Controller, actor: str) -> bool:
+    """Removes the alarm of a host, which the audit row keeps. Returns False if there is none."""
+    alarmed = Controller.objects.select_for_update().filter(
+        id=controller.id, alarmed_at__isnull=False
+    )
+    row = alarmed.first()
+    if row is None:
+        return False
+    alarmed.update(alarmed_at=None, alarm="")
+    about = (controller.project_id, controller.id, None)
+    audit(actor, "controller.dismiss_alarm", about, {"alarm": row.alarm})
+    return True
+
+
+@transaction.atomic
+def enrolment_code_withdraw(*, code: EnrolmentCode, actor: str) -> bool:
+    """Has no host enrol with the code any more. Returns False if none could anyway."""
+    unused = EnrolmentCode.objects.filter(NOT_USED_UP, id=code.id, revoked_at__isnull=True)
+    if not unused.update(revoked_at=clock.now()):
+        return False
+    about = (code.project_id, None, None)
+    audit(actor, "enrolment_code.withdraw", about, {"key_id": code.key_id})
+    return True
+
+
 def _use(key_id: str, secret: str, peer: str) -> bool:
     """Marks the code as used; False if it is not valid. One statement decides who was first."""
     row = EnrolmentCode.objects.filter(key_id=key_id).first()

@@ -13,6 +13,7 @@ from django.conf import settings
 from django.contrib import admin
 from django.contrib.auth import get_user
 from django.contrib.auth.admin import UserAdmin
+from django.db import transaction
 from django.db.models import Model, QuerySet
 from django.http import HttpRequest
 
@@ -60,7 +61,9 @@ class OwnProjects(CarefulFilters):
 
     def delete_queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> None:
         for row in queryset:
-            self.delete_model(request, row)
+            # Each row goes with its audit row, and keeps other writers no longer than that.
+            with transaction.atomic():
+                self.delete_model(request, row)
 
 
 class ReadOnlyAdmin(OwnProjects, AuditHistory, TypedAdmin[M]):

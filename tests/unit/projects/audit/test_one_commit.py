@@ -1,0 +1,130 @@
+"""What people change in the admin is stored together with its audit row, or not at all."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import Group, User
+from django.db import DatabaseError, connection
+from django.test import Client
+from django.utils import timezone
+
+from projects.attention.targets import Way, target_delete, target_save
+from projects.enrolment.codes import enrolment_code_create
+from projects.models import AttentionTarget, AuditEvent, Controller, EnrolmentCode
+
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.sqlite]
+
+_ADDRESS = "https://example.com/hook"
+
+
+@contextmanager
+def _no_audit_rows() -> Iterator[None]:
+    """The database takes no row of the audit log."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "CREATE TRIGGER refuse_rows BEFORE INSERT ON projects_auditevent BEGIN SELECT "
+            "RAISE(ABORT, 'no row'); END"
+        )
+    try:
+        yield
+    finally:
+        with connection.cursor() as cursor:
+            cursor.execute("DROP TRIGGER refuse_rows")
+
+
+def _kept() -> list[object]:
+    """Everything that the actions below change."""
+    models = (User, Group, AttentionTarget, EnrolmentCode, Controller, AuditEvent)
+    return [list(model._default_manager.order_by("pk").values()) for model in models]
+
+
+def _target(host: Controller, name: str = "ops") -> AttentionTarget:
+    target = AttentionTarget(project=host.project, name=name, way=Way.WEBHOOK)
+    target_save(target, address=_ADDRESS, key=None, actor="test")
+    return target
+
+
+def _post(place: str, **form: Any) -> Callable[[Client, Controller], object]:
+    return lambda client, _host: client.post(place, form)
+
+
+def _act(place: str, action: str, model: Any) -> Callable[[Client, Controller], object]:
+    """Does an action of a list with all rows, but for the person's own."""
+
+    def act(client: Client, _host: Controller) -> object:
+        chosen = model.objects.all() if model is not User else User.objects.filter(username="ada")
+        form = {
+            "action": action,
+            "_selected_action": [str(row.pk) for row in chosen],
+            "confirmed": "yes",
+            "post": "yes",
+        }
+        return client.post(place, form)
+
+    return act
+
+
+def _password(client: Client, _host: Controller) -> object:
+    new = {"usable_password": "true", "password1": "long-and-new-9", "password2": "long-and-new-9"}
+    user = User.objects.get(username="ada")
+    return client.post(f"/admin/auth/user/{user.pk}/password/", new)
+
+
+def _change_target(_client: Client, host: Controller) -> object:
+    target = AttentionTarget.objects.get()
+    return target_save(target, address="https://example.org/", key=None, actor="test")
+
+
+@pytest.mark.parametrize(
+    "act",
+    [
+        pytest.param(lambda _client, host: _target(host, "more"), id="target-add"),
+        pytest.param(_change_target, id="target-change"),
+        pytest.param(
+            lambda *_: target_delete(AttentionTarget.objects.get(), actor="test"),
+            id="target-delete",
+        ),
+        pytest.param(
+            _act("/admin/projects/enrolmentcode/", "withdraw", EnrolmentCode), id="withdraw"
+        ),
+        pytest.param(_act("/admin/projects/controller/", "dismiss", Controller), id="dismiss"),
+        pytest.param(_password, id="password"),
+        pytest.param(
+            _post(
+                "/admin/password_change/",
+                old_password="password",
+                new_password1="long-and-new-9",
+                new_password2="long-and-new-9",
+            ),
+            id="own-password",
+        ),
+        pytest.param(_act("/admin/auth/user/", "delete_selected", User), id="user-delete"),
+        pytest.param(_act("/admin/auth/group/", "delete_selected", Group), id="group-delete"),
+    ],
+)
+def test_a_change_whose_audit_row_cannot_be_written_is_not_made(
+    act: Callable[[Client, Controller], object], admin_client: Client, controller: Controller
+) -> None:
+    User.objects.create_user("ada", password="password")
+    Group.objects.create(name="operators")
+    _target(controller)
+    enrolment_code_create(project=controller.project, name="web-9")
+    Controller.objects.update(alarmed_at=timezone.now(), alarm="another daemon")
+    before = _kept()
+    with _no_audit_rows(), pytest.raises(DatabaseError):
+        act(admin_client, controller)
+    assert _kept() == before
+    act(admin_client, controller)
+    assert _kept() != before
+
+
+def test_a_code_that_is_withdrawn_twice_is_on_record_once(
+    admin_client: Client, controller: Controller
+) -> None:
+    enrolment_code_create(project=controller.project, name="web-9")
+    act = _act("/admin/projects/enrolmentcode/", "withdraw", EnrolmentCode)
+    act(admin_client, controller)
+    act(admin_client, controller)
+    assert AuditEvent.objects.filter(action="enrolment_code.withdraw").count() == 1
