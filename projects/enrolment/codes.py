@@ -291,10 +291,15 @@ def controller_credential_rotate(*, credential: ControllerCredential) -> Enrolle
     that the host never got: the answer to an earlier rotation was lost, or could not be stored.
 
     Raises:
+        Unauthenticated: if the credential was revoked, or expired, since it was shown.
         CredentialLimitReached: if both places are taken.
 
     """
-    controller = Controller.objects.select_related("project").get(id=credential.controller_id)
+    # Under the lock that a revocation takes, too: whoever revoked a credential is rid of the host.
+    locked = Controller.objects.select_for_update(of=("self",)).select_related("project")
+    controller = locked.get(id=credential.controller_id)
+    if credential.id not in {row.id for row in active_credentials(controller.id)}:
+        raise Unauthenticated
     actor = f"controller:{controller.name}"
     for row in active_credentials(controller.id):
         is_older = row.created_at < credential.created_at

@@ -14,6 +14,7 @@ from functools import wraps
 from typing import Any, Final
 from uuid import UUID
 
+from django.db import transaction
 from django.http import HttpRequest, JsonResponse
 from django.views.decorators.csrf import csrf_exempt
 
@@ -67,18 +68,27 @@ async def enrol(request: HttpRequest, peer: str) -> Enrolled:
 
     Guesses are limited by address.
     """
-    meter = f"enrol {network_of(peer)}"
+    enrolled = await in_database(_enrolled, peer, _wanted(request))
+    if enrolled is None:
+        raise EnrolmentRefused
+    return enrolled
+
+
+@transaction.atomic
+def _enrolled(peer: str, wanted: dict[str, str]) -> Enrolled | None:
+    """The host with its credential; None for a guess, which is counted.
+
+    Nobody else sees that a right code was counted for a moment, and what fails uses nothing up.
+    """
+    rate = (f"enrol {network_of(peer)}", 1, conf.login_failures_per_minute)
     # Taken before the code is looked at, so that no guess of many at once slips through.
-    await in_database(rate_take, meter, 1, conf.login_failures_per_minute, _FAILURES)
-    is_guess = False
+    rate_take(*rate, _FAILURES)
     try:
-        return await in_database(host_enrol, peer=peer, **_wanted(request))
+        enrolled = host_enrol(peer=peer, **wanted)
     except EnrolmentRefused:
-        is_guess = True
-        raise
-    finally:
-        if not is_guess:
-            await in_database(rate_give_back, meter, 1, conf.login_failures_per_minute)
+        return None
+    rate_give_back(*rate)
+    return enrolled
 
 
 @_for_hosts

@@ -61,6 +61,8 @@ def controller_credential_revoke(*, credential: ControllerCredential, actor: str
     Revoking twice changes nothing.
     """
     now = clock.now()
+    # The lock under which a credential is replaced by another one.
+    Controller.objects.select_for_update().filter(id=credential.controller_id).first()
     if not ControllerCredential.objects.filter(id=credential.id, revoked_at__isnull=True).update(
         revoked_at=now
     ):

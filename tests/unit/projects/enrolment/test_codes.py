@@ -28,7 +28,7 @@ from projects.enrolment.codes import (
     enrolment_key_create,
     host_enrol,
 )
-from projects.enrolment.revocation import controller_revoke
+from projects.enrolment.revocation import controller_credential_revoke, controller_revoke
 from projects.errors.access import Unauthenticated
 from projects.errors.calls import InvalidArgument
 from projects.errors.hosts import ControllerNotFound
@@ -228,6 +228,20 @@ def test_rotation_keeps_the_daemon_and_expires_the_old_credential(project: Proje
         second.key_id,
         again.credential.split("_")[1],
     ]
+
+
+def test_a_credential_that_is_over_is_not_replaced(project: Project) -> None:
+    controller = controller_create(project=project, name="web-1")
+    shown, _ = controller_credential_create(controller=controller, instance_id="one")
+    controller_credential_revoke(credential=shown, actor="operator")
+    with pytest.raises(Unauthenticated):
+        controller_credential_rotate(credential=shown)
+    old, _ = controller_credential_create(
+        controller=controller, expires_at=timezone.now() - timedelta(minutes=1)
+    )
+    with pytest.raises(Unauthenticated):
+        controller_credential_rotate(credential=old)
+    assert active_credentials(controller.id) == []
 
 
 def test_a_code_for_a_revoked_host_does_not_replace_the_next_of_its_name(project: Project) -> None:
