@@ -180,16 +180,19 @@ def _head_to_sign(project_id: UUID, every: timedelta) -> tuple[int, str] | None:
     )
     if head is None:
         return None
-    newest = AuditMark.objects.filter(
-        project_id=project_id, kind=_Kind.HEAD, seq__lte=head[0]
-    ).order_by("-seq", "-id")
-    last = next(filter(is_ours, newest[:_MARKS_LOOKED_AT]), None)
+    last = newest_signed(project_id, seq__lte=head[0])
     # A mark from the future was made while the clock was ahead. It must not delay this one.
     if last is not None and (
         last.seq == head[0] or timedelta(0) <= clock.now() - last.created_at < every
     ):
         return None
     return head
+
+
+def newest_signed(project_id: UUID, **among: int) -> AuditMark | None:
+    """The newest head of the chain that we signed; ``among`` limits the rows."""
+    marks = AuditMark.objects.filter(project_id=project_id, kind=_Kind.HEAD, **among)
+    return next(filter(is_ours, marks.order_by("-seq", "-id")[:_MARKS_LOOKED_AT]), None)
 
 
 _SIGNER: Final = Signer()

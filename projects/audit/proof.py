@@ -12,6 +12,7 @@ from uuid import UUID
 
 from django.db import transaction
 
+from projects.audit.carried import ACKNOWLEDGE, NEEDED, carried
 from projects.audit.log import GENESIS, Entry, audit, hash_of
 from projects.audit.lost import heads_lost
 from projects.audit.marks import Heads, chains_of, heads_repeated, is_ours, mark, strangers
@@ -21,7 +22,6 @@ EXPIRED_AT_ONCE: Final = 500
 _ROWS_AT_ONCE: Final = 1000
 _READS: Final = 3
 """A chain in which rows expire while it is read is read again, so many times at most."""
-_ACKNOWLEDGE: Final = "audit.acknowledge"
 _MARKS_A_ROW: Final = 100
 _Kind = AuditMark.Kind
 
@@ -53,7 +53,7 @@ def audit_expire(project_id: UUID, before: datetime, *, actor: str) -> int:
 
     Call it until it returns 0. One call removes at most EXPIRED_AT_ONCE rows, only from the
     beginning of the chain, and never its newest row. It signs for what it removes, so that the rest
-    verifies.
+    verifies, and writes anew what verification still needs.
     """
     rows = AuditEvent.objects.filter(project_id=project_id)
     # One row more than may go, and without the last: so the newest row of the chain always stays.
@@ -65,8 +65,12 @@ def audit_expire(project_id: UUID, before: datetime, *, actor: str) -> int:
         return 0
     last_seq, digest, _ = gone[-1]
     mark(project_id, _Kind.EXPIRY, last_seq, digest)
-    rows.filter(seq__lte=last_seq).delete()
-    # Last, because it takes the lock that writers of the chain wait for.
+    expired = rows.filter(seq__lte=last_seq)
+    needed = list(carried(map(entry_of, expired.filter(action__in=NEEDED).order_by("seq"))))
+    expired.delete()
+    # Last, because they take the lock that writers of the chain wait for.
+    for action, detail in needed:
+        audit(actor, action, (project_id, None, None), detail)
     audit(actor, "audit.expire", (project_id, None, None), {"rows": len(gone), "to_seq": last_seq})
     return len(gone)
 
@@ -160,13 +164,13 @@ def marks_acknowledge(project_id: UUID, *, actor: str, reason: str) -> list[Audi
         for first in range(0, len(new), _MARKS_A_ROW):
             signatures = [one.signature for one in new[first : first + _MARKS_A_ROW]]
             detail = {"marks": signatures, "reason": reason}
-            audit(actor, _ACKNOWLEDGE, (project_id, None, None), detail)
+            audit(actor, ACKNOWLEDGE, (project_id, None, None), detail)
     return new
 
 
 def _acknowledged(project_id: UUID) -> set[str]:
     """The signatures of the marks that rows of the chain acknowledge."""
-    details = AuditEvent.objects.filter(project_id=project_id, action=_ACKNOWLEDGE)
+    details = AuditEvent.objects.filter(project_id=project_id, action=ACKNOWLEDGE)
     return {
         signature
         for detail in details.values_list("detail", flat=True)

@@ -3,10 +3,11 @@
 from uuid import UUID
 
 import pytest
+from django.utils import timezone
 
 from projects.audit.log import SERVER, audit
 from projects.audit.lost import heads_lose
-from projects.audit.proof import audit_verify
+from projects.audit.proof import audit_expire, audit_verify
 from projects.models import AuditEvent
 
 pytestmark = pytest.mark.django_db
@@ -35,6 +36,18 @@ def test_a_second_confirmation_writes_nothing_more() -> None:
     heads_lose(known, actor="cli:admin")
     heads_lose(known, actor="cli:admin")
     assert AuditEvent.objects.filter(action="audit.lost").count() == 1
+
+
+def test_a_lost_head_stays_on_record_when_the_row_expires() -> None:
+    known = _three_rows()
+    heads_lose(known, actor="cli:admin")
+    audit("a", "b", (None, None, None))
+    for _ in range(2):
+        audit_expire(SERVER, timezone.now(), actor="retention")
+        assert audit_verify(SERVER, known).problems == ()
+    (row,) = AuditEvent.objects.filter(action="audit.lost")
+    assert (row.actor, row.detail["by"]) == ("retention", "cli:admin")
+    assert row.detail["heads"] == [[3, "0" * 64], [9, "1" * 64]]
 
 
 def test_a_head_that_is_not_on_record_stays_a_problem() -> None:

@@ -15,7 +15,13 @@ from django.utils import timezone
 
 from projects.audit.log import GENESIS, SERVER, audit, hash_of
 from projects.audit.marks import Signer, heads_sign, marks_resign
-from projects.audit.proof import audit_expire, audit_verify, chains, entry_of
+from projects.audit.proof import (
+    audit_expire,
+    audit_verify,
+    chains,
+    entry_of,
+    marks_acknowledge,
+)
 from projects.models import ApiToken, AuditEvent, AuditMark, Project
 from tests.support.running.append_only import triggers, triggers_lifted
 
@@ -182,6 +188,39 @@ def test_an_acknowledged_foreign_mark_fails_nothing_and_proves_nothing(
     with triggers_lifted():
         AuditEvent.objects.filter(project_id=project_id, seq=1).delete()
     assert audit_verify(project_id).problems == ("rows 1 to 1 are missing",)
+
+
+def _expire_all(chain: UUID) -> None:
+    """As retention does, until only the newest rows are left."""
+    audit("a", "b", (chain, None, None))
+    assert audit_expire(chain, timezone.now(), actor="retention")
+
+
+def test_an_acknowledged_mark_stays_so_when_the_row_expires(project_id: UUID) -> None:
+    _insert(project_id, 2)
+    marks_acknowledge(project_id, actor="cli:ada", reason="a restored copy")
+    for _ in range(2):
+        _expire_all(project_id)
+        verdict = audit_verify(project_id)
+        assert (verdict.problems, verdict.acknowledged) == ((), 1)
+    row = AuditEvent.objects.get(project_id=project_id, action="audit.acknowledge")
+    assert (row.detail["by"], row.detail["reason"]) == ("cli:ada", "a restored copy")
+
+
+def test_a_removed_quiet_chain_is_found_though_its_repetition_expired(project_id: UUID) -> None:
+    heads_sign(NO_TIME)
+    _act(busy := Project.objects.create(name="busy").id)
+    for _ in range(3):
+        _act(busy)
+        heads_sign(NO_TIME)
+    _expire_all(SERVER)
+    _expire_all(SERVER)
+    repeated = AuditEvent.objects.filter(project_id=SERVER, action="audit.heads")
+    known = [chain for row in repeated for chain in row.detail["heads"]]
+    assert sorted(known) == sorted(map(str, (project_id, busy)))
+    assert audit_verify(project_id).problems == ()
+    _remove(project_id)
+    assert audit_verify(project_id).problems == ("rows to 3 were signed, the log ends at row 0",)
 
 
 def test_a_key_that_went_too_early_stops_no_signing(project_id: UUID, settings: Any) -> None:
