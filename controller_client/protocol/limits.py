@@ -19,6 +19,8 @@ MAX_INPUT_BYTES: Final = 64 * 1024
 MAX_STDIN_BYTES: Final = 96 * 1024
 MAX_COMMAND_BYTES: Final = 64 * 1024
 MAX_PROMPT_CHARS: Final = 512
+# Shorter secrets are typed but not masked: a mask would hide too much other text.
+MIN_MASKED_BYTES: Final = 6
 MAX_DETAIL_CHARS: Final = 256
 MAX_KEYS: Final = 64
 # Bytes of a file in one FILE_CHUNK, and the longest wait of a READ_FILE.

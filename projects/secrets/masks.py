@@ -16,6 +16,7 @@ from uuid import UUID
 
 from django.db import connection
 
+from controller_client.protocol.limits import MIN_MASKED_BYTES
 from projects.models import CommandSession, RecordingScreen
 from projects.storage.columns import as_parameter
 from projects.storage.sealing import open_or_none, seal
@@ -23,7 +24,8 @@ from projects.storage.sealing import open_or_none, seal
 logger = logging.getLogger(__name__)
 
 MASK: Final = "******"
-MIN_MASKED_BYTES: Final = 6
+# No secret begins with it: a secret has no control characters.
+_UNOPENED: Final = "\0sealed:"
 # Between two letters of a secret: the end of a screen's line, and characters without a width.
 _BETWEEN: Final = "[\n\u200b-\u200d\u2060\ufeff]*"
 _SEALED: Final = "SELECT sealed_secrets FROM projects_commandsession WHERE id = %s"
@@ -56,7 +58,7 @@ def mask_of(session_id: UUID, sealed: bytes | memoryview | None) -> SecretMask:
     forms = [
         _BETWEEN.join(map(re.escape, value))
         for value in sorted(values, key=len, reverse=True)
-        if len(value.encode()) >= MIN_MASKED_BYTES
+        if len(value.encode()) >= MIN_MASKED_BYTES and not value.startswith(_UNOPENED)
     ]
     return SecretMask(re.compile("|".join(forms)) if forms else None)
 
@@ -65,11 +67,15 @@ def secret_remember(session_id: UUID, value: bytes) -> None:
     """Notes that ``value`` is typed into the session, in the transaction that has it typed.
 
     Screens that were kept for jumps may show the value, so they are made again when they are asked
-    for.
+    for. Earlier values that no key opens now are kept as they are, for the day the key is back.
     """
     session = CommandSession.objects.only("sealed_secrets").get(id=session_id)
-    values = _opened(session_id, session.sealed_secrets)
+    sealed = session.sealed_secrets
+    values = _opened(session_id, sealed)
     if (text := value.decode(errors="replace")) not in values:
+        if sealed is not None and open_or_none(sealed, _what(session_id)) is None:
+            logger.error("%s is kept, and masked once its key is back", _what(session_id))
+            values = [_UNOPENED + bytes(sealed).decode()]
         body = json.dumps([base64.b64encode(known.encode()).decode() for known in (*values, text)])
         CommandSession.objects.filter(id=session_id).update(
             sealed_secrets=seal(session_id.bytes + body.encode())
@@ -80,11 +86,23 @@ def secret_remember(session_id: UUID, value: bytes) -> None:
 def _opened(session_id: UUID, sealed: bytes | memoryview | None) -> Sequence[str]:
     if sealed is None:
         return ()
-    what = f"what was typed into session {session_id} in secret"
-    plain = open_or_none(sealed, what)
+    plain = open_or_none(sealed, _what(session_id))
     if plain is None:
         return ()
     if plain[:16] != session_id.bytes:
-        logger.error("%s is of another session, and is not masked", what)
+        logger.error("%s is of another session, and is not masked", _what(session_id))
         return ()
-    return [base64.b64decode(value).decode() for value in json.loads(plain[16:])]
+    values: list[str] = []
+    for value in json.loads(plain[16:]):
+        text = base64.b64decode(value).decode()
+        if text.startswith(_UNOPENED):
+            # As it is where no key fits: the next value is written with it.
+            inner = _opened(session_id, text.removeprefix(_UNOPENED).encode())
+            values += inner or [text]
+        else:
+            values.append(text)
+    return values
+
+
+def _what(session_id: UUID) -> str:
+    return f"what was typed into session {session_id} in secret"

@@ -25,8 +25,6 @@ from projects.storage.sealing import open_or_none, reseal, seal
 logger = logging.getLogger(__name__)
 
 MAX_VALUE_BYTES: Final = 1024
-MIN_MASKED_BYTES: Final = 6
-"""Shorter values are typed but not masked: a mask would hide too much other text."""
 _CONTROLS: Final = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 
 

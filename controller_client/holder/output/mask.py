@@ -16,9 +16,9 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
+from controller_client.protocol.limits import MIN_MASKED_BYTES
 from controller_client.protocol.messages import Stream
 
-MIN_MASKED_BYTES: Final = 6
 MASK: Final = b"*" * MIN_MASKED_BYTES
 """Never longer than what it stands for, so that masked output never needs more room."""
 HOLD_SECONDS: Final = 0.25

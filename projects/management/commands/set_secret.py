@@ -7,10 +7,11 @@ from typing import Any
 
 from django.core.management.base import CommandError
 
+from controller_client.protocol.limits import MIN_MASKED_BYTES
 from projects.management.naming import controller_named, controllers_of, project_named, secret_named
 from projects.management.refusals import RefusingCommand
 from projects.models import Project
-from projects.secrets.store import MIN_MASKED_BYTES, UnusableValue, secret_delete, secret_set
+from projects.secrets.store import UnusableValue, secret_delete, secret_set
 from projects.secrets.terms import Terms, UnusableTerms
 
 ACTOR = "operator"

@@ -1,8 +1,10 @@
 """Secrets that a program draws are not shown by anything the server renders."""
 
+from typing import Any
 from uuid import UUID, uuid4
 
 import pytest
+from cryptography.fernet import Fernet
 
 from console.live import board_reads
 from projects.models import CommandSession, Controller
@@ -79,6 +81,22 @@ SHOWN = {
     "a redrawn line": b"say ect-horse.\rsay corX\rsay correct-horse.\r\n",
     "columns": b"\x1b[14Gorse.\x1b[5Gcorrect-h\x1b[1Gsay\r\n",
 }
+
+
+def test_a_value_whose_key_is_missing_is_kept_and_masked_again_with_it(
+    session: CommandSession, settings: Any
+) -> None:
+    keys = settings.ENCRYPTION_KEYS
+    settings.ENCRYPTION_KEYS = [Fernet.generate_key().decode()]
+    for value in (b"another-one", b"the-third-one"):
+        secret_remember(session.id, value)
+    all_of_them = "another-one, the-third-one, correct-horse"
+    assert secret_mask(session.id).masked(all_of_them) == f"{MASK}, {MASK}, correct-horse"
+    settings.ENCRYPTION_KEYS = [*settings.ENCRYPTION_KEYS, *keys]
+    assert secret_mask(session.id).masked(all_of_them) == f"{MASK}, {MASK}, {MASK}"
+    secret_remember(session.id, b"the-fourth-one")
+    settings.ENCRYPTION_KEYS = settings.ENCRYPTION_KEYS[:1]
+    assert secret_mask(session.id).masked(all_of_them) == f"{MASK}, {MASK}, {MASK}"
 
 
 @pytest.mark.parametrize("name", SHOWN)

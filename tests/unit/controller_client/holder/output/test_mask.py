@@ -15,12 +15,12 @@ from hypothesis import strategies as st
 from controller_client.holder.output.mask import (
     HOLD_SECONDS,
     MASK,
-    MIN_MASKED_BYTES,
     OutputMask,
     SecretForms,
     SessionMasks,
     forms_of,
 )
+from controller_client.protocol.limits import MIN_MASKED_BYTES
 from tests.support.running.property_settings import STEADY
 
 SECRETS = (b"hunter2", b"aabaab", b"aabaabaab", "it's a $mall pä$$wörd!".encode(), b"baabaa/aabaab")
