@@ -3,7 +3,7 @@
 import json
 from collections.abc import AsyncIterator, Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import TYPE_CHECKING, Any, Final, TypedDict
 from uuid import UUID
 
 from django.contrib import admin
@@ -26,6 +26,8 @@ from projects.audit.log import SERVER, audit
 from projects.audit.proof import audit_export
 from projects.models import AuditEvent, CommandSession, Controller, Project
 from projects.services import streamed
+
+_EXPORT: Final = ("projects.view_auditevent", "projects.export_auditevent")
 
 
 class ProjectFilter(admin.SimpleListFilter):
@@ -96,7 +98,7 @@ class _Names(TypedDict):
 
 @admin.register(AuditEvent)
 class AuditEventAdmin(ReadOnlyAdmin[AuditEvent]):
-    """Audit rows, newest first. The export needs ``export_auditevent``."""
+    """Audit rows, newest first. The export needs ``export_auditevent`` as well."""
 
     list_display = (
         "created_at",
@@ -128,7 +130,7 @@ class AuditEventAdmin(ReadOnlyAdmin[AuditEvent]):
     change_list_template = "admin/projects/auditevent/change_list.html"
 
     def has_export_permission(self, request: HttpRequest) -> bool:
-        return request.user.has_perm("projects.export_auditevent")
+        return request.user.has_perms(_EXPORT)
 
     def get_urls(self) -> list[URLPattern]:
         export = path(
@@ -158,8 +160,7 @@ class AuditEventAdmin(ReadOnlyAdmin[AuditEvent]):
                 .distinct()
             )
         )
-        rights = ("projects.view_auditevent", "projects.export_auditevent")
-        require = partial(require_still, request, wanted, *rights)
+        require = partial(require_still, request, wanted, *_EXPORT)
         for project_id in wanted:
             audit(actor_of(request), "audit.export", (project_id, None, None))
         response = StreamingHttpResponse(

@@ -93,9 +93,10 @@ def _trusted() -> ssl.SSLContext:
 
 def _address_of(letter: Letter) -> str:
     """The URL that is posted to. An ntfy server takes JSON at its root only."""
-    if letter.way != Way.NTFY:
-        return letter.to.address
     parts = urlsplit(letter.to.address)
+    if letter.way != Way.NTFY:
+        # The scheme in small letters, by which the connection is chosen.
+        return parts.geturl()
     above = parts.path.rstrip("/").rpartition("/")[0]
     return f"{parts.scheme}://{parts.netloc}{above}/"
 

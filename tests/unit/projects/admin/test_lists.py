@@ -157,7 +157,11 @@ def test_exporting_the_audit_log_needs_permission_and_covers_own_projects(
     client.force_login(user)
     assert b"Export as JSON lines" not in client.get("/admin/projects/auditevent/").content
     assert client.post("/admin/projects/auditevent/export/").status_code == 403
-    user.user_permissions.add(Permission.objects.get(codename="export_auditevent"))
+    export = Permission.objects.get(codename="export_auditevent")
+    user.user_permissions.set([export])
+    assert client.post("/admin/projects/auditevent/export/").status_code == 403
+    assert not AuditEvent.objects.filter(action="audit.export").exists()
+    user.user_permissions.add(Permission.objects.get(codename="view_auditevent"))
     assert b"Export as JSON lines" in client.get("/admin/projects/auditevent/").content
     assert client.get("/admin/projects/auditevent/export/").status_code == 405
     # Its rows are read in threads of their own, which see what is committed only: this is about who

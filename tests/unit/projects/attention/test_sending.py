@@ -47,6 +47,22 @@ async def test_a_webhook_arrives_once_and_its_signature_verifies(listener: Liste
     assert request.headers["webhook-signature"] == expected
 
 
+@pytest.mark.parametrize("way", [Way.WEBHOOK, Way.NTFY])
+async def test_a_scheme_in_capitals_is_the_same_scheme(listener: Listener, way: Way) -> None:
+    letter = _letter(f"{listener.url.replace('http', 'HTTP')}/hook", way)
+    assert await send(letter) == SendResult()
+    assert len(listener.requests) == 1
+    # By its scheme an address is known to be reached through TLS.
+    secure = sending._address_of(_letter("HTTPS://Example.com/Hook?A", way))
+    assert (
+        secure
+        == {
+            Way.WEBHOOK: "https://Example.com/Hook?A",
+            Way.NTFY: "https://Example.com/",
+        }[way]
+    )
+
+
 async def test_a_repeat_has_the_same_id(listener: Listener) -> None:
     letter = _letter(listener.url)
     await send(letter)
