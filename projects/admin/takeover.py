@@ -144,6 +144,7 @@ async def _type(
         caller=caller,
         wait_seconds=TYPING_WAIT_SECONDS,
         is_showing=False,
+        has_keyboard=True,
         request_id=request_id,
     )
     if result.prompt:

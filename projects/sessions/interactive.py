@@ -9,6 +9,7 @@ import asyncio
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Final, Literal
 from uuid import UUID
 
@@ -132,6 +133,7 @@ async def controller_send_input(
     max_output_bytes: int = DEFAULT_OUTPUT_BYTES,
     view: Literal["text", "screen"] = "text",
     is_showing: bool = True,
+    has_keyboard: bool = False,
     request_id: UUID | None = None,
 ) -> InteractiveOutputResult:
     """Type ``input_text`` exactly as given, then ``keys``, and return the turn that follows.
@@ -140,10 +142,10 @@ async def controller_send_input(
     nothing to type only waits (a poll). ``terminate`` ends the session and waits for its end.
 
     The output starts where that of the last call ended. Unless ``is_showing``, this call does not
-    count as the last one, because its caller is a second one beside the agent.
+    count as the last one. With ``has_keyboard`` only the operator who has the keyboard types.
 
     Raises SessionNotFound, SessionEnded, SessionTakenOver, SecretNotFound, InputRefused,
-    ControllerOffline and the errors of ``policy``.
+    ControllerOffline, KeyboardNotHeld and the errors of ``policy``.
     """
     typing = typing_of(input_text, keys=keys, eof=eof, secret=secret)
     if terminate and not typing.is_empty:
@@ -167,10 +169,10 @@ async def controller_send_input(
         typed = {"input_text": input_text, "keys": list(keys), "eof": eof}
         named = {} if secret is None else {"secret": secret}
         request = request_for(project_id, request_id, "session.input", {**body, **typed, **named})
+        acting = project_id, session_id, caller, typing, request
+        held = partial(in_database, keyboard.keyboard_type, *acting)
         acted = await once_back(
-            lambda: in_shared_transaction(
-                send_input, project_id, session_id, caller, typing, request
-            )
+            held if has_keyboard else partial(in_shared_transaction, send_input, *acting)
         )
     is_typed = not terminate and not typing.is_empty
     turn = Turn(

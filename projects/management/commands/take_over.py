@@ -25,7 +25,7 @@ from projects.models import CommandSession
 from projects.sessions.answers.results import InteractiveOutputResult
 from projects.sessions.selectors import ACTIVE
 
-KEYS = "/keys "
+KEYS = "/keys"
 
 
 class Command(RefusingCommand):
@@ -64,8 +64,7 @@ class _Keyboard:
             self._out.write(clock)
             result = self._show(self._typed("", ()))
             while result.is_alive and (line := self._line(result)) is not None:
-                keys = line.removeprefix(KEYS).split() if line.startswith(KEYS) else ()
-                result = self._turn(result, "" if keys else line + "\n", keys)
+                result = self._obey(result, line)
         finally:
             self._hand_back(note)
 
@@ -74,6 +73,15 @@ class _Keyboard:
         self._is_dismissed, self._is_asked = True, False
         if self._is_reading:
             raise EOFError
+
+    def _obey(self, before: InteractiveOutputResult, line: str) -> InteractiveOutputResult:
+        """Types a line, or presses the keys that it names."""
+        if line != KEYS and not line.startswith(f"{KEYS} "):
+            return self._turn(before, line + "\n", ())
+        if keys := line.removeprefix(KEYS).split():
+            return self._turn(before, "", keys)
+        self._out.write(f"nothing was typed: name keys, such as {KEYS} ctrl-c")
+        return before
 
     def _turn(
         self, before: InteractiveOutputResult, text: str, keys: Any
@@ -94,7 +102,13 @@ class _Keyboard:
         is_poll = not (text or keys)
         wait_seconds = 0.0 if is_poll else 5.0
         return async_to_sync(services.controller_send_input)(
-            *self._ids, text, keys=keys, caller=caller, wait_seconds=wait_seconds, is_showing=False
+            *self._ids,
+            text,
+            keys=keys,
+            caller=caller,
+            wait_seconds=wait_seconds,
+            is_showing=False,
+            has_keyboard=True,
         )
 
     def _show(self, result: InteractiveOutputResult) -> InteractiveOutputResult:

@@ -22,7 +22,7 @@ from projects.policy.typed_input import Typing
 from projects.sessions import selectors
 from projects.sessions.idempotency import Request
 from projects.sessions.lifetimes import Told
-from projects.sessions.transactions.acting import Acted
+from projects.sessions.transactions.acting import Acted, actor_of
 from projects.sessions.transactions.control import hand_back, take_over
 from projects.sessions.transactions.input import send_input
 from projects.storage import clock
@@ -71,7 +71,11 @@ def keyboard_release(project_id: UUID, session_id: UUID, operator: str, note: st
 
 
 def keyboard_type(
-    project_id: UUID, session_id: UUID, caller: Caller, typing: Typing, request: Request | None
+    project_id: UUID,
+    session_id: UUID,
+    caller: Caller | None,
+    typing: Typing,
+    request: Request | None,
 ) -> Acted:
     """Commit one input of the operator who has the keyboard, at most once for its ``request``.
 
@@ -81,7 +85,7 @@ def keyboard_type(
         acted = send_input(project_id, session_id, caller, typing, request)
         if acted.is_new:
             # The input has locked the row of the session, so nobody takes the keyboard meanwhile.
-            _require_keyboard(project_id, session_id, caller.label)
+            _require_keyboard(project_id, session_id, actor_of(caller))
     return acted
 
 

@@ -130,6 +130,16 @@ def test_a_keyboard_is_for_those_who_may_take_it(admin_client: Client) -> None:
     assert session.taken_over_by == ""
 
 
+def test_a_page_that_is_still_open_types_nothing_without_the_keyboard(
+    admin_client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(takeover, "TYPING_WAIT_SECONDS", 0.0)
+    session = make_session(make_controller(lease_expires_at=timezone.now() + timedelta(hours=1)))
+    for form in ({"do": "line", "text": "y"}, {"do": "keys", "keys": "up"}, {"do": "enter"}):
+        assert "KEYBOARD_NOT_HELD" in _said(admin_client, session, **form)
+    assert not ControllerCommand.objects.filter(session=session, type="SEND_INPUT").exists()
+
+
 def test_an_ended_session_has_no_keyboard(admin_client: Client) -> None:
     session = make_session(make_controller())
     CommandSession.objects.filter(id=session.id).update(state="EXITED")

@@ -10,7 +10,7 @@ import pytest
 from django.core.management import call_command
 
 from projects import services
-from projects.models import CommandSession
+from projects.models import CommandSession, ControllerCommand
 from tests.support.rows import make_controller, make_session
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -32,6 +32,10 @@ def session() -> CommandSession:
 
 def _never(*_question: object) -> str:
     raise AssertionError("nobody is there")
+
+
+def _end() -> str:
+    raise EOFError
 
 
 def _handed_back(session: CommandSession, **options: Any) -> str:
@@ -67,6 +71,18 @@ def test_a_signal_while_it_shows_output_hands_back_after_that(
     monkeypatch.setattr(services, "session_read_output", read_output)
     monkeypatch.setattr(builtins, "input", _never)
     _handed_back(session)
+
+
+@pytest.mark.parametrize("line", ["/keys", "/keys  "])
+def test_keys_without_a_name_type_nothing(
+    session: CommandSession, monkeypatch: pytest.MonkeyPatch, line: str
+) -> None:
+    lines = iter([line])
+    monkeypatch.setattr(builtins, "input", lambda *_question: next(lines, None) or _end())
+    out = StringIO()
+    call_command("take_over", str(session.id), stdout=out, note="")
+    assert "nothing was typed: name keys" in out.getvalue()
+    assert not ControllerCommand.objects.filter(session=session, type="SEND_INPUT").exists()
 
 
 def test_a_reader_who_is_gone_hands_back(session: CommandSession) -> None:
