@@ -6,9 +6,8 @@ from pathlib import Path
 from typing import Final
 from uuid import UUID
 
-from django.core.management.base import CommandError
-
 from projects.audit.marks import Heads
+from projects.management.refusals import refused
 
 _SIGNED: Final = re.compile(
     r"audit log of project ([0-9a-f-]{36}) signed at row (\d{1,18}): ([0-9a-f]{64})"
@@ -21,7 +20,7 @@ def heads_of_log(file: Path) -> Heads:
         with file.open(errors="replace") as lines:
             return _heads_of(lines)
     except OSError as error:
-        raise CommandError(f"{file} cannot be read: {error.strerror}") from None
+        raise refused(f"{file} cannot be read: {error.strerror}") from None
 
 
 def _heads_of(lines: Iterable[str]) -> Heads:

@@ -28,6 +28,8 @@ class Command(RefusingCommand):
 
     def handle(self, *_args: Any, **options: Any) -> None:
         if options["id"] is None:
+            if options["approve"] or options["deny"]:
+                raise refused("name the approval: without an id, this command lists all of them")
             self._list(is_json=options["json"])
             return
         if not (options["approve"] or options["deny"]):

@@ -21,9 +21,10 @@ class Command(RefusingCommand):
         parser.add_argument("user", help="name of the user")
 
     @transaction.atomic
-    def handle(self, *, user: str, **_options: Any) -> None:
+    def handle(self, *, user: str, **_options: Any) -> str:
         """Removes the factor. Raises CommandError if there is none."""
         if not SecondFactor.objects.filter(user__username=user).delete()[0]:
             raise CommandError(f"{user!r} has no second factor")
         audit("operator", "second_factor.remove", (None, None, None), {"user": user})
-        self.stdout.write("removed")
+        # Printed by Django, once this transaction has committed.
+        return "removed"

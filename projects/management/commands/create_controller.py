@@ -32,7 +32,7 @@ class Command(RefusingCommand):
         )
 
     @transaction.atomic
-    def handle(self, *, project: str, name: str, new_credential: bool, **_options: Any) -> None:
+    def handle(self, *, project: str, name: str, new_credential: bool, **_options: Any) -> str:
         row = project_named(project)
         controllers = controllers_of(row)
         existing = controller_named(controllers, name) if new_credential else None
@@ -43,4 +43,5 @@ class Command(RefusingCommand):
             )
         controller = existing or controller_create(project=row, name=name)
         _, credential = controller_credential_create(controller=controller)
-        self.stdout.write(credential)
+        # Printed by Django, once this transaction has committed.
+        return credential

@@ -64,7 +64,7 @@ class Command(RefusingCommand):
         member: list[str],
         approvals: str,
         **_options: Any,
-    ) -> None:
+    ) -> str:
         project = Project(
             name=name,
             max_interactive_sessions=max_interactive_sessions,
@@ -86,4 +86,5 @@ class Command(RefusingCommand):
             )
         project.members.set(users)
         audit("operator", "project.create", (project.id, None, None), {"name": name})
-        self.stdout.write(str(project.id))
+        # Printed by Django, once this transaction has committed.
+        return str(project.id)

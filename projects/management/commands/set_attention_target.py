@@ -10,6 +10,7 @@ from django.core.management.base import CommandError
 from projects.attention.targets import UnusableTarget, target_delete, target_save
 from projects.management.naming import actor, project_named, targets_of
 from projects.management.refusals import RefusingCommand, refused
+from projects.management.standard_input import input_text
 from projects.models import AttentionTarget
 from projects.models.attention_kinds import TELLABLE
 
@@ -71,7 +72,7 @@ def _read(*, with_key: bool) -> tuple[str, str | None]:
     if sys.stdin.isatty():
         address = getpass.getpass("Address: ")
         return address, getpass.getpass("Key: ") if with_key else None
-    lines = sys.stdin.read().splitlines()
+    lines = input_text().splitlines()
     if len(lines) != 1 + with_key:
         raise CommandError(f"standard input has to have {1 + with_key} lines")
     return lines[0], lines[1] if with_key else None

@@ -10,6 +10,7 @@ from django.core.management.base import CommandError
 from controller_client.protocol.limits import MIN_MASKED_BYTES
 from projects.management.naming import controller_named, controllers_of, project_named, secret_named
 from projects.management.refusals import RefusingCommand
+from projects.management.standard_input import input_text
 from projects.models import Project
 from projects.secrets.store import UnusableValue, secret_delete, secret_set
 from projects.secrets.terms import Terms, UnusableTerms
@@ -96,7 +97,7 @@ class Command(RefusingCommand):
 def _read_value(name: str) -> str:
     # The line end after the value is not part of it; on a terminal, Enter makes none.
     if not sys.stdin.isatty():
-        return sys.stdin.read().removesuffix("\n").removesuffix("\r")
+        return input_text().removesuffix("\n").removesuffix("\r")
     value = getpass.getpass(f"Value of {name}: ")
     if getpass.getpass("Again: ") != value:
         raise CommandError("the two values differ")

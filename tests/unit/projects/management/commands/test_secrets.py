@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from django.core.management import CommandError, call_command
 
+from projects.management.refusals import EXIT_REFUSED
 from projects.models import Controller, Project, Secret
 from projects.secrets.store import secret_open
 
@@ -96,6 +97,19 @@ def test_an_impossible_value_is_refused_without_being_quoted(
     with pytest.raises(CommandError) as refused:
         _run(monkeypatch, "first\nsecond\n", "set_secret", "lab", "sudo", "--any-controller")
     assert "first" not in str(refused.value)
+
+
+@pytest.mark.parametrize("errors", ["strict", "surrogateescape"])
+def test_a_value_that_is_no_text_is_refused_without_being_quoted(
+    controller: Controller, monkeypatch: pytest.MonkeyPatch, errors: str
+) -> None:
+    stream = io.TextIOWrapper(io.BytesIO(b"p\xe4ssword\n"), encoding="utf-8", errors=errors)
+    monkeypatch.setattr("sys.stdin", stream)
+    with pytest.raises(CommandError, match="not UTF-8") as refused:
+        call_command("set_secret", "lab", "sudo", "--any-controller")
+    assert refused.value.returncode == EXIT_REFUSED
+    assert "ssword" not in str(refused.value)
+    assert not Secret.objects.exists()
 
 
 def test_a_lost_key_is_named(
