@@ -22,6 +22,7 @@ from projects.admin.parts.access import (
     sees_every_project,
 )
 from projects.admin.parts.changes import changes_of
+from projects.admin.parts.history import AuditHistory
 from projects.audit.log import audit
 from projects.models import Project
 
@@ -29,8 +30,15 @@ admin.site.unregister(User)
 admin.site.unregister(Group)
 
 
+class _ServersHistory(AuditHistory):
+    """Histories in the server's own chain, for those who may read that."""
+
+    def may_read_history(self, request: HttpRequest) -> bool:
+        return sees_every_project(request) and super().may_read_history(request)
+
+
 @admin.register(User)
-class OwnUserAdmin(OwnProjects, TypedUserAdmin[User]):
+class OwnUserAdmin(_ServersHistory, OwnProjects, TypedUserAdmin[User]):
     """Superusers change everything; others change names and logins, and never permissions."""
 
     # Fields that give somebody rights, and the name that stands in audit rows.
@@ -113,7 +121,7 @@ class OwnUserAdmin(OwnProjects, TypedUserAdmin[User]):
 
 
 @admin.register(Group)
-class OwnGroupAdmin(OwnProjects, GroupAdmin):
+class OwnGroupAdmin(_ServersHistory, OwnProjects, GroupAdmin):
     """Only superusers change groups: the rights of a group are those of all its members."""
 
     def has_add_permission(self, request: HttpRequest) -> bool:
