@@ -7,6 +7,7 @@ from typing import Any, Final
 from agent.llm.conversation import Call
 from agent.models import AgentStep
 from projects.policy.call_risk import STARTERS, TYPERS, Standing
+from projects.sessions.approvals.asking import TYPED
 
 HANDLES: Final = ("session_id", "sessionId", "token")
 # A shell that asks for the rest of a command: the next line is not a command of its own.
@@ -36,20 +37,20 @@ def standing_of(call: Call, steps: Sequence[AgentStep], approved: set[tuple[int,
 def is_hidden(call: Call, steps: Sequence[AgentStep]) -> bool:
     """Returns True if the call answers a prompt for a secret: nobody may read what it types."""
     prompt = _last_prompt(handle_of(call.arguments or {}), steps)
-    return prompt.get("kind") == "secret" and bool(
-        (call.arguments or {}).get("input_text") or (call.arguments or {}).get("keys")
-    )
+    return prompt.get("kind") == "secret" and types(call)
+
+
+def types(call: Call) -> bool:
+    """Returns True if the call types text or keys of its own into a session that it names."""
+    given = call.arguments or {}
+    return bool(handle_of(given)) and any(given.get(name) for name in TYPED)
 
 
 def _last_prompt(session: str, steps: Sequence[AgentStep]) -> Mapping[str, Any]:
     """The prompt of the session in its newest result; empty if it waited for nothing."""
     told = (result["body"] for step in reversed(steps) for result in reversed(step.results))
     return next(
-        (
-            body.get("prompt") or {}
-            for body in told
-            if session and str(body.get("session_id")) == session
-        ),
+        (body.get("prompt") or {} for body in told if session and handle_of(body) == session),
         {},
     )
 
@@ -86,7 +87,7 @@ def _reached_kind(session: str, steps: Sequence[AgentStep]) -> str:
 
 
 def _types(arguments: Mapping[str, Any]) -> bool:
-    return any(arguments.get(name) for name in ("input_text", "input", "keys", "secret"))
+    return any(arguments.get(name) for name in (*TYPED, "secret"))
 
 
 def _made(

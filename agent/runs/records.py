@@ -17,6 +17,7 @@ from django.db.models import F, Q, QuerySet
 
 from agent.llm.conversation import Answer, Call
 from agent.models import AgentRun, AgentStep
+from agent.runs import unseen
 from agent.runs.stored_text import is_storable, storable
 from projects.attention.events import Cause, attention_raise
 from projects.models import Approval, AttentionKind, Project
@@ -224,7 +225,7 @@ def step_answered(
         said_before: the messages to the model before this answer.
         is_nudge: one of them told the model that it makes no progress.
         answer: the model's answer.
-        hidden: the indexes of calls whose input nobody may read.
+        hidden: the indexes of calls whose input nobody may read, or not yet.
 
     """
     nudged = {"nudged_at_step": number - 1} if is_nudge else {}
@@ -240,7 +241,7 @@ def step_answered(
         cost_cents=F("cost_cents") + answer.cost_cents,
     )
     exact = [asdict(call) for call in answer.calls]
-    shown = [_redacted(call) if index in hidden else call for index, call in enumerate(exact)]
+    shown = [_shown(call, is_hidden=index in hidden) for index, call in enumerate(answer.calls)]
     # The calls are made as they came, whatever the row may hold of them.
     is_sealed = bool(hidden) or not is_storable(exact)
     return AgentStep.objects.create(
@@ -248,7 +249,7 @@ def step_answered(
         number=number,
         said_before=list(said_before),
         text=storable(answer.text),
-        calls=storable(shown),
+        calls=shown,
         sealed=seal(json.dumps(exact).encode()) if is_sealed else None,
         # Its endpoint takes it back as it came or not at all.
         native=None if hidden or not is_storable(answer.native) else answer.native,
@@ -260,18 +261,31 @@ def step_answered(
 
 @transaction.atomic
 def step_result(
-    run_id: UUID, lease: UUID, step: AgentStep, result: Mapping[str, Any], *, is_hidden: bool
+    run_id: UUID,
+    lease: UUID,
+    steps: Sequence[AgentStep],
+    index: int,
+    result: Mapping[str, Any],
+    *,
+    is_hidden: bool,
 ) -> None:
-    """Stores the result of the step's next call. Raises LeaseLost.
+    """Stores the result of call ``index`` of the newest step. Raises LeaseLost.
 
-    ``is_hidden``: nobody may read what the call typed.
+    ``is_hidden``: nobody may read what the call typed. The input of the next call was withheld, and
+    from now on it may be read unless it answers a prompt for a secret. An attempt that is made
+    again stores the same.
     """
     _write(run_id, lease, draft="")
+    step = steps[-1]
+    exact = calls_of(step)
+    step.results = [*step.results[:index], storable(dict(result))]
+    step.calls[index] = _shown(exact[index], is_hidden=is_hidden)
     if is_hidden:
-        index = len(step.results)
-        step.calls[index] = _redacted(step.calls[index])
         step.native = None
-    step.results = [*step.results, storable(dict(result))]
+    for following in range(index + 1, min(index + 2, len(exact))):
+        call = exact[following]
+        is_unseen = unseen.is_unseen(step.run.project_id, call, steps)
+        step.calls[following] = _shown(call, is_hidden=is_unseen)
     step.save(update_fields=["results", "calls", "native"])
 
 
@@ -340,12 +354,14 @@ def run_answered(approval: Approval) -> None:
         lifetimes.release_all(asks_cause(run_id))
 
 
-def _redacted(call: Mapping[str, Any]) -> dict[str, Any]:
+def _shown(call: Call, *, is_hidden: bool) -> dict[str, Any]:
+    """A call as its row has it for people."""
+    if not is_hidden:
+        return storable(asdict(call))
     arguments = {
-        name: HIDDEN if name in TYPED else value
-        for name, value in (call["arguments"] or {}).items()
+        name: HIDDEN if name in TYPED else value for name, value in (call.arguments or {}).items()
     }
-    return {**call, "arguments": arguments}
+    return storable({**asdict(call), "arguments": arguments})
 
 
 def _write(run_id: UUID, held_under: UUID, /, **changes: Any) -> None:

@@ -28,7 +28,7 @@ from agent.llm.conversation import (
 )
 from agent.llm.endpoint import EndpointClient
 from agent.models import AgentRun, AgentStep
-from agent.runs import history, judgement, records
+from agent.runs import judgement, records, unseen
 from agent.runs.asking import policy_of, question_of
 from agent.runs.prompt import instructions
 from agent.runs.toolbox import FINISH, Toolbox
@@ -146,9 +146,7 @@ class AgentRunner:
         said = [*run.said_next, *said]
         conversation = _conversation(run, steps, said, toolbox.names)
         answer = await self._answered(run, conversation, toolbox)
-        hidden = {
-            index for index, call in enumerate(answer.calls) if history.is_hidden(call, steps)
-        }
+        hidden = await in_database(unseen.withheld, run.project_id, answer.calls, steps)
         await in_database(
             records.step_answered,
             *(self.run_id, self.lease),
@@ -239,26 +237,19 @@ class AgentRunner:
             call = calls[index]
             if call.name == FINISH and (ended := _finished(call)) is not None:
                 raise ended
-            is_hidden = history.is_hidden(call, steps)
+            is_hidden = await in_database(unseen.is_unseen, run.project_id, call, steps)
             began = asyncio.get_running_loop().time()
             # A run is stopped by a restore of the database. Of calls from before that nobody knows
             # whether they were made; those of later steps are new.
             with made_since(step.created_at):
                 outcome = await self._outcome(run, steps, index, toolbox)
-            await self._note(
-                step, outcome, asyncio.get_running_loop().time() - began, is_hidden=is_hidden
-            )
+            seconds = round(asyncio.get_running_loop().time() - began, 3)
+            result = {"body": outcome.body, "is_error": outcome.is_error, "seconds": seconds}
+            place = (self.run_id, self.lease, steps, index)
+            await in_database(records.step_result, *place, result, is_hidden=is_hidden)
         if not calls and step.text.strip():
             raise Ended(_STATE.FINISHED, "answered", step.text)
         await in_database(records.step_completed, self.run_id, self.lease, step)
-
-    async def _note(
-        self, step: AgentStep, outcome: ToolOutcome, seconds: float, *, is_hidden: bool = False
-    ) -> None:
-        result = {"body": outcome.body, "is_error": outcome.is_error, "seconds": round(seconds, 3)}
-        await in_database(
-            records.step_result, self.run_id, self.lease, step, result, is_hidden=is_hidden
-        )
 
     async def _outcome(
         self, run: AgentRun, steps: list[AgentStep], index: int, toolbox: Toolbox

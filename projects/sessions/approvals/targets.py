@@ -54,7 +54,7 @@ def found_target(
     Raises SessionNotFound for a session that the project does not have.
     """
     project_id = caller.project_id
-    handle = next((str(arguments[name]) for name in _HANDLES if arguments.get(name)), "")
+    handle = _handle(arguments)
     if tool in MONITORS:
         return Found(_of_monitor(project_id, handle, arguments), None, Standing())
     live = CommandSession.objects.filter(
@@ -68,6 +68,20 @@ def found_target(
     others = live.exclude(id=session.id).count()
     standing = Standing(is_own=_is_own(session, caller))
     return Found(_of_session(session, others), session, standing)
+
+
+def asks_for_secret(project_id: UUID, arguments: Mapping[str, Any]) -> bool:
+    """True if the session that the arguments name asks for a secret now."""
+    try:
+        session = _session(project_id, _handle(arguments))
+    except SessionNotFound:
+        return False
+    return Found(Target(), session, Standing()).asks_for_secret
+
+
+def _handle(arguments: Mapping[str, Any]) -> str:
+    """The session that arguments name; empty if they name none."""
+    return next((str(arguments[name]) for name in _HANDLES if arguments.get(name)), "")
 
 
 def _is_own(session: CommandSession, caller: Caller) -> bool:
