@@ -92,8 +92,8 @@ class AgentStep(models.Model):
     """One answer of the model and the results of its calls.
 
     The row is written when the answer comes, and again after each call. ``calls`` are ``{id, name,
-    arguments}``, without characters that cannot be stored, input typed at a hidden prompt, and input
-    whose turn has not come: the call before it may raise such a prompt.
+    arguments}``, without characters that cannot be stored, input typed at a hidden prompt,
+    and input whose turn has not come: the call before it may raise such a prompt.
     ``sealed`` holds the calls as they came if these differ, encrypted, until the step is complete.
     ``results`` are ``{body, is_error, seconds}``, one per call that is over, in their order.
     ``said_before`` are the messages to the model before this answer, beside results. ``native`` is

@@ -44,9 +44,8 @@ def call_line(call: Mapping[str, Any]) -> Line:
     }
     lead = str(arguments.pop("command", "")) or " ".join(_typed(arguments))
     rest = json.dumps(arguments, ensure_ascii=False) if arguments else ""
-    return Line(
-        "call", " ".join(part for part in (call["name"], visible(lead), visible(rest)) if part)
-    )
+    parts = (visible(part) for part in (call["name"], lead, rest) if part)
+    return Line("call", " ".join(parts))
 
 
 def _typed(arguments: dict[str, Any]) -> Iterator[str]:
@@ -141,7 +140,7 @@ def used_line(run: AgentRun, *, steps: int) -> str:
 def listed_line(run: AgentRun, *, steps: int) -> str:
     """The run as one line of a list."""
     how = f"{run.state} ({run.stop_reason})" if run.stop_reason else run.state
-    about = f"{run.project.name}  {shortened(run.model)}  {shortened(run.task)}"
+    about = f"{visible(run.project.name)}  {shortened(run.model)}  {shortened(run.task)}"
     return (
         f"{run.id}  {run.created_at:%Y-%m-%d %H:%M}  {how:<26}  {used_line(run, steps=steps)} "
         f" {about}"

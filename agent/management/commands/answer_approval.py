@@ -6,6 +6,7 @@ from typing import Any
 
 from agent.views.rendering import approval_line
 from agent.views.run_data import approval_data
+from projects.admin.parts.display import visible
 from projects.management.naming import actor
 from projects.management.refusals import RefusingCommand, refused
 from projects.models import Approval
@@ -51,4 +52,4 @@ class Command(RefusingCommand):
             )
             return
         for approval in waiting:
-            self.stdout.write(f"{approval_line(approval).text} ({approval.asked_by})")
+            self.stdout.write(f"{approval_line(approval).text} ({visible(approval.asked_by)})")
