@@ -23,6 +23,7 @@ from projects.attention.events import Cause, attention_raise
 from projects.models import Approval, AttentionKind, Project
 from projects.models.accounts import ApprovalPolicy, stricter
 from projects.sessions import lifetimes
+from projects.sessions.approvals.answering import approvals_withdraw
 from projects.sessions.approvals.asking import HIDDEN, TYPED, Asked, HeldCall, approval_ask
 from projects.storage import clock
 from projects.storage.rows import fetch_row
@@ -55,7 +56,7 @@ def run_claim(
     """Takes up the oldest run without a worker, and returns (run, lease); None if there is none.
 
     Any number of workers may call it at once. ``only`` names the run to take up: that is the only
-    way to get a reserved run.
+    way to get a reserved run, unless it was asked to stop and only has to be ended.
     """
     sign = fetch_row(_Sign, _OPEN, [_STATE.QUEUED.value, _STATE.RUNNING.value]) or _Sign()
     if not sign.is_there:
@@ -65,7 +66,8 @@ def run_claim(
         state=_STATE.RUNNING, lease_expires_at__lt=clock.lease_now(seconds)
     )
     free |= Q(state=_STATE.RUNNING) & clock.is_of_another_time("lease_expires_at", seconds)
-    free &= Q(is_reserved=False) if only is None else Q(id=only)
+    is_open = Q(is_reserved=False) | ~Q(stop_requested_by="")
+    free &= is_open if only is None else Q(id=only)
     waiting = AgentRun.objects.filter(free).exclude(id__in=list(excluded))
     for run_id, state in list(waiting.order_by("created_at").values_list("id", "state")[:8]):
         lease = uuid4()
@@ -115,18 +117,22 @@ def run_released(run_id: UUID, lease: UUID) -> None:
 
 
 @transaction.atomic
-def run_parked(run_id: UUID, lease: UUID) -> None:
-    """Lets the run wait for answers without a worker. Raises LeaseLost.
+def run_parked(run_id: UUID, lease: UUID) -> bool:
+    """Lets the run wait for answers without a worker. Returns False if it has to stop instead.
 
     The run is queued at once if the answers came meanwhile. The lifetimes of its sessions are
-    paused while it waits.
+    paused while it waits. Raises LeaseLost.
     """
-    _write(run_id, lease, state=_STATE.WAITING, lease=None, lease_expires_at=None, draft="")
-    if not is_asking(run_id):
-        AgentRun.objects.filter(id=run_id).update(state=_STATE.QUEUED)
-        return
-    project_id = AgentRun.objects.values_list("project_id", flat=True).get(id=run_id)
-    lifetimes.hold_started_by(project_id, caller_label(run_id), asks_cause(run_id))
+    _write(run_id, lease, draft="")
+    run = AgentRun.objects.only("project_id", "stop_requested_by").get(id=run_id)
+    if run.stop_requested_by:
+        return False
+    is_waiting = is_asking(run_id)
+    state = _STATE.WAITING if is_waiting else _STATE.QUEUED
+    _write(run_id, lease, state=state, lease=None, lease_expires_at=None)
+    if is_waiting:
+        lifetimes.hold_started_by(run.project_id, caller_label(run_id), asks_cause(run_id))
+    return True
 
 
 def caller_label(run_id: UUID) -> str:
@@ -149,9 +155,9 @@ def run_ended(
     report: str,
     is_successful: bool | None,
 ) -> None:
-    """Ends the run. If its newest answer ends it, that step is completed as well.
+    """Ends the run and withdraws its open questions. Raises LeaseLost.
 
-    Raises LeaseLost.
+    If its newest answer ends it, that step is completed as well.
     """
     now = clock.now()
     _write(
@@ -180,6 +186,7 @@ def run_ended(
         ]
         step.is_complete, step.sealed, step.completed_at = True, None, now
         step.save(update_fields=["results", "is_complete", "sealed", "completed_at"])
+    approvals_withdraw(Q(asked_by=caller_label(run_id)), actor=caller_label(run_id))
     run_end_tell(run_id, state, now)
 
 

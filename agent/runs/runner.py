@@ -116,7 +116,9 @@ class AgentRunner:
         except Ended as ended:
             await self._end(ended)
         except Parked:
-            await in_database(records.run_parked, self.run_id, self.lease)
+            if not await in_database(records.run_parked, self.run_id, self.lease):
+                # It was asked to stop meanwhile: the next look at its row ends it.
+                await self._drive()
 
     async def _end(self, ended: Ended) -> None:
         try:

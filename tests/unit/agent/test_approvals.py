@@ -171,6 +171,31 @@ async def test_each_call_of_a_run_goes_by_the_policy_of_its_moment(
     assert (await in_database(Approval.objects.get)).place == (1, 1)
 
 
+async def test_a_run_that_is_asked_to_stop_ends_and_asks_nobody(
+    run: AgentRun, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The request comes at the moment at which a call becomes a question."""
+    call = {"id": "1", "name": "execute_command", "arguments": {"command": "rm x"}}
+    ask = records.approval_of
+
+    def begin() -> None:
+        AgentRun.objects.update(controllers=["web-1"], lease_expires_at=timezone.now())
+        AgentStep.objects.create(run=run, number=1, calls=[call])
+
+    def asked(*about: Any) -> Any:
+        question = ask(*about)
+        AgentRun.objects.update(stop_requested_by="test")
+        return question
+
+    monkeypatch.setattr(records, "approval_of", asked)
+    assert run.lease is not None
+    await in_database(begin)
+    await AgentRunner(run.id, run.lease).drive()
+    await in_database(run.refresh_from_db)
+    assert (run.state, run.report) == (AgentRun.State.STOPPED, "stopped by test")
+    assert (await in_database(Approval.objects.get)).answer == Approval.Answer.WITHDRAWN
+
+
 def test_nobody_answers_for_a_run_that_they_resumed_with_a_message(run: AgentRun) -> None:
     Project.objects.update(wants_four_eyes=True)
     for name, said in (("bob", "run rm x"), ("cy", ""), ("dan", "and rm y")):

@@ -75,6 +75,21 @@ def test_a_stop_of_a_run_at_work_is_told_when_its_worker_ends_it(run: AgentRun) 
     assert [end for _page, end in _told()] == ["stopped"]
 
 
+def test_a_killed_worker_of_a_reserved_run_leaves_it_to_be_stopped(run: AgentRun) -> None:
+    AgentRun.objects.update(is_reserved=True)
+    assert records.run_claim(LEASE_SECONDS, only=run.id) is not None
+    services.run_stop(run_id=run.id, actor="test")
+    AgentRun.objects.update(lease_expires_at=timezone.now() - timedelta(hours=1))
+    assert records.run_claim(LEASE_SECONDS) is not None
+
+
+def test_a_killed_worker_of_a_reserved_run_leaves_it_to_its_owner(run: AgentRun) -> None:
+    AgentRun.objects.update(is_reserved=True)
+    assert records.run_claim(LEASE_SECONDS, only=run.id) is not None
+    AgentRun.objects.update(lease_expires_at=timezone.now() - timedelta(hours=1))
+    assert records.run_claim(LEASE_SECONDS) is None
+
+
 def _resumed(run: AgentRun, said: str) -> list[str]:
     services.run_stop(run_id=run.id, actor="test")
     return list(services.run_resume(run_id=run.id, actor="test", said=said).said_next)
