@@ -14,7 +14,7 @@ from django.db.models import Q
 from agent.conf import conf
 from agent.errors import RunActive, RunNotFound
 from agent.models import AgentRun
-from agent.runs import records
+from agent.runs import judgement, records
 from agent.runs.stored_text import is_storable
 from projects.audit.log import audit
 from projects.errors.calls import InvalidArgument
@@ -156,8 +156,10 @@ def run_resume(
     if run.state not in OVER:
         raise RunActive(run_id)
     problems = _limit_problems(limits)
-    said_next = [*run.said_next, *([said] if said.strip() else [])]
-    left = MOST_TASK_CHARS - sum(map(len, run.said_next))
+    # That an answer was cut off counts towards the end of a run, and this is a new beginning.
+    unread = [text for text in run.said_next if not text.startswith(judgement.CUT)]
+    said_next = [*unread, *([said] if said.strip() else [])]
+    left = MOST_TASK_CHARS - sum(map(len, unread))
     if len(said) > left:
         problems.append(
             f"said: must have at most {left} characters, so that all the messages that the model "

@@ -28,7 +28,8 @@ class Call:
 class Answer:
     """One answer of a model.
 
-    ``native`` is the same answer in the endpoint's form, to be sent to it again.
+    ``native`` is the same answer in the endpoint's form, to be sent to it again. ``cut_by`` says
+    what ended it too early; empty for a whole answer.
     """
 
     text: str = ""
@@ -37,6 +38,7 @@ class Answer:
     output_tokens: int = 0
     cost_cents: float = 0.0
     native: Any = None
+    cut_by: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)

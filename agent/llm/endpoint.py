@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from pydantic_ai.messages import ModelMessage, ModelResponse
     from pydantic_ai.models import Model
 
+_CUTS: Final = {"length": "the limit of its length", "content_filter": "a filter of contents"}
 _INSTALL: Final = (
     f"Install it {WHERE.split(':')[0]}: pip install --require-hashes -r requirements-agent.txt"
 )
@@ -166,6 +167,7 @@ def _answer(response: "ModelResponse") -> Answer:
         input_tokens=response.usage.input_tokens,
         output_tokens=response.usage.output_tokens,
         cost_cents=_cost_cents(response),
+        cut_by=_CUTS.get(response.finish_reason or "", ""),
         native=ModelMessagesTypeAdapter.dump_python([response], mode="json") if has_more else None,
     )
 

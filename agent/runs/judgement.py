@@ -19,6 +19,9 @@ WAITS: Final = 20
 """After this many waits without anything new a run is stuck."""
 FRUITLESS: Final = 12
 """After this many calls in a row without a new result a run is stuck."""
+CUTS: Final = 3
+"""After this many answers in a row that were cut off a run is over."""
+CUT: Final = "Your answer was cut off by"
 FAILURES: Final = 8
 """After this many refused calls in a row a run is stuck."""
 
@@ -78,6 +81,21 @@ def exhausted(run: AgentRun, steps: int) -> str | None:
     if run.input_tokens + run.output_tokens >= run.max_tokens:
         return "max_tokens"
     return "max_cost" if run.max_cost_cents and run.cost_cents >= run.max_cost_cents else None
+
+
+def told_of_cut(cut_by: str) -> str:
+    """The message to a model about its answer that was cut off."""
+    return f"{CUT} {cut_by}, so none of its calls was made. Answer again, with less at once."
+
+
+def is_cut_again(told: Sequence[Sequence[str]]) -> bool:
+    """Returns True if the newest answers were all cut off.
+
+    ``told`` are the messages to the model after each answer.
+    """
+    return len(told) >= CUTS and all(
+        any(text.startswith(CUT) for text in said) for said in told[-CUTS:]
+    )
 
 
 def happening(call: Mapping[str, Any], result: Mapping[str, Any]) -> Happening:

@@ -17,7 +17,7 @@ from django.db.models import F, Q, QuerySet
 
 from agent.llm.conversation import Answer, Call
 from agent.models import AgentRun, AgentStep
-from agent.runs import unseen
+from agent.runs import judgement, unseen
 from agent.runs.stored_text import is_storable, storable
 from projects.attention.events import Cause, attention_raise
 from projects.models import Approval, AttentionKind, Project
@@ -225,6 +225,8 @@ def step_answered(
 ) -> AgentStep:
     """Stores the model's answer before any of its calls is made. Raises LeaseLost.
 
+    Of an answer that was cut off the text is kept, and the model is told at its next one.
+
     Args:
         run_id: the run.
         lease: the lease of the worker.
@@ -242,13 +244,15 @@ def step_answered(
         **nudged,
         draft="",
         notice="",
-        said_next=[],
+        said_next=[judgement.told_of_cut(answer.cut_by)] if answer.cut_by else [],
         input_tokens=F("input_tokens") + answer.input_tokens,
         output_tokens=F("output_tokens") + answer.output_tokens,
         cost_cents=F("cost_cents") + answer.cost_cents,
     )
-    exact = [asdict(call) for call in answer.calls]
-    shown = [_shown(call, is_hidden=index in hidden) for index, call in enumerate(answer.calls)]
+    calls = () if answer.cut_by else answer.calls
+    exact = [asdict(call) for call in calls]
+    shown = [_shown(call, is_hidden=index in hidden) for index, call in enumerate(calls)]
+    is_whole = not (hidden or answer.cut_by)
     # The calls are made as they came, whatever the row may hold of them.
     is_sealed = bool(hidden) or not is_storable(exact)
     return AgentStep.objects.create(
@@ -259,7 +263,9 @@ def step_answered(
         calls=shown,
         sealed=seal(json.dumps(exact).encode()) if is_sealed else None,
         # Its endpoint takes it back as it came or not at all.
-        native=None if hidden or not is_storable(answer.native) else answer.native,
+        native=answer.native if is_whole and is_storable(answer.native) else None,
+        is_complete=bool(answer.cut_by),
+        completed_at=clock.now() if answer.cut_by else None,
         input_tokens=answer.input_tokens,
         output_tokens=answer.output_tokens,
         cost_cents=answer.cost_cents,

@@ -319,8 +319,10 @@ def _check(run: AgentRun, steps: int, *, is_acting: bool) -> None:
 def _judged(run: AgentRun, steps: list[AgentStep]) -> tuple[list[str], bool]:
     """A message to the model about its lack of progress, and whether it is the one nudge.
 
-    Raises Ended if the model is stuck again after its nudge.
+    Raises Ended if the model is stuck again after its nudge, or its answers are cut off.
     """
+    if judgement.is_cut_again([*(step.said_before for step in steps[1:]), run.said_next]):
+        raise Ended(_STATE.FAILED, "answer_cut", f"{judgement.CUTS} answers in a row were cut off")
     since = [step for step in steps if step.number > run.nudged_at_step]
     happenings = [
         judgement.happening(call, result)

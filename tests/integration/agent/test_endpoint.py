@@ -43,6 +43,15 @@ async def test_text_comes_in_pieces(models: ModelServer, wire: str) -> None:
 
 
 @pytest.mark.parametrize("wire", WIRES)
+async def test_an_answer_that_was_cut_says_by_what(models: ModelServer, wire: str) -> None:
+    models.scripts[f"{wire}-cut"] = in_turn(Says("one", (("look", '{"at": "th'),), is_cut=True))
+    answer, _pieces = await _answer(f"{wire}:{wire}-cut")
+    assert (answer.text, answer.cut_by) == ("one", "the limit of its length")
+    models.scripts[f"{wire}-whole"] = in_turn(Says("one"))
+    assert not (await _answer(f"{wire}:{wire}-whole"))[0].cut_by
+
+
+@pytest.mark.parametrize("wire", WIRES)
 async def test_a_model_that_sends_nothing_is_silent(
     models: ModelServer, settings: Any, wire: str
 ) -> None:

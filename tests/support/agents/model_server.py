@@ -55,13 +55,14 @@ class Says:
     """An answer: text, and calls as (tool, arguments). Arguments that are text are sent unchanged.
 
     The test sets ``go_on`` to let the server send the part after the text. ``tokens`` are those
-    read and those written.
+    read and those written. The answer ``is_cut`` at the limit of its length.
     """
 
     text: str = ""
     calls: tuple[tuple[str, Any], ...] = ()
     go_on: threading.Event | None = None
     tokens: tuple[int, int] = (100, 10)
+    is_cut: bool = False
 
 
 @dataclass(frozen=True)
@@ -317,7 +318,8 @@ def _openai_stream(model: str, answer: Says) -> Iterator[str]:
         )
         for piece in _fragments(_arguments(given)):
             yield chunk({"tool_calls": [{"index": index, "function": {"arguments": piece}}]})
-    yield chunk({}, finish_reason="tool_calls" if answer.calls else "stop")
+    reason = "tool_calls" if answer.calls else "stop"
+    yield chunk({}, finish_reason="length" if answer.is_cut else reason)
     yield chunk(
         None,
         usage={
@@ -363,7 +365,10 @@ def _anthropic_stream(model: str, answer: Says) -> Iterator[str]:
     stop_reason = "tool_use" if answer.calls else "end_turn"
     yield event(
         "message_delta",
-        delta={"stop_reason": stop_reason, "stop_sequence": None},
+        delta={
+            "stop_reason": "max_tokens" if answer.is_cut else stop_reason,
+            "stop_sequence": None,
+        },
         usage={"output_tokens": answer.tokens[1]},
     )
     yield event("message_stop")

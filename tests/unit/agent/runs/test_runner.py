@@ -30,8 +30,9 @@ _STORED = "a\ufffdb\ufffdc"
 class _Model:
     """Says odd things, makes one call with them, and ends the run."""
 
-    def __init__(self, call: Call) -> None:
+    def __init__(self, call: Call, *first: Answer) -> None:
         self._answers = [
+            *first,
             Answer(text=_ODD, calls=(call,), native=[{"thought": _ODD}]),
             Answer(calls=(Call("2", "finish_task", {"success": True, "summary": _ODD}),)),
         ]
@@ -77,6 +78,42 @@ async def test_odd_text_of_a_model_is_stored_and_its_call_made_exactly(
     assert step.calls == [{"id": _STORED, "name": "write_input", "arguments": arguments}]
     assert (step.text, step.native, step.sealed) == (_STORED, None, None)
     assert step.results[0]["body"] == {"output": _STORED}
+
+
+_CUT = Answer(
+    text="I begin",
+    calls=(Call("1", "execute_command", {"command": "true"}),),
+    native=[{"args": "true"}],
+    cut_by="the limit of its length",
+)
+
+
+@pytest.mark.parametrize(("cuts", "end"), [(2, "done"), (3, "answer_cut")])
+async def test_no_call_of_an_answer_that_was_cut_is_made(
+    monkeypatch: pytest.MonkeyPatch, cuts: int, end: str
+) -> None:
+    made: list[str] = []
+
+    async def carry_out(_toolbox: Toolbox, call: Call, **_fields: Any) -> ToolOutcome:
+        made.append(call.name)
+        return ToolOutcome({})
+
+    monkeypatch.setattr(Toolbox, "carry_out", carry_out)
+    claimed = await in_database(_claimed, "auto")
+    model = _Model(Call("1", "list_sessions", {}), *[_CUT] * cuts)
+    await AgentRunner(*claimed, lambda _name: model).drive()
+    run, steps = await in_database(records.run_loaded, claimed[0])
+    assert (run.stop_reason, made) == (end, ["list_sessions"] if end == "done" else [])
+    assert [(step.text, step.calls, step.native) for step in steps[:cuts]] == [
+        ("I begin", [], None)
+    ] * cuts
+    assert all("was cut off" in step.said_before[0] for step in steps[1 : cuts + 1])
+    if end == "answer_cut":
+        await in_database(lambda: services.run_resume(run_id=run.id, actor="test"))
+        again = await in_database(records.run_claim, 30.0)
+        assert again is not None
+        await AgentRunner(*again, lambda _name: model).drive()
+        assert (await in_database(records.run_loaded, run.id))[0].stop_reason == "done"
 
 
 @pytest.mark.parametrize(
