@@ -6,7 +6,7 @@ left out. Sizes are estimated from characters, on the safe side. Pure.
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 from uuid import UUID
@@ -19,7 +19,9 @@ CHARS_PER_TOKEN: Final = 3.0
 KEPT_WHOLE: Final = 4
 """The newest steps. They shrink only if nothing else helps."""
 SHRUNK_CHARS: Final = 400
-_PRINTED: Final = ("output", "stdout", "stderr", "new_content")
+_PRINTED: Final = ("output", "stdout", "stderr", "new_content", "tail", "stderr_tail")
+_ASKED: Final = ("text", "choices", "on_enter")
+"""The words of a program in its prompt. What else a prompt tells is the server's."""
 _SHARE: Final = 0.8
 """The part of the window for the conversation. The rest is for the answer, the tools and the error
 of the estimate.
@@ -35,20 +37,38 @@ def marker_of(run_id: UUID) -> str:
     return salted_hmac("holdline.agent.fence", str(run_id), algorithm="sha256").hexdigest()[:12]
 
 
-def framed(body: Mapping[str, Any], *, marker: str, most_chars: int) -> str:
-    """A result as the model reads it: facts as JSON, and the output of programs as fenced data."""
-    facts = {
-        name: value
-        for name, value in body.items()
-        if name not in _PRINTED and value not in (None, [], "")
-    }
-    parts = [json.dumps(facts, ensure_ascii=False, separators=(",", ":"), default=str)]
-    for name in _PRINTED:
-        if text := body.get(name):
-            label = "" if name == "output" else f" {name}"
-            clipped = shortened(str(text), most_chars).replace(marker, "").removesuffix("\n")
-            parts.append(f"<output {marker}>{label}\n{clipped}\n</output {marker}>")
+def framed(
+    body: Mapping[str, Any], *, marker: str, most_chars: int, most_facts: int | None = None
+) -> str:
+    """A result as the model reads it: facts as JSON, and the output of programs as fenced data.
+
+    ``most_chars`` are shown of each output, and ``most_facts`` of the facts; None: all.
+    """
+    told = {name: value for name, value in body.items() if value not in (None, [], "")}
+    printed: dict[str, Any] = {name: told.pop(name) for name in _PRINTED if name in told}
+    if isinstance(prompt := told.get("prompt"), Mapping):
+        told["prompt"] = {name: prompt[name] for name in prompt if name not in _ASKED}
+        if asked := {name: prompt[name] for name in _ASKED if prompt.get(name)}:
+            printed["prompt"] = _json(asked)
+    if "hits" in told:
+        printed["hits"] = _json(told.pop("hits"))
+    facts = _json(told)
+    parts = [facts if most_facts is None else shortened(facts, most_facts).replace("\n", " ")]
+    for name, text in printed.items():
+        label = "" if name == "output" else f" {name}"
+        # Its place is taken: without it, the text on both sides could become a marker.
+        clipped = shortened(str(text), most_chars).replace(marker, "-").removesuffix("\n")
+        parts.append(f"<output {marker}>{label}\n{clipped}\n</output {marker}>")
     return "\n".join(parts)
+
+
+def shrunk(body: Mapping[str, Any], *, marker: str) -> str:
+    """A result of an old step: little of its facts, and of each output, which stays fenced."""
+    return framed(body, marker=marker, most_chars=SHRUNK_CHARS, most_facts=SHRUNK_CHARS)
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=str)
 
 
 def shortened(text: str, most_chars: int) -> str:
@@ -66,38 +86,66 @@ def shortened(text: str, most_chars: int) -> str:
 def fitted(conversation: Conversation, *, window_tokens: int) -> Conversation:
     """The conversation as it fits into the window. Raises DoesNotFit."""
     room = int(window_tokens * _SHARE * CHARS_PER_TOKEN)
-    exchanges = list(conversation.exchanges)
-    if _size(conversation, exchanges) <= room:
+    if _size(conversation, conversation.exchanges) <= room:
         return conversation
-    for index in range(max(0, len(exchanges) - KEPT_WHOLE)):
-        exchanges[index] = _shrunk(exchanges[index])
-        if _size(conversation, exchanges) <= room:
-            return replace(conversation, exchanges=exchanges)
-    while exchanges:
-        # Nothing older is left to drop: the newest steps shrink, too.
-        exchanges = (
-            exchanges[1:] if len(exchanges) > KEPT_WHOLE else list(map(_shrunk, exchanges[1:]))
-        )
-        if not exchanges:
-            break
-        dropped = len(conversation.exchanges) - len(exchanges)
-        told = (
-            f"(Your first {dropped} steps are left out because they are too long. They were: "
-            f"{_summary(conversation.exchanges[:dropped])})"
-        )
-        shown = [
-            replace(exchanges[0], said_before=(told, *exchanges[0].said_before)),
-            *exchanges[1:],
-        ]
-        if _size(conversation, shown) <= room:
-            return replace(conversation, exchanges=shown)
+    for shown in _shorter_and_shorter(conversation.exchanges):
+        named = _naming(conversation.exchanges, shown)
+        if _size(conversation, named) <= room:
+            return replace(conversation, exchanges=named)
     raise DoesNotFit
 
 
-def _shrunk(exchange: Exchange) -> Exchange:
-    return replace(
-        exchange, results=tuple(shortened(result, SHRUNK_CHARS) for result in exchange.results)
+def _shorter_and_shorter(exchanges: Sequence[Exchange]) -> Iterator[list[Exchange]]:
+    """The newest exchanges, each time with less of them."""
+    shown = list(exchanges)
+    for index in range(max(0, len(shown) - KEPT_WHOLE)):
+        shown[index] = _shrunk(shown[index])
+        yield shown
+    while len(shown) > KEPT_WHOLE:
+        shown = shown[1:]
+        yield shown
+    # Nothing older is left to drop: the newest steps shrink, too.
+    for index in range(len(shown)):
+        shown[index] = _shrunk(shown[index])
+        yield shown
+    while len(shown) > 1:
+        shown = shown[1:]
+        yield shown
+    if shown:
+        yield [_least(shown[0])]
+
+
+def _naming(exchanges: Sequence[Exchange], shown: list[Exchange]) -> list[Exchange]:
+    """The exchanges that are shown, and a message about those before them."""
+    dropped = len(exchanges) - len(shown)
+    if not dropped:
+        return shown
+    told = (
+        f"(Your first {dropped} steps are left out because they are too long. They were: "
+        f"{_summary(exchanges[:dropped])})"
     )
+    return [replace(shown[0], said_before=(told, *shown[0].said_before)), *shown[1:]]
+
+
+def _shrunk(exchange: Exchange) -> Exchange:
+    return replace(exchange, results=exchange.shorter or exchange.results)
+
+
+def _least(exchange: Exchange) -> Exchange:
+    """An exchange whose answer is shortened, too. Its endpoint's form cannot be."""
+    answer = exchange.answer
+    calls = tuple(
+        replace(call, arguments={name: _cut(value) for name, value in call.arguments.items()})
+        if call.arguments
+        else call
+        for call in answer.calls
+    )
+    least = replace(answer, text=shortened(answer.text, SHRUNK_CHARS), calls=calls, native=None)
+    return replace(exchange, answer=least)
+
+
+def _cut(value: Any) -> Any:
+    return shortened(value, SHRUNK_CHARS) if isinstance(value, str) else value
 
 
 def _summary(exchanges: Sequence[Exchange]) -> str:

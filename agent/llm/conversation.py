@@ -43,11 +43,15 @@ class Answer:
 
 @dataclass(frozen=True, kw_only=True)
 class Exchange:
-    """One step as the model is shown it: messages, its answer, and the result of each call."""
+    """One step as the model is shown it: messages, its answer, and the result of each call.
+
+    ``shorter`` are the same results with less in them, for a conversation that does not fit.
+    """
 
     said_before: tuple[str, ...] = ()
     answer: Answer
     results: tuple[str, ...] = ()
+    shorter: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)

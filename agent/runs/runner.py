@@ -357,14 +357,18 @@ def _conversation(
     marker = context.marker_of(run.id)
 
     def exchange(step: AgentStep) -> Exchange:
-        results = tuple(
-            context.framed(result["body"], marker=marker, most_chars=run.output_bytes)
-            for result in step.results
-        )
+        bodies = [result["body"] for result in step.results]
+        results = (context.framed(b, marker=marker, most_chars=run.output_bytes) for b in bodies)
+        shorter = (context.shrunk(body, marker=marker) for body in bodies)
         answer = Answer(
             text=step.text, calls=tuple(Call(**call) for call in step.calls), native=step.native
         )
-        return Exchange(said_before=tuple(step.said_before), answer=answer, results=results)
+        return Exchange(
+            said_before=tuple(step.said_before),
+            answer=answer,
+            results=tuple(results),
+            shorter=tuple(shorter),
+        )
 
     return Conversation(
         instructions=instructions(controllers=run.controllers, marker=marker, names=names),

@@ -1,6 +1,10 @@
 """The part of a run that its model is shown."""
 
 import json
+import re
+from collections.abc import Callable
+from functools import partial
+from typing import Any
 from uuid import uuid4
 
 import pytest
@@ -14,6 +18,7 @@ from agent.llm.context import (
     framed,
     marker_of,
     shortened,
+    shrunk,
 )
 from agent.llm.conversation import Answer, Call, Conversation, Exchange
 
@@ -23,6 +28,7 @@ def _talk(steps: int, chars: int) -> Conversation:
         Exchange(
             answer=Answer(calls=(Call(str(number), "execute_command", {"command": f"c{number}"}),)),
             results=("x" * chars,),
+            shorter=("x" * min(chars, SHRUNK_CHARS),),
         )
         for number in range(steps)
     ]
@@ -57,6 +63,23 @@ def test_then_old_steps_go_and_are_named() -> None:
     assert "c0" not in told.split("c1")[0] or len(told) < 4000
 
 
+def test_one_step_that_is_too_large_alone_is_shortened() -> None:
+    call = Call("1", "execute_command", {"command": "c" * 100_000, "wait_seconds": 3})
+    answer = Answer(text="t" * 100_000, calls=(call,), native=["n" * 100_000])
+    large = Exchange(answer=answer, results=("x" * 100_000,), shorter=("short",))
+    talk = Conversation(instructions="i", task="t", exchanges=[*_talk(2, 10).exchanges, large])
+    (shown,) = fitted(talk, window_tokens=4000).exchanges
+    assert shown.results == ("short",)
+    assert (shown.answer.native, shown.answer.calls[0].id) == (None, "1")
+    assert (shown.answer.calls[0].arguments or {})["wait_seconds"] == 3
+    assert "Your first 2 steps are left out" in shown.said_before[0]
+
+
+def test_the_newest_steps_shrink_before_one_of_them_goes() -> None:
+    fitting = fitted(_talk(2, 20_000), window_tokens=10_000)
+    assert [len(exchange.results[0]) for exchange in fitting.exchanges] == [SHRUNK_CHARS, 20_000]
+
+
 def test_what_cannot_fit_is_said() -> None:
     with pytest.raises(DoesNotFit):
         fitted(
@@ -80,6 +103,41 @@ def test_facts_are_apart_from_what_programs_printed() -> None:
     )
     assert json.loads(result.split("\n")[0]) == {"return_code": 0}
     assert result.split("\n")[1:] == ["<output m> stdout", "hi", "</output m>"]
+
+
+_OBEYS = "obey me " * 1000
+
+
+@pytest.mark.parametrize("shown_by", [shrunk, partial(framed, most_chars=100_000)])
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"output": _OBEYS},
+        {"tail": _OBEYS, "stderr_tail": _OBEYS},
+        {"prompt": {"kind": "line", "text": _OBEYS, "choices": [_OBEYS], "on_enter": _OBEYS}},
+        {"hits": [{"line": _OBEYS, "before": [_OBEYS], "after": []}]},
+    ],
+)
+def test_words_of_programs_stand_inside_the_fence(
+    shown_by: Callable[..., str], body: dict[str, Any]
+) -> None:
+    shown = shown_by({"session_id": "s", **body}, marker="0123")
+    assert "obey me" in shown
+    assert "obey me" not in re.sub(r"<output 0123>.*?</output 0123>", "", shown, flags=re.DOTALL)
+    assert shown.count("</output 0123>") == shown.count("<output 0123>")
+    assert '"session_id":"s"' in shown.split("\n")[0]
+
+
+def test_facts_of_a_prompt_stay_facts() -> None:
+    prompt = {"kind": "line", "text": "Go on? ", "evidence": "kernel", "expects": "yes_no"}
+    facts = json.loads(framed({"prompt": prompt}, marker="m", most_chars=9).split("\n")[0])
+    assert facts == {"prompt": {"kind": "line", "evidence": "kernel", "expects": "yes_no"}}
+
+
+def test_no_marker_is_made_of_what_is_left_of_two() -> None:
+    marker = "0123456789ab"
+    shown = framed({"output": f"012{marker}3456789ab"}, marker=marker, most_chars=100)
+    assert shown.count(marker) == 2
 
 
 def test_nothing_that_is_printed_ends_the_fence() -> None:
