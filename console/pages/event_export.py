@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import re
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from datetime import UTC
 from functools import partial
@@ -24,8 +25,9 @@ _COLUMNS: Final = (
     *("at", "project", "host", "session", "command", "actor", "action", "detail"),
     *("project_id", "host_id", "seq", "hash"),
 )
-# A spreadsheet takes a cell that begins with one of these for a formula.
-_FORMULA: Final = ("=", "+", "-", "@", "\t", "\r")
+# A spreadsheet takes a cell that begins with one of these for a formula. It may part cells at
+# another separator than ours, and inside quotes that it reads as text.
+_FORMULA: Final = re.compile(r"^(?=[\t\r])|(^|[;,|\t\r\n\"'])(?=[=+@-])")
 
 
 @page(SEE_EVENTS, EXPORT_EVENTS)
@@ -104,10 +106,10 @@ def _json_line(row: Mapping[str, Any]) -> str:
 
 def _csv_line(row: Mapping[str, Any]) -> str:
     text = io.StringIO()
-    csv.writer(text).writerow(_cell(row[name]) for name in _COLUMNS)
+    csv.writer(text, quoting=csv.QUOTE_ALL).writerow(_cell(row[name]) for name in _COLUMNS)
     return text.getvalue()
 
 
 def _cell(value: Any) -> str:
     text = value if isinstance(value, str) else json.dumps(value)
-    return f"'{text}" if text.startswith(_FORMULA) else text
+    return _FORMULA.sub(lambda before: f"{before[0]}'", text)

@@ -32,6 +32,8 @@ ANSWER: Final = "projects.answer_approval"
 TYPE: Final = "projects.take_over_session"
 CHANGE_PROJECT: Final = "projects.change_project"
 
+_MOST_CHARS: Final = 10_000
+
 P = ParamSpec("P")
 View = Callable[Concatenate[HttpRequest, P], HttpResponseBase]
 
@@ -40,8 +42,8 @@ def page(*rights: str) -> Callable[[View[P]], View[P]]:
     """A decorator of a page for staff with all these rights.
 
     Whoever is not signed in is sent to the login page, and from there to the page they wanted, or
-    whose form they sent. A missing right is answered with 403. A NUL
-    in a field is answered with 400: no form sends one, and PostgreSQL takes none.
+    whose form they sent. A missing right is answered with 403. A NUL in a field is answered with
+    400, as is a field of the address that no database looks for: no form sends them.
     """
 
     def decorate(view: View[P]) -> View[P]:
@@ -51,7 +53,7 @@ def page(*rights: str) -> Callable[[View[P]], View[P]]:
                 return redirect_to_login(_way_back(request), "console:login")
             if not request.user.has_perms(rights):
                 raise PermissionDenied
-            if _has_nul(request.GET) or _has_nul(request.POST):
+            if _has_nul(request.GET) or _has_nul(request.POST) or _is_long(request.GET):
                 raise BadRequest
             return view(request, *args, **kwargs)
 
@@ -72,6 +74,10 @@ def _way_back(request: HttpRequest) -> str:
 
 def _has_nul(fields: QueryDict) -> bool:
     return any("\0" in value for _, values in fields.lists() for value in values)
+
+
+def _is_long(fields: QueryDict) -> bool:
+    return any(len(value) > _MOST_CHARS for _, values in fields.lists() for value in values)
 
 
 def is_staff(request: HttpRequest) -> bool:

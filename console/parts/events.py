@@ -29,11 +29,17 @@ class Wanted:
 _FILTERS: Final = ("project", "host", "session", "actor", "action", "since", "until")
 
 
+_MOST_CHARS: Final = 200
+"""No name, id or time is as long. A database refuses to look for what is much longer."""
+
+
 def wanted_by(query: Any) -> Wanted:
     """Reads the filters. Raises WrongFilter: a broken filter must not show everything."""
     values = {name: query.get(name, "").strip() for name in _FILTERS}
     condition = Q()
     for name, value in values.items():
+        if len(value) > _MOST_CHARS:
+            raise WrongFilter(f"{name}: has more than {_MOST_CHARS} characters")
         if value:
             condition &= _condition(name, value)
     return Wanted(condition, {name: value for name, value in values.items() if value})

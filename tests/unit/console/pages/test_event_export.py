@@ -35,6 +35,39 @@ def test_both_forms_have_names_and_leave_an_audit_row(
     assert [one.detail for one in written] == [{"filters": {"action": "start"}}] * 2
 
 
+@pytest.mark.parametrize(
+    ("actor", "cell"),
+    [
+        ("=cmd()", "'=cmd()"),
+        ("\t=cmd()", "'\t'=cmd()"),
+        ("a;=cmd()", "a;'=cmd()"),
+        ('a";@cmd()', "a\";'@cmd()"),
+        ('"-cmd()', "\"'-cmd()"),
+        ("a\n+cmd()", "a\n'+cmd()"),
+        ("a=b-c", "a=b-c"),
+    ],
+)
+def test_no_cell_is_a_formula_wherever_a_table_is_parted(
+    person_with: PersonWith, ours: Tenant, actor: str, cell: str
+) -> None:
+    audit(actor, "session.start", (ours.project.pk, ours.host.pk, ours.session.pk))
+    client = person_with(*RIGHTS)
+    table = read(client.post("/timeline/export/", {"format": "csv", "action": "start"}))
+    (cells,) = csv.DictReader(io.StringIO(table, newline=""))
+    assert cells["actor"] == cell
+    assert all(line.startswith('"') for line in table.split("\r\n") if line)
+
+
+@pytest.mark.parametrize("filters", [{"actor": "x" * 60_000}, {"since": "x" * 60_000}])
+def test_a_filter_that_no_name_is_as_long_as_is_refused(
+    person_with: PersonWith, filters: dict[str, str]
+) -> None:
+    client = person_with(*RIGHTS, "view_commandsession", "view_controller")
+    assert client.post("/timeline/export/", filters).status_code == 400
+    assert client.get("/timeline/", filters).status_code == 400
+    assert client.get("/hosts/", {"q": filters.popitem()[1]}).status_code == 400
+
+
 @pytest.mark.parametrize("address", ["/timeline/export/", "/admin/projects/auditevent/export/"])
 def test_an_export_ends_with_the_right_to_it(
     person_with: PersonWith, ours: Tenant, address: str, monkeypatch: pytest.MonkeyPatch
