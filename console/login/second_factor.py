@@ -13,7 +13,7 @@ from console.parts.second_factor import (
     WrongCode,
     app_link,
     confirm_with,
-    factor_to_confirm,
+    factor_of,
     key_text,
     missing_factor,
     pass_with,
@@ -44,8 +44,7 @@ def second_factor(request: HttpRequest) -> HttpResponse:
     """Sets the second factor of the person up, or turns it off with one of its codes."""
     if not _has_shown_password(request) or missing_factor(request) == "console:ask_code":
         return redirect("console:login")
-    user: Any = request.user
-    factor = factor_to_confirm(user)
+    factor = factor_of(request)
     context: dict[str, Any] = {"next": _onward(request)}
     if request.method == "POST":
         try:
@@ -56,11 +55,10 @@ def second_factor(request: HttpRequest) -> HttpResponse:
                 return redirect("console:second_factor")
         except WrongCode as error:
             context["problem"] = error
-    return render(request, "console/second_factor.html", context | _state(factor.pk))
+    return render(request, "console/second_factor.html", context | _state(factor_of(request)))
 
 
-def _state(user_id: int) -> dict[str, Any]:
-    factor = SecondFactor.objects.select_related("user").get(pk=user_id)
+def _state(factor: SecondFactor) -> dict[str, Any]:
     if factor.confirmed_at is not None:
         return {"factor": factor, "is_required": conf.require_second_factor}
     return {"key": key_text(factor), "link": app_link(factor)}

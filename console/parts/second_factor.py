@@ -6,7 +6,7 @@ own. After a few wrong codes each further attempt has to wait, twice as long eve
 
 import secrets
 from base64 import b32encode
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import timedelta
 from hashlib import sha256
 from hmac import compare_digest
@@ -14,7 +14,6 @@ from typing import Any, Final
 
 from cryptography.hazmat.primitives.hashes import SHA1
 from cryptography.hazmat.primitives.twofactor.totp import TOTP
-from django.contrib.auth.models import User
 from django.db import transaction
 from django.http import HttpRequest
 
@@ -32,6 +31,8 @@ _RECOVERY_CODES: Final = 10
 _FREE_FAILURES: Final = 5
 _LONGEST_PAUSE: Final = timedelta(minutes=15)
 _PASSED: Final = "second_factor"
+_OWN_KEY: Final = "second_factor_key"
+"""The key that this login has been shown, sealed, until it confirms it."""
 
 
 class WrongCode(Exception):
@@ -52,13 +53,20 @@ def _confirmed_at(user: Any) -> Any:
     return factors.values_list("confirmed_at", flat=True).first()
 
 
-def factor_to_confirm(user: User) -> SecondFactor:
-    """The factor that the person sets up. It keeps its key until it is confirmed."""
-    key = seal(secrets.token_bytes(_KEY_BYTES))
-    factor, is_new = SecondFactor.objects.get_or_create(user=user, defaults={"sealed_key": key})
-    if not is_new and factor.confirmed_at is None and _key(factor) is None:
-        factor.sealed_key = key
-        factor.save(update_fields=["sealed_key"])
+def factor_of(request: HttpRequest) -> SecondFactor:
+    """The factor of the person, or the one that they set up, with the key of this login.
+
+    Until it is confirmed each login has a key of its own. Somebody else who knows the password, and
+    so the key of one login, does not know what another one confirms.
+    """
+    user: Any = request.user
+    new = {"sealed_key": seal(secrets.token_bytes(_KEY_BYTES))}
+    factor, _is_new = SecondFactor.objects.get_or_create(user=user, defaults=new)
+    if factor.confirmed_at is None:
+        factor.sealed_key = request.session.get(_OWN_KEY, "").encode()
+        if not factor.sealed_key or _key(factor) is None:
+            factor.sealed_key = new["sealed_key"]
+            request.session[_OWN_KEY] = factor.sealed_key.decode()
     return factor
 
 
@@ -86,34 +94,53 @@ def confirm_with(request: HttpRequest, code: str) -> list[str]:
     Raises WrongCode.
     """
     codes = [f"{secrets.token_hex(4)}-{secrets.token_hex(4)}" for _ in range(_RECOVERY_CODES)]
-    factor = _attempt(request, code)
-    with transaction.atomic():
+
+    def confirm(factor: SecondFactor) -> None:
         factor.confirmed_at = clock.now()
         factor.recovery = [_digest(one) for one in codes]
         factor.save()
         _audit(request, "second_factor.enrol")
+
+    factor = _attempt(request, code, confirm, is_first=True)
     _remember(request, factor.confirmed_at)
+    request.session.pop(_OWN_KEY, None)
     return codes
 
 
 def remove_with(request: HttpRequest, code: str) -> None:
     """Turns the factor of the person off. Raises WrongCode."""
-    factor = _attempt(request, code)
-    with transaction.atomic():
+
+    def remove(factor: SecondFactor) -> None:
         factor.delete()
         _audit(request, "second_factor.remove")
 
+    _attempt(request, code, remove)
 
-def _attempt(request: HttpRequest, code: str) -> SecondFactor:
-    """Uses a code up and returns the factor. Raises WrongCode, and the failure is counted."""
+
+def _attempt(
+    request: HttpRequest,
+    code: str,
+    then: Callable[[SecondFactor], object] = SecondFactor.save,
+    *,
+    is_first: bool = False,
+) -> SecondFactor:
+    """Uses a code up and returns the factor, on which ``then`` was called under its lock.
+
+    ``is_first``: the code confirms the factor, which another login may have done meanwhile. Raises
+    WrongCode, and the failure is counted.
+    """
     spelled = code.replace(" ", "").lower()
     user: Any = request.user
     with transaction.atomic():
         factor = SecondFactor.objects.select_for_update().filter(user_id=user.pk).first()
+        if factor is not None and (factor.confirmed_at is None) is not is_first:
+            raise WrongCode("This was done in another login. Load the page again.")
+        if factor is not None and is_first:
+            factor.sealed_key = request.session.get(_OWN_KEY, "").encode()
         is_paused = factor is not None and _is_paused(factor)
         if factor is not None and not is_paused and _is_right(factor, spelled):
             factor.failures, factor.paused_until = 0, None
-            factor.save()
+            then(factor)
             return factor
         if factor is not None and not is_paused:
             _count_failure(factor)

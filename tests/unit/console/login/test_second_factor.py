@@ -1,6 +1,7 @@
 """The second factor: required where the deployment says so, and no code counts twice."""
 
 import re
+from base64 import b32decode, b32encode
 from datetime import timedelta
 from typing import Any
 
@@ -10,10 +11,14 @@ from cryptography.hazmat.primitives.hashes import SHA1
 from cryptography.hazmat.primitives.twofactor.totp import TOTP
 from django.contrib.auth.models import User
 from django.core.management import call_command
+from django.http import HttpRequest
 from django.test import Client
 
 from console.live.person import LoginEnded, person_of
+from console.login import second_factor
 from console.models import SecondFactor
+from projects.admin.parts.access import require_still
+from projects.errors.base import Forbidden
 from projects.models import AuditEvent
 from projects.storage import clock
 from projects.storage.sealing import open_sealed
@@ -35,15 +40,20 @@ def _shown_password() -> Client:
     return client
 
 
-def _code(step: int = 0) -> str:
-    key = open_sealed(SecondFactor.objects.get().sealed_key)
+def _key_shown(client: Client) -> bytes:
+    """The key that the page shows to this login."""
+    (key,) = re.findall(r"<pre[^>]*>([A-Z2-7]+)</pre>", client.get(SET_UP).text)
+    return b32decode(key)
+
+
+def _code(step: int = 0, key: bytes = b"") -> str:
+    key = key or open_sealed(SecondFactor.objects.get().sealed_key)
     at = int(clock.now().timestamp()) + 30 * step
     return TOTP(key, 6, SHA1(), 30).generate(at).decode()
 
 
 def _set_up(client: Client) -> list[str]:
-    client.get(SET_UP)
-    text = client.post(SET_UP, {"code": _code()}).text
+    text = client.post(SET_UP, {"code": _code(key=_key_shown(client))}).text
     codes = re.findall(r"[0-9a-f]{8}-[0-9a-f]{8}", text)
     assert len(codes) == 10
     return codes
@@ -139,10 +149,50 @@ def test_it_is_turned_off_with_a_code_or_by_an_operator(person: Client) -> None:
 
 def test_the_key_is_neither_in_the_database_nor_shown_again(person: Client) -> None:
     person.get(SET_UP)
-    (key,) = re.findall(r"<pre[^>]*>([A-Z2-7]+)</pre>", person.get(SET_UP).text)
-    assert key.encode() not in bytes(SecondFactor.objects.get().sealed_key)
-    person.post(SET_UP, {"code": _code()})
-    assert key not in person.get(SET_UP).text
+    key = _key_shown(person)
+    assert _key_shown(person) == key
+    person.post(SET_UP, {"code": _code(key=key)})
+    assert key not in bytes(SecondFactor.objects.get().sealed_key)
+    assert b32encode(key).decode() not in person.get(SET_UP).text
+    assert "second_factor_key" not in person.session
+
+
+def test_no_login_confirms_the_key_that_another_one_was_shown(person: Client) -> None:
+    other = _shown_password()
+    theirs, own = _key_shown(other), _key_shown(person)
+    assert theirs != own
+    assert "This code is wrong" in person.post(SET_UP, {"code": _code(key=theirs)}).text
+    person.post(SET_UP, {"code": _code(key=own)})
+    other.post(SET_UP, {"code": _code(key=theirs)})
+    assert (_is_in(person), _is_in(other)) == (True, False)
+    assert open_sealed(SecondFactor.objects.get().sealed_key) == own
+
+
+def test_a_factor_confirmed_at_the_same_moment_stays_as_it_is(
+    person: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = _shown_password()
+    theirs, own = _key_shown(other), _key_shown(person)
+    confirm = second_factor.confirm_with
+
+    def confirmed_after_another(request: HttpRequest, code: str) -> list[str]:
+        monkeypatch.setattr(second_factor, "confirm_with", confirm)
+        person.post(SET_UP, {"code": _code(key=own)})
+        return confirm(request, code)
+
+    monkeypatch.setattr(second_factor, "confirm_with", confirmed_after_another)
+    answer = other.post(SET_UP, {"code": _code(key=theirs)})
+    assert "done in another login" in answer.text
+    assert open_sealed(SecondFactor.objects.get().sealed_key) == own
+
+
+def test_a_long_answer_ends_with_the_login_that_lacks_its_factor(person: Client) -> None:
+    request = HttpRequest()
+    request.session = person.session
+    require_still(request, [])
+    _set_up(_shown_password())
+    with pytest.raises(Forbidden):
+        require_still(request, [])
 
 
 def test_the_page_after_the_code_is_one_of_ours(person: Client) -> None:
