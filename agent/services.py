@@ -4,9 +4,10 @@ Each is one short transaction. Everything raised is a ControllerActionError. ``a
 acts in audit rows.
 """
 
+import json
 from collections.abc import Sequence
 from typing import Any, Final, TypedDict, Unpack
-from uuid import UUID, uuid4
+from uuid import UUID, uuid4, uuid5
 
 from django.db import transaction
 from django.db.models import Q
@@ -61,7 +62,8 @@ def run_submit(
     """Submits a new run. Any worker takes it up, unless it is reserved for one that asks for it.
 
     ``approvals`` can only be stricter than the project's policy. Settings have the defaults. What
-    is submitted again under its ``run_id``, unchanged, is the same run.
+    is submitted again under its ``run_id``, unchanged, is the same run; changed, it is another one,
+    and the same one each time.
 
     Raises:
         InvalidArgument: with every problem of the arguments.
@@ -94,10 +96,13 @@ def run_submit(
         **{name: getattr(conf, name) for name in Limits.__annotations__},
         **_given(limits),
     }
-    earlier = AgentRun.objects.filter(id=run_id).first() if run_id else None
-    if earlier and all(getattr(earlier, name) == value for name, value in asked.items()):
+    own_id = run_id or uuid4()
+    earlier = AgentRun.objects.filter(id=own_id).first()
+    if earlier and any(getattr(earlier, name) != value for name, value in asked.items()):
+        own_id = uuid5(own_id, json.dumps([str(asked[name]) for name in sorted(asked)]))
+        earlier = AgentRun.objects.filter(id=own_id).first()
+    if earlier:
         return earlier
-    own_id = uuid4() if earlier or not run_id else run_id
     run = AgentRun.objects.create(id=own_id, is_reserved=is_reserved, **asked)
     _audit(
         run,

@@ -17,7 +17,10 @@ from controller_client.protocol.sentences import sentences
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A call that the model makes. ``arguments`` is None if it sent no JSON object."""
+    """A call that the model makes. ``arguments`` is None if it sent no JSON object.
+
+    None stands for one that is nested too deeply, too.
+    """
 
     id: str
     name: str

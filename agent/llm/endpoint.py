@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from pydantic_ai.models import Model
 
 _CUTS: Final = {"length": "the limit of its length", "content_filter": "a filter of contents"}
+_MOST_LEVELS: Final = 64
 _INSTALL: Final = (
     f"Install it {WHERE.split(':')[0]}: pip install --require-hashes -r requirements-agent.txt"
 )
@@ -173,13 +174,22 @@ def _answer(response: "ModelResponse") -> Answer:
 
 
 def _arguments(part: Any) -> dict[str, Any] | None:
-    if isinstance(part.args, dict):
-        return part.args
     try:
-        parsed = json.loads(part.args or "{}")
-    except ValueError:
+        given = part.args if isinstance(part.args, dict) else json.loads(part.args or "{}")
+    except (ValueError, RecursionError):
         return None
-    return parsed if isinstance(parsed, dict) else None
+    return given if isinstance(given, dict) and _is_shallow(given) else None
+
+
+def _is_shallow(value: Any) -> bool:
+    """False for what is nested so deeply that no reader of JSON has to take it."""
+    level = [value]
+    for _depth in range(_MOST_LEVELS):
+        parts = [one.values() if isinstance(one, dict) else one for one in level]
+        level = [one for part in parts for one in part if isinstance(one, (dict, list))]
+        if not level:
+            return True
+    return False
 
 
 def _cost_cents(response: "ModelResponse") -> float:

@@ -109,7 +109,7 @@ class Toolbox:
         if call.arguments is None:
             return _refusal(
                 "MALFORMED_ARGUMENTS",
-                "the arguments are not a JSON object",
+                "the arguments are not a JSON object, or one that is nested too deeply",
                 "Send the call again with valid JSON.",
             )
         if not _is_text(call.arguments):

@@ -25,3 +25,5 @@ async def _work() -> None:
     for name in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(name, task.cancel)
     await asyncio.wait([task])
+    if not task.cancelled():
+        task.result()

@@ -45,7 +45,7 @@ class Command(RefusingCommand):
 
     def _list(self, *, is_json: bool) -> None:
         waiting = Approval.objects.filter(answer=Approval.Answer.PENDING)
-        waiting = waiting.exclude(expires_at__lte=clock.now())
+        waiting = waiting.exclude(expires_at__lte=clock.approvals_now())
         if is_json:
             self.stdout.write(
                 json.dumps([approval_data(approval) for approval in waiting], default=str, indent=2)

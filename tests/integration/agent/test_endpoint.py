@@ -52,6 +52,17 @@ async def test_an_answer_that_was_cut_says_by_what(models: ModelServer, wire: st
 
 
 @pytest.mark.parametrize("wire", WIRES)
+@pytest.mark.parametrize("depth", [200, 100_000])
+async def test_arguments_nested_too_deeply_are_none(
+    models: ModelServer, wire: str, depth: int
+) -> None:
+    nested = f'{{"at": {"[" * depth}{"]" * depth}}}'
+    models.scripts[f"{wire}-deep"] = in_turn(Says("one", (("look", nested), ("look", "{}"))))
+    answer, _pieces = await _answer(f"{wire}:{wire}-deep")
+    assert [call.arguments for call in answer.calls] == [None, {}]
+
+
+@pytest.mark.parametrize("wire", WIRES)
 async def test_a_model_that_sends_nothing_is_silent(
     models: ModelServer, settings: Any, wire: str
 ) -> None:

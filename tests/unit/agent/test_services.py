@@ -1,6 +1,7 @@
 """Runs are submitted, stopped and resumed, and people are told of each end."""
 
 from datetime import timedelta
+from uuid import UUID, uuid4
 
 import pytest
 from django.utils import timezone
@@ -88,6 +89,19 @@ def test_a_killed_worker_of_a_reserved_run_leaves_it_to_its_owner(run: AgentRun)
     assert records.run_claim(LEASE_SECONDS, only=run.id) is not None
     AgentRun.objects.update(lease_expires_at=timezone.now() - timedelta(hours=1))
     assert records.run_claim(LEASE_SECONDS) is None
+
+
+def test_each_form_that_is_sent_again_is_one_run(host: Controller) -> None:
+    under = uuid4()
+
+    def sent(task: str) -> UUID:
+        submitted = {"project": host.project, "task": task, "actor": "test", "run_id": under}
+        return services.run_submit(**submitted).id
+
+    assert [sent("tidy up"), sent("tidy up")] == [under] * 2
+    changed = {sent("sweep"), sent("sweep")}
+    assert len(changed) == 1
+    assert AgentRun.objects.count() == 2
 
 
 def _resumed(run: AgentRun, said: str) -> list[str]:
