@@ -14,6 +14,7 @@ from agent.runs.records import approvals_of
 from agent.views.console import Console, JsonLines
 from agent.views.following import Follower
 from agent.views.rendering import Line
+from projects.errors.base import ControllerActionError
 from projects.errors.server import StorageUnavailable
 from projects.management.naming import actor
 from projects.models import Approval
@@ -40,6 +41,7 @@ class Live:
         self._follower = Follower()
         self._interrupted = asyncio.Event()
         self._told_of = 0
+        self._refused: set[int] = set()
 
     async def to_its_end(self) -> int:
         """Follow the run to its end, or until the reader leaves; returns the exit code."""
@@ -75,6 +77,8 @@ class Live:
                 run, steps, approvals = await in_database(_look, self.run_id)
             except StorageUnavailable:
                 # The run continues when the database is back.
+                if self._interrupted.is_set() and await self._is_left():
+                    return EXIT_DETACHED
                 await asyncio.sleep(LOOK_SECONDS)
                 continue
             for line, goes_on in self._follower.news(run, steps, approvals):
@@ -87,10 +91,12 @@ class Live:
             if self._interrupted.is_set():
                 if await self._is_left():
                     return EXIT_DETACHED
-            elif pending is not None and self._can_ask and run.state == AgentRun.State.WAITING:
+                continue
+            may_ask = self._can_ask and pending is not None and pending.pk not in self._refused
+            if pending is not None and may_ask and run.state == AgentRun.State.WAITING:
                 await self._ask_about(pending)
             else:
-                if pending is not None and not self._can_ask:
+                if pending is not None and not may_ask:
                     self._tell_where_to_answer(pending)
                 with contextlib.suppress(TimeoutError):
                     await asyncio.wait_for(self._interrupted.wait(), LOOK_SECONDS)
@@ -105,13 +111,10 @@ class Live:
 
     async def _ask_about(self, approval: Approval) -> None:
         async def is_settled() -> bool:
-            await in_database(approval.refresh_from_db)
-            run = await in_database(lambda: AgentRun.objects.get(id=self.run_id))
-            return (
-                approval.answer != Approval.Answer.PENDING
-                or run.state in services.OVER
-                or self._interrupted.is_set()
-            )
+            with contextlib.suppress(StorageUnavailable):
+                await in_database(approval.refresh_from_db)
+            is_open = approval.answer == Approval.Answer.PENDING
+            return not is_open or self._interrupted.is_set() or await self._is_over()
 
         try:
             answer = await answered("approve? [y]es, or why not: ", is_settled)
@@ -121,37 +124,52 @@ class Live:
         if answer:
             is_approved = answer.lower() in {"y", "yes"}
             reason = "" if is_approved else answer
-            await in_database(
-                lambda: approval_answer(
-                    approval_id=approval.pk, is_approved=is_approved, actor=actor(), reason=reason
-                )
-            )
+            about = {"approval_id": approval.pk, "actor": actor(), "reason": reason}
+            try:
+                await in_database(approval_answer, is_approved=is_approved, **about)
+            except StorageUnavailable as away:
+                self._sink.write(Line("note", away.line()))
+            except ControllerActionError as refusal:
+                # Somebody else may answer it, so the run is followed all the same.
+                self._refused.add(approval.pk)
+                self._sink.write(Line("note", refusal.line()))
+
+    async def _is_over(self) -> bool:
+        """True once the run is over. While the database is away it is not known to be."""
+        try:
+            run = await in_database(lambda: AgentRun.objects.get(id=self.run_id))
+        except StorageUnavailable:
+            return False
+        return run.state in services.OVER
 
     async def _is_left(self) -> bool:
-        """Ask what Ctrl-C means, if there is somebody to ask; True if the reader leaves."""
+        """Ask what Ctrl-C means, if there is somebody to ask; True if the reader leaves.
+
+        The reader can leave while the database is away.
+        """
         self._interrupted.clear()
         self._sink.close()
         answer = await self._choice() if self._can_ask else "d"
-        if answer == "s":
-            await in_database(lambda: services.run_stop(run_id=self.run_id, actor=actor()))
-        if answer != "d":
-            self._sink.write(
-                Line("note", "stop requested" if answer == "s" else "following the run again")
-            )
-            return False
-        goes_on = "it goes on"
-        if self._is_here:
-            await in_database(lambda: services.run_reserve(run_id=self.run_id, is_reserved=False))
-            goes_on = "the server carries it on"
-        self._sink.write(Line("note", f"{goes_on}; manage.py run_agent --follow {self.run_id}"))
-        return True
+        said = "it goes on" if answer == "d" else "following the run again"
+        try:
+            if answer == "s":
+                await in_database(services.run_stop, run_id=self.run_id, actor=actor())
+                said = "stop requested"
+            if answer == "d" and self._is_here:
+                await in_database(services.run_reserve, run_id=self.run_id, is_reserved=False)
+                said = "the server carries it on"
+        except StorageUnavailable as away:
+            said = away.line()
+        leaves = answer == "d"
+        how = f"; manage.py run_agent --follow {self.run_id}" if leaves else ""
+        self._sink.write(Line("note", f"{said}{how}"))
+        return leaves
 
     async def _choice(self) -> str:
         """The first letter of the answer. A second Ctrl-C, or the end of input, means detach."""
 
         async def is_settled() -> bool:
-            run = await in_database(lambda: AgentRun.objects.get(id=self.run_id))
-            return self._interrupted.is_set() or run.state in services.OVER
+            return self._interrupted.is_set() or await self._is_over()
 
         try:
             answer = await answered("[d]etach, [s]top the run, or enter to go on: ", is_settled)

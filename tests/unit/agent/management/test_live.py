@@ -1,0 +1,66 @@
+"""A reader of a run leaves when they want to, and a refused answer does not end the reading."""
+
+import io
+import os
+import signal
+from collections.abc import Awaitable, Callable
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.utils import timezone
+
+from agent import services
+from agent.management import live
+from agent.models import AgentRun
+from agent.views.console import Console
+from projects.errors.access import OwnCall
+from projects.errors.server import StorageUnavailable
+from projects.storage.access import in_database
+from tests.support.rows import make_approval, make_controller
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def _submitted() -> AgentRun:
+    host = make_controller(lease_expires_at=timezone.now() + timedelta(hours=1))
+    return services.run_submit(project=host.project, task="t", actor="test", model="scripted:demo")
+
+
+async def test_a_reader_leaves_while_the_database_is_away(monkeypatch: pytest.MonkeyPatch) -> None:
+    run = await in_database(_submitted)
+    stream = io.StringIO()
+
+    async def away(*_about: Any, **_fields: Any) -> Any:
+        os.kill(os.getpid(), signal.SIGINT)
+        raise StorageUnavailable
+
+    monkeypatch.setattr(live, "in_database", away)
+    reader = live.Live(run.id, Console(stream), is_here=False, can_ask=False)
+    assert await reader.to_its_end() == live.EXIT_DETACHED
+    assert f"--follow {run.id}" in stream.getvalue()
+
+
+async def test_a_refused_answer_is_said_and_the_run_followed_on(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def waiting() -> AgentRun:
+        run = _submitted()
+        AgentRun.objects.update(state=AgentRun.State.WAITING)
+        make_approval(run.project, asked_by=f"agent:{run.id}")
+        return run
+
+    async def approves(_question: str, _is_settled: Callable[[], Awaitable[bool]]) -> str:
+        return "y"
+
+    def refuses(**_fields: Any) -> bool:
+        services.run_stop(run_id=run.id, actor="another")
+        raise OwnCall
+
+    run = await in_database(waiting)
+    stream = io.StringIO()
+    monkeypatch.setattr(live, "answered", approves)
+    monkeypatch.setattr(live, "approval_answer", refuses)
+    reader = live.Live(run.id, Console(stream), is_here=False, can_ask=True)
+    assert await reader.to_its_end() == live.EXIT_STOPPED
+    assert OwnCall.code in stream.getvalue()
