@@ -86,17 +86,15 @@ async def hold(
     driving = asyncio.create_task(
         AgentRunner(run_id, lease, make_client).drive(), name=f"drive {run_id}"
     )
+    told_at = time.monotonic()
     try:
         while not driving.done():
-            began = time.monotonic()
             beat_seconds = min(conf.lease_seconds / BEATS_PER_LEASE, MOST_BEAT_SECONDS)
             await asyncio.wait([driving], timeout=beat_seconds)
-            verdict = (
-                "go on"
-                if driving.done()
-                else await _verdict(run_id, lease, time.monotonic() - began)
-            )
-            if verdict == "go on":
+            now = time.monotonic()
+            verdict = "unknown" if driving.done() else await _verdict(run_id, lease, now - told_at)
+            told_at = told_at if verdict == "unknown" else now
+            if verdict in {"unknown", "go on"}:
                 continue
             driving.cancel()
             await asyncio.wait([driving])
@@ -111,11 +109,16 @@ async def hold(
         with contextlib.suppress(StorageUnavailable):
             await in_database(records.run_released, run_id, lease)
         raise
+    finally:
+        # The time since the last renewal was work, too, however it ended.
+        with contextlib.suppress(StorageUnavailable):
+            await in_database(records.run_worked, run_id, time.monotonic() - told_at)
 
 
 async def _verdict(
     run_id: UUID, lease: UUID, worked_seconds: float
-) -> Literal["go on", "end", "leave"]:
+) -> Literal["go on", "end", "leave", "unknown"]:
+    """What to do with the run; "unknown" if its time could not be stored either."""
     try:
         pulse = await in_database(
             records.run_beat, run_id, lease, conf.lease_seconds, worked_seconds
@@ -125,7 +128,7 @@ async def _verdict(
     except StorageUnavailable:
         # Nothing can be stored now. The next worker finds all rows.
         logger.error("the database is away: the lease of run %s was not extended", run_id)
-        return "go on"
+        return "unknown"
     if pulse.stop_requested_by or pulse.is_out_of_time:
         return "end"
     # A process that stops gives its runs back. A worker that makes a call again does nothing twice.

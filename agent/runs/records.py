@@ -99,6 +99,11 @@ def run_beat(run_id: UUID, lease: UUID, seconds: float, worked_seconds: float) -
         return Pulse(run.stop_requested_by, run.worked_seconds >= run.max_run_seconds)
 
 
+def run_worked(run_id: UUID, worked_seconds: float) -> None:
+    """Adds time that a worker spent on the run, whoever has it now."""
+    AgentRun.objects.filter(id=run_id).update(worked_seconds=F("worked_seconds") + worked_seconds)
+
+
 def run_drafted(run_id: UUID, lease: UUID, draft: str) -> None:
     """Stores the model's text so far. Raises LeaseLost."""
     _write(run_id, lease, draft=draft)

@@ -8,7 +8,7 @@ from uuid import UUID
 import pytest
 from django.utils import timezone
 
-from agent import services
+from agent import services, worker
 from agent.llm.conversation import Answer, Call, Conversation, OfferedTool, OnText
 from agent.models import AgentRun, AgentStep
 from agent.runs import records
@@ -146,3 +146,12 @@ def test_odd_words_of_a_model_are_shown_while_it_works(column: str) -> None:
     write(*claimed, _ODD)
     assert getattr(AgentRun.objects.get(), column) == _STORED
     assert not AgentStep.objects.exists()
+
+
+async def test_work_between_two_renewals_of_a_lease_counts() -> None:
+    """The run waits for a person long before its lease has to be renewed."""
+    claimed = await in_database(_claimed, "ask-all")
+    call = Call("1", "execute_command", {"command": "true"})
+    await worker.hold(*claimed, make_client=lambda _name: _Model(call))
+    run, _steps = await in_database(records.run_loaded, claimed[0])
+    assert run.worked_seconds > 0
