@@ -118,7 +118,7 @@ async def hold(
 async def _verdict(
     run_id: UUID, lease: UUID, worked_seconds: float
 ) -> Literal["go on", "end", "leave", "unknown"]:
-    """What to do with the run; "unknown" if its time could not be stored either."""
+    """The next thing to do with the run; "unknown" if its time could not be stored either."""
     try:
         pulse = await in_database(
             records.run_beat, run_id, lease, conf.lease_seconds, worked_seconds

@@ -62,9 +62,10 @@ class BoardReader:
     async def _run(self) -> None:
         while True:
             try:
-                self.known = await at_length(read_board, self.known, self.version + 1)
+                known = await at_length(read_board, self.known, self.version + 1)
+                # Both or none: rows of a version that nobody was told of would not be sent again.
                 self.elsewhere = await at_length(read_elsewhere)
-                self.version += 1
+                self.known, self.version = known, self.version + 1
             except StorageUnavailable:
                 # The connections of the browsers notice it, too, and say so.
                 pass

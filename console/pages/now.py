@@ -36,10 +36,10 @@ def now(request: HttpRequest) -> HttpResponse:
         ("since", "Silent for", _SPANS),
     )
     chosen = {name: request.GET.get(name, "") for name in ("q", "waits", "host", "since")}
+    own = {name: {value: value} if value else {} for name, value in chosen.items()}
     # What the address names stays chosen, also if nothing is there for it now.
     filters = [
-        (name, title, {**({chosen[name]: chosen[name]} if chosen[name] else {}), **options})
-        for name, title, options in choices
+        (name, title, {**own[name], **options}, chosen[name]) for name, title, options in choices
     ]
     context = {"groups": _GROUPS, "filters": filters, "chosen": chosen}
     return render(request, "console/now.html", context)

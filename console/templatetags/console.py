@@ -32,8 +32,14 @@ def second(at: datetime) -> str:
 
 @register.filter
 def clock(at: datetime) -> str:
-    """The time of day in UTC, as a link to a moment of a replay has it."""
+    """The time of day in UTC."""
     return f"{at.astimezone(UTC):%H:%M:%S}"
+
+
+@register.filter
+def place(at: datetime) -> str:
+    """The day and its time in UTC, as a link to a moment of a replay has them."""
+    return f"{at.astimezone(UTC):%Y-%m-%dT%H:%M:%S}"
 
 
 @register.filter

@@ -105,7 +105,7 @@ async def test_a_session_is_replayed_and_its_cast_plays_elsewhere(
     page.keep_picture("replay")
     # Played from the beginning, the times are those of the host: 1.2 s of sleep and more.
     assert float(page.evaluate("document.querySelector('#seek').max")) >= 1.2
-    page.evaluate("location.hash = '#t=' + document.querySelector('#moment').href.slice(-8)")
+    page.evaluate("location.hash = '#t=' + document.querySelector('#moment').href.slice(-19)")
     page.evaluate("document.querySelector('#speed').value = '16'")
     page.evaluate(press % "' '")
     page.await_text("answer yes", ".xterm-accessibility-tree")

@@ -12,12 +12,12 @@ let player;
 const clockOf = (time) => new Date((player.index.began_at + time) * 1000).toISOString();
 
 function draw() {
-  const day = clockOf(player.now).slice(11, 19);
+  const [moment, day] = [0, 11].map((from) => clockOf(player.now).slice(from, 19));
   $("seek").value = player.now;
   $("seek").setAttribute("aria-valuetext", `${day} UTC`);
   const [now, end] = [player.now, player.index.seconds].map((each) => each.toFixed(1));
   $("clock").value = `${day} UTC · ${now} of ${end} s`;
-  $("moment").href = `#t=${day}`;
+  $("moment").href = `#t=${moment}`;
 }
 
 function failed(error) {
@@ -59,10 +59,11 @@ async function awaitScreens() {
   $("screens").value = player.isGuess ? "Jumps show what the last 256 KiB of output drew." : "";
 }
 
-// The moment that the address names: a time of day in UTC, or the beginning.
+// The moment that the address names: a day and its time in UTC, a time of the first day, or the
+// beginning.
 function momentOf(hash) {
-  const at = Date.parse(`${clockOf(0).slice(0, 10)}T${hash.slice(3)}.999Z`) / 1000;
-  const seconds = at - player.index.began_at;
+  const [time, day = clockOf(0).slice(0, 10)] = hash.slice(3).split("T").reverse();
+  const seconds = Date.parse(`${day}T${time}.999Z`) / 1000 - player.index.began_at;
   return (seconds < 0 ? seconds + 86400 : seconds) || 0;
 }
 

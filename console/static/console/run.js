@@ -5,7 +5,7 @@ const isInForm = () =>
   place.querySelector("form:focus-within, input[name=reason]:not(:placeholder-shown)");
 
 async function look() {
-  const answer = isInForm() || await fetch(`${place.dataset.live}?have=${live().version}`);
+  const answer = isInForm() || await fetch(`${place.dataset.part}?have=${live().version}`);
   if (answer.status === 200 && !answer.redirected && !isInForm()) {
     const old = place.querySelector("#lines");
     const isAtEnd = !old || old.scrollTop + old.clientHeight >= old.scrollHeight - 40;

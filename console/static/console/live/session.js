@@ -56,10 +56,12 @@ async function type(text, isPasted) {
 async function listEvents() {
   if (isListed || socket.socket?.readyState !== WebSocket.OPEN) return;
   isListed = true;
-  const list = find("#events");
-  const last = list.firstElementChild?.dataset.seq ?? 0;
+  const [list, seq] = [find("#events"), () => list.firstElementChild?.dataset.seq ?? 0];
+  const last = seq();
   const answer = await fetch(`${page.dataset.events}?after=${last}`);
-  if (answer.ok && !answer.redirected) list.insertAdjacentHTML("afterbegin", await answer.text());
+  const events = answer.ok && !answer.redirected ? await answer.text() : "";
+  // What changed meanwhile may have listed the same ones.
+  if (last === seq()) list.insertAdjacentHTML("afterbegin", events);
 }
 
 async function take() {
@@ -164,4 +166,4 @@ screen.attachCustomKeyEventHandler?.((event) => {
 });
 actions.t = take;
 addEventListener("resize", () => screen.fit?.());
-setInterval(() => { draw(); listEvents().catch(() => {}); }, 1000);
+setInterval(() => { draw(); listEvents().catch(() => { isListed = false; }); }, 1000);

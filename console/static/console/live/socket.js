@@ -29,8 +29,8 @@ export class Socket {
 
   hear(message) {
     this.say("");
-    this.tries = 0;
     if (message.type === "closed") this.end = message.is_final ? message.message : "";
+    else this.tries = 0;
     this.handlers[message.type]?.(message);
     if (message.type === "board") this.send("board_seen", { version: message.version });
   }
@@ -49,8 +49,6 @@ export class Socket {
 
   say(text) {
     const place = document.querySelector("#connection");
-    if (!place) return;
-    tell(place.querySelector("span"), text);
-    place.hidden = !text;
+    if (place) { tell(place.querySelector("span"), text); place.hidden = !text; }
   }
 }

@@ -1,5 +1,6 @@
 """The page Now: its filters, which the address names."""
 
+from projects.models import Controller
 from tests.unit.console.conftest import PersonWith, Tenant
 
 
@@ -14,3 +15,11 @@ def test_the_address_chooses_the_filters(
     assert '<option value="host-of-ours" >host-of-ours</option>' in text
     assert 'value="&lt;b&gt;"' in text
     assert "host-of-theirs" not in text
+
+
+def test_a_host_that_is_named_like_another_filter_is_not_chosen(
+    person_with: PersonWith, ours: Tenant
+) -> None:
+    Controller.objects.update(name="secret")
+    page = person_with("view_commandsession").get("/?waits=secret")
+    assert '<option value="secret" >secret</option>' in " ".join(page.text.split())

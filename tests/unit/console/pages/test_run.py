@@ -251,3 +251,12 @@ def test_a_run_can_only_be_stricter_than_its_project(
     )
     assert b"can only be stricter" in refused.content
     assert not AgentRun.objects.exists()
+
+
+def test_the_counts_of_what_waits_are_shown_beside_a_run(
+    project: Project,
+) -> None:
+    """Only a page with a connection of its own, which says that it is live, shows them itself."""
+    page = staff(project, "view_agentrun").get(f"/runs/{run_of(project).pk}/").text
+    assert "data-live" not in page
+    assert 'id="waiting"' in page

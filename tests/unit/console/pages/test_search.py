@@ -25,7 +25,7 @@ def test_a_hit_has_its_session_and_leads_to_its_moment(
 ) -> None:
     text = person_with(*RIGHTS).get("/search/?q=needle").text
     at = OutputChunk.objects.get(session=ours.session).created_at
-    assert f"/share/{ours.session.pk}/?t={at:%H:%M:%S}" in text
+    assert f"/share/{ours.session.pk}/?t={at:%Y-%m-%dT%H:%M:%S}" in text
     assert "<mark>needle of ours</mark>" in text
     assert "first" in text
 
