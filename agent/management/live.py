@@ -124,9 +124,14 @@ class Live:
         if answer:
             is_approved = answer.lower() in {"y", "yes"}
             reason = "" if is_approved else answer
-            about = {"approval_id": approval.pk, "actor": actor(), "reason": reason}
             try:
-                await in_database(approval_answer, is_approved=is_approved, **about)
+                await in_database(
+                    approval_answer,
+                    approval_id=approval.pk,
+                    is_approved=is_approved,
+                    actor=actor(),
+                    reason=reason,
+                )
             except StorageUnavailable as away:
                 self._sink.write(Line("note", away.line()))
             except ControllerActionError as refusal:
