@@ -9,8 +9,8 @@ import os
 import django
 from django.utils.module_loading import import_string
 
-from config.server_lock import take_server_lock
 from config.start_checks import refuse_what_cannot_work
+from projects.storage.sqlite.server_lock import take_server_lock
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings.base")
 # What is imported stays. The collector would go through all of it again and again, in vain.

@@ -1,9 +1,11 @@
 """``GET /recordings/SESSION?format=cast|text|raw``: a recording for a caller with an API token.
 
 The token needs the scope ``session:read``, as for every read of output. The answer streams, and
-holds what is stored when the request begins. It breaks off if the token is revoked meanwhile.
+holds what is stored when the request begins. It breaks off if the token is revoked meanwhile. Like
+a call, it takes one of the places of its token until its last byte.
 """
 
+from contextlib import AsyncExitStack
 from functools import partial
 from typing import Final
 from uuid import UUID
@@ -11,10 +13,13 @@ from uuid import UUID
 from django.http import HttpRequest, JsonResponse, StreamingHttpResponse
 from django.http.response import HttpResponseBase
 
+from config.edge.requests import Application, Receive, Scope, Send
 from projects.accounts.authentication import check_caller
+from projects.accounts.call_places import place
 from projects.accounts.client_address import peer_of_request
 from projects.accounts.errors import RateLimited
 from projects.accounts.token_check import authenticate_api_token
+from projects.accounts.tokens import shown_token
 from projects.errors.base import ControllerActionError
 from projects.errors.calls import InvalidArgument
 from projects.reads.recordings import (
@@ -26,6 +31,19 @@ from projects.reads.recordings import (
 )
 
 SCOPE: Final = "session:read"
+PATH: Final = "/recordings/"
+_NO_PLACE: Final = "holdline.no_place"
+
+
+async def in_a_place(application: Application, scope: Scope, receive: Receive, send: Send) -> None:
+    """Serve while a place of the shown token is held; ``recording`` answers if there is none."""
+    header = dict(scope["headers"]).get(b"authorization", b"").decode("latin-1")
+    async with AsyncExitStack() as held:
+        try:
+            await held.enter_async_context(place(shown_token(header)))
+        except ControllerActionError as refusal:
+            scope = {**scope, _NO_PLACE: refusal}
+        await application(scope, receive, send)
 
 
 async def recording(request: HttpRequest, session_id: UUID) -> HttpResponseBase:
@@ -43,6 +61,8 @@ async def recording(request: HttpRequest, session_id: UUID) -> HttpResponseBase:
 
 
 async def _answer(request: HttpRequest, session_id: UUID) -> StreamingHttpResponse:
+    if refusal := getattr(request, "scope", {}).get(_NO_PLACE):
+        raise refusal
     header = request.headers.get("Authorization")
     caller = await authenticate_api_token(header, peer_of_request(request))
     caller.require(SCOPE)

@@ -12,7 +12,7 @@ from django.core.asgi import get_asgi_application
 from structlog.contextvars import bound_contextvars
 
 from agent import worker as agent_worker
-from config import graceful_stop, probes
+from config import graceful_stop, probes, recordings
 from config.edge.requests import Receive, Scope, Send, guarded
 from console.live.consumer import CONSOLE_PATH, ConsoleConsumer
 from mcp_adapter.asgi import application as mcp_application
@@ -60,7 +60,9 @@ def _bound_server() -> bool:
     return False
 
 
-_guarded = guarded(_served, is_body_bounded=_bound_server())
+is_body_bounded = _bound_server()
+"""The server refuses large bodies itself."""
+_guarded = guarded(_served, is_body_bounded=is_body_bounded)
 
 
 async def application(scope: Scope, receive: Receive, send: Send) -> None:
@@ -83,7 +85,10 @@ async def _http(scope: Scope, receive: Receive, send: Send) -> None:
             await mcp_application(scope, receive, send)
         else:
             async with ready_threads.page_thread():
-                await django_application(scope, receive, send)
+                if scope["path"].startswith(recordings.PATH):
+                    await recordings.in_a_place(django_application, scope, receive, send)
+                else:
+                    await django_application(scope, receive, send)
 
 
 def _request_id(scope: Scope) -> str:

@@ -2,12 +2,15 @@
 
 One body may have ``conf.data_upload_max_memory_size``. A request has ``conf.request_seconds`` from
 its first byte to the last byte of its body. A connection without a request is closed after
-``conf.idle_seconds``.
+``conf.idle_seconds``, one whose peer takes nothing of its answer at the latest after twice that.
 """
 
+import fcntl
 import json
+import struct
+import termios
 from collections.abc import Callable
-from typing import Final
+from typing import Any, Final
 
 from projects.conf import conf
 
@@ -23,6 +26,9 @@ BACKLOG: Final = 4096
 1, 3 and 7 s: with a short queue, a burst of one peer would delay all others that long."""
 ALL_BODIES_BYTES: Final = 32 * 1024 * 1024
 """The bodies of all requests that one process holds at the same time."""
+
+PART_BYTES: Final = 64 * 1024
+"""An answer is handed to its connection in parts of this size, each when there is room for it."""
 
 TOO_LARGE: Final = 413
 TOO_SLOW: Final = 408
@@ -74,6 +80,25 @@ class HeldBodies:
 
 HELD: Final = HeldBodies()
 """The bodies that this process holds."""
+
+
+class Untaken:
+    """Looks now and then whether the peer of a connection still takes what it is sent.
+
+    The kernel keeps megabytes for it, and says only now and then that it has room for more.
+    """
+
+    def __init__(self) -> None:
+        self._before = 0
+
+    def is_less(self, connection: Any) -> bool:
+        """Whether the peer has more to take, and has taken something since the last look."""
+        try:
+            found = fcntl.ioctl(connection.fileno(), termios.TIOCOUTQ, bytes(4))
+        except OSError:
+            return False
+        before, self._before = self._before, struct.unpack("i", found)[0]
+        return self._before not in {0, before}
 
 
 def refusal_body(status: int) -> bytes:

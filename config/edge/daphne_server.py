@@ -1,12 +1,14 @@
 """Bounds inside Daphne, on what it reads from a peer that is not authenticated yet.
 
 Daphne's web library, twisted.web, reads a whole body before it calls the application, and waits for
-as long as a byte arrives now and then. These classes refuse a large body while it arrives, give
-every request a deadline, and read nothing from a WebSocket until its handshake is answered. They
-also set the options that the product needs, so that every way to start Daphne serves the same.
+as long as a byte arrives now and then. These classes refuse a large body while it arrives, and read
+nothing from a WebSocket until its handshake is answered; their channel has the deadlines. They also
+set the options that the product needs, so that every way to start Daphne serves the same.
 """
 
 import time
+from collections.abc import Awaitable, Callable
+from functools import partial
 from io import BytesIO
 from typing import Any, Final
 
@@ -15,135 +17,15 @@ from autobahn.websocket import protocol as websocket_protocol
 from daphne import http_protocol, server, ws_protocol
 from twisted.internet import reactor
 from twisted.internet.endpoints import serverFromString
-from twisted.protocols.basic import LineReceiver
 from twisted.web import http
 
 from config.edge import bounds
-from config.edge.requests import repeated_header
+from config.edge.daphne_channel import Channel
+from config.edge.requests import parts, repeated_header
 from controller_client.protocol.limits import HEARTBEAT_SECONDS, MAX_FRAME_BYTES
 from projects.conf import conf
 
 _ROOT_PATH: Final = b"Daphne-Root-Path"
-
-
-class Channel(http.HTTPChannel):
-    """One connection of HTTP/1.1. A request that is refused is its last one."""
-
-    abortTimeout = bounds.CLOSE_SECONDS
-    is_refused = False
-    _is_under_way = False
-    _dropped_bytes = 0
-    _deadline: float | None = None
-    _timer: Any = None
-    seconds = staticmethod(reactor.seconds)
-    """The clock of ``callLater``."""
-
-    def dataReceived(self, data: bytes) -> None:
-        """Start the deadline of a request with its first byte; later bytes do not move it."""
-        if self.is_refused:
-            self._drop(data)
-            return
-        is_first = not self._is_under_way and not self._handlingRequest
-        self._is_under_way |= is_first
-        LineReceiver.dataReceived(self, data)
-        # Most requests arrive whole, and need no deadline.
-        if is_first and self._is_under_way and not self.is_refused:
-            self.setTimeout(conf.request_seconds)
-
-    def rawDataReceived(self, data: bytes) -> None:
-        """Drop what follows a refused request in the buffer: it belongs to no request."""
-        if self.is_refused:
-            self._drop(data)
-        else:
-            super().rawDataReceived(data)
-
-    def headerReceived(self, line: bytes) -> bool:
-        """Refuse a Content-Length of thousands of digits, which Python does not parse."""
-        try:
-            return bool(super().headerReceived(line))
-        except ValueError:
-            self._respondToBadRequestAndDisconnect()
-            return False
-
-    def allContentReceived(self) -> None:
-        """End the deadline of a complete request: its answer may take any time.
-
-        The library starts the idle time set here when the answer is sent.
-        """
-        if self.is_refused:
-            return
-        self._is_under_way = False
-        self.setTimeout(conf.idle_seconds)
-        super().allContentReceived()
-
-    def timeoutConnection(self) -> None:
-        """Close the connection; a peer in the middle of a request is told why."""
-        if self.is_refused:
-            self.forceAbortClient()
-            return
-        if self._is_under_way:
-            self.transport.write(bounds.refusal_bytes(bounds.TOO_SLOW))
-        super().timeoutConnection()
-
-    def setTimeout(self, period: float | None) -> float | None:
-        """Set the deadline, or none; return the period that was set before.
-
-        A timer that ends before the deadline is kept and looks again: each request moves the
-        deadline three times, and a timer costs more than a request's headers. A timer that ends
-        after the deadline is replaced: moving it forward would make the reactor search the timers
-        of all connections.
-        """
-        before: float | None = self.timeOut  # type: ignore[has-type] # of an untyped library
-        self.timeOut = period
-        self._deadline = None if period is None else self.seconds() + period
-        self._ensure_timer()
-        return before
-
-    def resetTimeout(self) -> None:
-        """Keep the deadline: a byte now and then does not move it."""
-
-    def connectionLost(self, reason: object) -> None:
-        """End the timer, which would keep this object."""
-        super().connectionLost(reason)
-        if self._timer is not None and self._timer.active():
-            self._timer.cancel()
-
-    def _ensure_timer(self) -> None:
-        if self._deadline is None:
-            return
-        if self._timer is not None:
-            if self._timer.getTime() <= self._deadline:
-                return
-            self._timer.cancel()
-        self._timer = self.callLater(self._deadline - self.seconds(), self._look_at_deadline)
-
-    def _look_at_deadline(self) -> None:
-        self._timer = None
-        if self._deadline is not None and self._deadline <= self.seconds():
-            self._deadline = None
-            self.timeoutConnection()
-        else:
-            self._ensure_timer()
-
-    def refuse(self, status: int) -> None:
-        """Answer at once, close the sending half, and drop input until the peer closes its half."""
-        if self.is_refused:
-            return
-        self.is_refused = True
-        self.transport.write(bounds.refusal_bytes(status))
-        self._networkProducer.unregisterProducer()
-        self._networkProducer.resumeProducing()
-        self.transport.loseWriteConnection()
-        self.setTimeout(bounds.LINGER_SECONDS)
-
-    def _send100Continue(self) -> None:
-        if not self.is_refused:
-            super()._send100Continue()
-
-    def _drop(self, data: bytes) -> None:
-        self._dropped_bytes += len(data)
-        if self._dropped_bytes > bounds.LINGER_BYTES:
-            self.transport.abortConnection()
 
 
 class Request(http_protocol.WebRequest):
@@ -295,6 +177,7 @@ class HTTPFactory(http_protocol.HTTPFactory):
         daphne.http_timeout = None
         daphne.application_close_timeout = 30
         daphne.server_name = ""
+        daphne.handle_reply = partial(_replied, daphne.handle_reply)
 
     @staticmethod
     def protocol() -> Any:
@@ -310,6 +193,19 @@ class HTTPFactory(http_protocol.HTTPFactory):
         protocol.requestFactory = Request
         protocol.timeOut = conf.idle_seconds
         return protocol
+
+
+async def _replied(reply: Callable[..., Awaitable[None]], protocol: Any, message: Any) -> None:
+    """Let Daphne ``reply``, each part when the connection has room for it."""
+    if not isinstance(protocol, Request):
+        await reply(protocol, message)
+        return
+    for part in parts(message):
+        # Without a channel the request is over, and Daphne drops the part.
+        channel = getattr(protocol, "channel", None)
+        if channel is not None and channel.is_full():
+            await channel.room()
+        await reply(protocol, part)
 
 
 def listening(clock: Any, description: str) -> Any:

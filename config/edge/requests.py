@@ -8,7 +8,7 @@ in front and this server must not read one request in two ways. With two ``Host`
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from contextlib import suppress
 from typing import Any, Final
 
@@ -89,6 +89,22 @@ async def answer(
     await send({"type": "http.response.body", "body": body, "more_body": has_more})
 
 
+def parts(message: Any) -> Sequence[Any]:
+    """The messages that send ``message``, none with more of a body than one part."""
+    body = message.get("body", b"")
+    if len(body) <= bounds.PART_BYTES:
+        return (message,)
+    last = (len(body) - 1) // bounds.PART_BYTES * bounds.PART_BYTES
+    return [
+        {
+            **message,
+            "body": body[start : start + bounds.PART_BYTES],
+            "more_body": start < last or message.get("more_body", False),
+        }
+        for start in range(0, len(body), bounds.PART_BYTES)
+    ]
+
+
 async def _refuse_handshake(
     scope: Scope, receive: Receive, send: Send, status: int, body: bytes
 ) -> None:
@@ -162,7 +178,8 @@ class _BoundedRequest:
         """The server's ``send``, except that nothing follows a refusal."""
         if not self._is_refused:
             self._is_answered = True
-            await self._send(message)
+            for part in parts(message):
+                await self._send(part)
 
     def _give_way(self) -> None:
         self._gave_way = True

@@ -30,6 +30,7 @@ class _Phase(Enum):
     IDLE = auto()
     REQUEST = auto()
     ANSWERING = auto()
+    CLOSING = auto()
     UNREAD = auto()
 
 
@@ -40,6 +41,8 @@ class _Watch:
         self._protocol = protocol
         self._phase = _Phase.ANSWERING
         self._timer: asyncio.TimerHandle | None = None
+        self._full_timer: asyncio.TimerHandle | None = None
+        self._untaken = bounds.Untaken()
         self._dropped_bytes = 0
         self._is_left = False
 
@@ -75,6 +78,23 @@ class _Watch:
             self._enter(_Phase.UNREAD, bounds.LINGER_SECONDS)
         elif self._is_under_way():
             self._enter(_Phase.IDLE, conf.idle_seconds)
+        elif self._protocol.transport.is_closing():
+            self._enter(_Phase.CLOSING, conf.idle_seconds)
+
+    def full(self) -> None:
+        """Start the deadline of a peer that takes nothing of its answer."""
+        self._full_timer = self._protocol.loop.call_later(conf.idle_seconds, self._look)
+
+    def taken(self) -> None:
+        """Stop that deadline: the peer has taken most of what was sent."""
+        if self._full_timer is not None:
+            self._full_timer.cancel()
+            self._full_timer = None
+
+    def gone(self) -> None:
+        """Stop both deadlines with the connection."""
+        self.over()
+        self.taken()
 
     def over(self) -> None:
         """Stop the deadline: the request is being answered, or the connection is gone."""
@@ -86,7 +106,7 @@ class _Watch:
     def left(self) -> None:
         """Stop watching for good: the connection is a WebSocket from now on."""
         self._is_left = True
-        self.over()
+        self.gone()
 
     def _is_under_way(self) -> bool:
         states = self._protocol.conn.states
@@ -105,8 +125,20 @@ class _Watch:
         self._phase = phase
         self._timer = self._protocol.loop.call_later(seconds, self._end)
 
+    def _look(self) -> None:
+        if self._is_taking():
+            self.full()
+        else:
+            self._protocol.transport.abort()
+
+    def _is_taking(self) -> bool:
+        return self._untaken.is_less(self._protocol.transport.get_extra_info("socket"))
+
     def _end(self) -> None:
         transport = self._protocol.transport
+        if self._phase in {_Phase.IDLE, _Phase.CLOSING} and self._is_taking():
+            self._timer = self._protocol.loop.call_later(conf.idle_seconds, self._end)
+            return
         if self._phase is _Phase.REQUEST and self._protocol.conn.states[h11.SERVER] in {
             h11.IDLE,
             h11.SEND_RESPONSE,
@@ -147,7 +179,9 @@ def install() -> None:
         H11Protocol, "data_received", lambda self, data: getattr(self, _WATCH).received(len(data))
     )
     _after(H11Protocol, "on_response_complete", lambda self: getattr(self, _WATCH).answered())
-    _after(H11Protocol, "connection_lost", lambda self, _error: getattr(self, _WATCH).over())
+    _after(H11Protocol, "connection_lost", lambda self, _error: getattr(self, _WATCH).gone())
+    _after(H11Protocol, "pause_writing", lambda self: getattr(self, _WATCH).full())
+    _after(H11Protocol, "resume_writing", lambda self: getattr(self, _WATCH).taken())
     _after(
         H11Protocol, "handle_websocket_upgrade", lambda self, _event: getattr(self, _WATCH).left()
     )

@@ -201,7 +201,8 @@ class Conf:
     idle_seconds = Seconds(
         "HOLDLINE_IDLE_SECONDS",
         60.0,
-        "a connection without a request is closed after this",
+        "a connection without a request is closed after this, and one whose peer takes nothing of "
+        "an answer after twice as long",
         at_least=0.1,
     )
     require_second_factor = Flag(

@@ -10,7 +10,9 @@ from daphne import server
 from twisted.internet.task import Clock
 from twisted.internet.testing import StringTransport
 
-from config.edge.daphne_server import Channel, HTTPFactory, Request, WebSocketProtocol
+from config.edge.daphne_channel import Channel
+from config.edge.daphne_server import HTTPFactory, Request, WebSocketProtocol
+from projects.conf import conf
 
 
 class _Channel(Channel):
@@ -64,6 +66,18 @@ def test_a_lost_connection_leaves_no_timer(channel: _Channel) -> None:
     channel.setTimeout(60)
     channel.connectionLost(None)
     assert channel.timers() == []
+
+
+@pytest.mark.parametrize("is_persistent", [False, True])
+def test_a_connection_ends_after_its_last_answer_taken_or_not(is_persistent: bool) -> None:
+    channel = _Channel()
+    channel.makeConnection(StringTransport())
+    channel.setTimeout(None)
+    channel.persistent, channel._savedTimeOut = is_persistent, conf.idle_seconds
+    channel.requests = [request := object()]
+    channel.requestDone(request)
+    channel.clock.advance(conf.idle_seconds)
+    assert channel.ended_at == [conf.idle_seconds]
 
 
 @pytest.mark.parametrize("has_begun", [False, True])
