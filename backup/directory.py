@@ -1,5 +1,6 @@
 """The directory of backups: a backup appears there whole or not at all, and goes whole."""
 
+import errno
 import fcntl
 import os
 import re
@@ -8,7 +9,7 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Final
+from typing import IO, Final
 
 from django.conf import settings
 
@@ -83,7 +84,7 @@ def remove_old(directory: Path, keep: int, *, made: str) -> list[str]:
     others = sorted(
         path
         for path in directory.iterdir()
-        if _NAME.fullmatch(path.name) and path.name != made and (path / manifest.FILE).is_file()
+        if _NAME.fullmatch(path.name) and path.name != made and _is_whole(path)
     )
     old = others[: max(0, len(others) + 1 - keep)]
     for path in old:
@@ -94,9 +95,26 @@ def remove_old(directory: Path, keep: int, *, made: str) -> list[str]:
     return [path.name for path in old]
 
 
+def _is_whole(backup: Path) -> bool:
+    """False also for the backup of another user, which only that user can read and remove."""
+    try:
+        return (backup / manifest.FILE).is_file()
+    except PermissionError:
+        return False
+
+
 def left_over(directory: Path) -> list[str]:
     """The names of directories that could not be removed; they are no backups any more."""
     return sorted(path.name for path in directory.glob(f"{_UNFINISHED}*"))
+
+
+def of_others(directory: Path) -> list[str]:
+    """The names of the backups in ``directory`` that this user cannot look into."""
+    return sorted(
+        path.name
+        for path in directory.iterdir()
+        if _NAME.fullmatch(path.name) and not os.access(path, os.R_OK | os.X_OK)
+    )
 
 
 def flush(path: Path) -> None:
@@ -108,11 +126,34 @@ def flush(path: Path) -> None:
         os.close(descriptor)
 
 
-def give_to_owner_of(path: Path, fresh: Path) -> None:
-    """Let ``fresh``, which is to take the place of ``path``, belong to whom the server runs as.
+@contextmanager
+def fresh_file(fresh: Path, *, like: Path) -> Iterator[IO[bytes]]:
+    """A new file to be written, which is to take the place of ``like``.
 
-    Root may restore, and a server that is another user could not open what root has made.
+    It belongs to whom the server runs as: root may restore, and a server that is another user could
+    not open what root has made. That user may put links in the place of the names in its directory,
+    so nothing is done by name once the file is made.
     """
-    if os.geteuid() == 0:
-        owner = (path if path.exists() else path.parent).stat()
-        os.chown(fresh, owner.st_uid, owner.st_gid)
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+    with os.fdopen(os.open(fresh, flags, 0o600), "wb") as file:
+        if os.geteuid() == 0:
+            owner = (like if like.exists() else like.parent).stat()
+            os.fchown(file.fileno(), owner.st_uid, owner.st_gid)
+        yield file
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def own_text(path: Path) -> str:
+    """The text of a file of the server. Raises BackupError if it is a link to another file.
+
+    Root would copy what only root may read into a file of the server's user.
+    """
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except OSError as error:
+        if error.errno != errno.ELOOP:
+            raise
+        raise BackupError(f"{path} is a link; put the file itself there") from None
+    with os.fdopen(descriptor) as file:
+        return file.read()

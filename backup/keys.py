@@ -10,7 +10,7 @@ from typing import Final
 import msgspec
 from django.conf import settings
 
-from backup.directory import flush, give_to_owner_of
+from backup.directory import flush, fresh_file, own_text
 from backup.errors import BackupError
 from projects.conf import conf
 
@@ -75,7 +75,7 @@ def put_back(kept: Keys) -> list[str]:
     """
     said = []
     path = _file(_ENCRYPTION_FILE, None, kept.encryption_keys)
-    if path is not None and path.read_text().strip() != kept.encryption_keys[0]:
+    if path is not None and own_text(path).strip() != kept.encryption_keys[0]:
         _replace(path, kept.encryption_keys[0])
         said.append("The encryption key of the backup is the server's again.")
     if kept.secret_key != settings.SECRET_KEY:
@@ -97,13 +97,13 @@ def _file(name: str, current: str | None, kept: list[str]) -> Path | None:
     A file holds one key. ``current`` is the key that the server has, if it is known.
     """
     path = Path(settings.DATA_DIR) / name
-    is_used = path.is_file() and current in (None, path.read_text().strip())
+    is_used = path.is_file() and current in (None, own_text(path).strip())
     return path if is_used and len(kept) == 1 else None
 
 
 def _replace(path: Path, key: str) -> None:
     """Replace a key file in one step. The old key stays beside it: nobody else may have it."""
-    old = path.read_text()
+    old = own_text(path)
     for file, text in ((_place_for(old, path), old), (path, f"{key}\n")):
         _write(file, text, like=path)
 
@@ -114,15 +114,19 @@ def _place_for(old: str, path: Path) -> Path:
         path.with_name(f"{path.name}.before-restore{f'-{number}' if number > 1 else ''}")
         for number in count(1)
     )
-    return next(place for place in places if not place.exists() or place.read_text() == old)
+    return next(place for place in places if _has_room(place, old))
+
+
+def _has_room(place: Path, old: str) -> bool:
+    if place.is_symlink():
+        return False
+    return not place.exists() or own_text(place) == old
 
 
 def _write(path: Path, text: str, *, like: Path) -> None:
     fresh = path.with_name(f".{path.name}.restoring")
     fresh.unlink(missing_ok=True)
-    fresh.touch(mode=0o600)
-    give_to_owner_of(like, fresh)
-    fresh.write_text(text)
-    flush(fresh)
+    with fresh_file(fresh, like=like) as file:
+        file.write(text.encode())
     fresh.replace(path)
     flush(path.parent)

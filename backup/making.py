@@ -48,6 +48,8 @@ def backup_make(
                 manifest.write(draft)
             removed = _removed(directory, keep, name_of(made_at))
             left = backups.left_over(directory)
+            if keep is not None:
+                left += backups.of_others(directory)
     except OSError as error:
         raise BackupError(f"the backup cannot be written: {error}") from None
     path = directory / name_of(made_at)

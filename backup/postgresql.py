@@ -4,13 +4,13 @@ import os
 import subprocess
 import tempfile
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from pathlib import Path
 from typing import IO, Any, Final, cast
 
 from django.db import DatabaseError, connection, transaction
 
-from backup.errors import BackupError
+from backup.errors import SERVED, BackupError
 from projects.storage.unfinished import TABLE
 
 # The names of libpq for what Django's connection was told.
@@ -28,25 +28,50 @@ _VARIABLES: Final = {
     "gssencmode": "PGGSSENCMODE",
     "connect_timeout": "PGCONNECT_TIMEOUT",
 }
+# A role that is no superuser does not see the kind of the connections of other roles.
 _USERS: Final = """
 SELECT COUNT(*) FROM pg_stat_activity
-WHERE datname = current_database() AND pid <> pg_backend_pid() AND backend_type = 'client backend'
+WHERE datname = current_database() AND pid <> pg_backend_pid() AND usesysid IS NOT NULL
+    AND COALESCE(backend_type, 'client backend') = 'client backend'
 """
-_TABLES: Final = "SELECT tablename FROM pg_tables WHERE schemaname = current_schema() ORDER BY 1"
+# What belongs to an extension is not dumped, and goes and comes with its extension alone.
+_TABLES: Final = """
+SELECT relname FROM pg_class c
+WHERE relkind IN ('r', 'p')
+    AND relnamespace = (SELECT oid FROM pg_namespace WHERE nspname = current_schema())
+    AND NOT EXISTS (SELECT FROM pg_depend
+        WHERE classid = 'pg_class'::regclass AND objid = c.oid AND deptype = 'e')
+ORDER BY 1
+"""
 # Tables of a release that is newer than the backup go, too.
 _EMPTY: Final = """
 DO $empty$ DECLARE it record; BEGIN
-    FOR it IN SELECT tablename FROM pg_tables WHERE schemaname = current_schema() LOOP
-        EXECUTE format('DROP TABLE IF EXISTS %I CASCADE', it.tablename);
+    FOR it IN SELECT relname FROM pg_class c WHERE relkind IN ('r', 'p')
+        AND relnamespace = (SELECT oid FROM pg_namespace WHERE nspname = current_schema())
+        AND NOT EXISTS (SELECT FROM pg_depend
+            WHERE classid = 'pg_class'::regclass AND objid = c.oid AND deptype = 'e')
+    LOOP
+        EXECUTE format('DROP TABLE IF EXISTS %I CASCADE', it.relname);
     END LOOP;
     FOR it IN SELECT p.oid::regprocedure AS name FROM pg_proc p
         WHERE p.pronamespace = (SELECT oid FROM pg_namespace WHERE nspname = current_schema())
             AND p.proowner = (SELECT oid FROM pg_roles WHERE rolname = current_user)
+            AND NOT EXISTS (SELECT FROM pg_depend
+                WHERE classid = 'pg_proc'::regclass AND objid = p.oid AND deptype = 'e')
     LOOP
         EXECUTE format('DROP FUNCTION IF EXISTS %s CASCADE', it.name);
     END LOOP;
 END $empty$;
 """
+# A server that has come meanwhile has passed its checks, and knows what was there before.
+END: Final = f"""
+DO $end$ BEGIN
+    PERFORM pg_stat_clear_snapshot();
+    IF ({_USERS}) > 0 THEN RAISE EXCEPTION '{SERVED}'; END IF;
+END $end$;
+COMMIT;
+"""
+"""How a restore ends."""
 _BARE: Final = ("--no-owner", "--no-privileges")
 # Other schemas of the database may hold the tables of other applications.
 _BEGIN: Final = (
@@ -90,6 +115,10 @@ class PostgresqlStorage:
                 f"the restore was cut short: {error}. No server starts on the database until "
                 "restore has been run again"
             ) from None
+
+    def kept_from_servers(self) -> AbstractContextManager[None]:
+        """Nothing is held: the transaction that replaces the database looks for servers."""
+        return nullcontext()
 
     def users(self) -> int:
         """The number of other clients that are connected to the database."""
@@ -142,7 +171,7 @@ def _load(file: Path, schema: str) -> None:
                 script.write(_BEGIN.format(schema=_quoted(schema)).encode())
                 script.flush()
                 _run("pg_restore", *_BARE, f"--schema={schema}", "--file=-", str(file), out=script)
-                script.write(b"COMMIT;\n")
+                script.write(END.encode())
         finally:
             psql.wait()
             # Told first: of this error pg_restore only says that nobody reads any more.

@@ -12,7 +12,7 @@ from django.db.migrations.loader import MigrationLoader
 
 from backup import directory as backups
 from backup import keys
-from backup.errors import BackupError
+from backup.errors import SERVED, BackupError
 from backup.making import digest_of
 from backup.manifest import Manifest, StoredFile
 from backup.sealed_file import unsealed
@@ -22,9 +22,6 @@ from controller_client import __version__
 from projects.models import Project
 from projects.storage import unfinished
 
-_SERVED: Final = (
-    "a server or another program still uses the database. Stop every server process first"
-)
 _FILLED: Final = (
     "the database is in use: it has projects or users. What was done since the backup will be "
     "gone; --replace replaces it"
@@ -40,8 +37,8 @@ def restore(
     """
     manifest, stored = Manifest.read(directory), storage()
     _require_fitting(manifest)
-    _require_free(stored, is_replacing=is_replacing)
-    with _opened(directory, manifest, key_file) as file:
+    with stored.kept_from_servers(), _opened(directory, manifest, key_file) as file:
+        _require_free(stored, is_replacing=is_replacing)
         kept = keys.read(file(manifest.keys))
         keys.use(kept)
 
@@ -74,7 +71,7 @@ def _require_fitting(manifest: Manifest) -> None:
 
 def _require_free(stored: Storage, *, is_replacing: bool) -> None:
     if stored.users():
-        raise BackupError(_SERVED)
+        raise BackupError(SERVED)
     if not is_replacing and _is_filled():
         raise BackupError(_FILLED)
 

@@ -1,15 +1,19 @@
 """SQLite: copied by its backup API, put back by renaming a finished file over the old one."""
 
+import errno
+import os
+import shutil
 import sqlite3
-from collections.abc import Callable, Iterable
-from contextlib import closing
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 from django.db import DatabaseError, connection
 
-from backup.directory import flush, give_to_owner_of
-from backup.errors import BackupError
+from backup.directory import flush, fresh_file
+from backup.errors import SERVED, BackupError
 from projects.storage import unfinished
+from projects.storage.sqlite.server_lock import Served, lock
 
 _LOGS = ("-wal", "-shm", "-journal")
 _IN_USE = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
@@ -34,7 +38,9 @@ class SqliteStorage:
         """Copy the database in one step, which no writer waits for."""
         try:
             with (
-                closing(sqlite3.connect(f"file:{self._path}?mode=ro", uri=True)) as live,
+                closing(
+                    sqlite3.connect(f"{self._path.absolute().as_uri()}?mode=ro", uri=True)
+                ) as live,
                 closing(sqlite3.connect(file)) as copy,
             ):
                 live.backup(copy)
@@ -50,8 +56,8 @@ class SqliteStorage:
         connection.close()
         self._remove(fresh)
         try:
-            _copy(file, fresh)
-            give_to_owner_of(self._path, fresh)
+            with fresh_file(fresh, like=self._path) as out, file.open("rb") as source:
+                shutil.copyfileobj(source, out, 1 << 20)
             connection.settings_dict["NAME"] = fresh
             finish()
             unfinished.begin()
@@ -71,6 +77,24 @@ class SqliteStorage:
             connection.close()
             connection.settings_dict["NAME"] = self._path
             self._remove(fresh)
+
+    @contextmanager
+    def kept_from_servers(self) -> Iterator[None]:
+        """Hold the lock that a server takes."""
+        try:
+            descriptor = lock(self._path)
+        except Served:
+            raise BackupError(SERVED) from None
+        except OSError as error:
+            if error.errno != errno.ENOLCK:
+                raise
+            # A network file system without locks has none that keep two servers apart either.
+            yield
+            return
+        try:
+            yield
+        finally:
+            os.close(descriptor)
 
     def users(self) -> int:
         """1 if another process has the database open, else 0."""
@@ -93,13 +117,6 @@ class SqliteStorage:
     def _remove(file: Path, suffixes: Iterable[str] = ("", *_LOGS)) -> None:
         for suffix in suffixes:
             file.with_name(file.name + suffix).unlink(missing_ok=True)
-
-
-def _copy(file: Path, target: Path) -> None:
-    with target.open("xb") as out, file.open("rb") as source:
-        target.chmod(0o600)
-        while block := source.read(1 << 20):
-            out.write(block)
 
 
 def _checked(copy: sqlite3.Connection) -> dict[str, int]:

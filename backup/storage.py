@@ -1,6 +1,7 @@
 """The database as a file, and a file as the database: SQLite and PostgreSQL alike."""
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Final, Protocol
 
@@ -27,6 +28,9 @@ class Storage(Protocol):
         The database then refuses to be served until ``unfinished.end``. Raises BackupError; the
         database is then as it was, or refuses to be served.
         """
+
+    def kept_from_servers(self) -> AbstractContextManager[None]:
+        """Inside, no server starts on the database. Raises BackupError if one runs."""
 
     def users(self) -> int:
         """The number of other connections to the database; a served one has at least one.

@@ -1,7 +1,8 @@
 """The lock of a server on SQLite, which has to be one process.
 
 Two such processes would both send each message to people, and neither would hear what the other one
-stores. The lock is the process's: the kernel takes it back when the process dies.
+stores. A restore holds the lock too: no server starts on a database that is being replaced. The
+lock is the process's: the kernel takes it back when the process dies.
 """
 
 import errno
@@ -16,6 +17,11 @@ from django.db import connection
 SUFFIX: Final = ".server"
 _kept: Final[list[int]] = []
 """The descriptor of the lock, open for as long as the process lives."""
+_REFUSED: Final = frozenset({errno.EACCES, errno.EPERM, errno.ELOOP})
+
+
+class Served(Exception):
+    """Another process holds the lock."""
 
 
 def take_server_lock() -> None:
@@ -24,16 +30,40 @@ def take_server_lock() -> None:
         return
     database = Path(connection.settings_dict["NAME"])
     try:
-        descriptor = os.open(
-            database.with_name(database.name + SUFFIX), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600
-        )
-        _kept.append(descriptor)
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        _kept.append(lock(database))
+    except Served:
+        raise ImproperlyConfigured(
+            f"the server does not start: another server process serves {database}, or a restore "
+            "replaces it. Stop it, or set DATABASE_URL and REDIS_URL: on SQLite a server is one "
+            "process"
+        ) from None
     except OSError as error:
         # A directory where nothing can be written fails by itself, and some network file systems
         # have no such locks.
-        if error.errno == errno.EWOULDBLOCK:
+        if error.errno in _REFUSED:
             raise ImproperlyConfigured(
-                f"the server does not start: another server process serves {database}. Stop it, or "
-                "set DATABASE_URL and REDIS_URL: on SQLite a server is one process"
+                f"the server does not start: {error.filename} cannot be opened: {error.strerror}. "
+                "It has to be a file of the user that the server runs as"
             ) from None
+
+
+def lock(database: Path) -> int:
+    """Take the lock of the server of ``database``. Returns the descriptor that holds it.
+
+    Raises Served, or OSError if there can be no lock.
+    """
+    path = database.with_name(database.name + SUFFIX)
+    descriptor = os.open(path, os.O_RDONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if os.geteuid() == 0:
+            # What root makes, the server's user opens.
+            owner = (database if database.exists() else database.parent).stat()
+            os.fchown(descriptor, owner.st_uid, owner.st_gid)
+    except BlockingIOError:
+        os.close(descriptor)
+        raise Served from None
+    except BaseException:
+        os.close(descriptor)
+        raise
+    return descriptor

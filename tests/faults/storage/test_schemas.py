@@ -5,8 +5,11 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import psycopg
 import pytest
 
+from backup.errors import SERVED
+from backup.postgresql import END
 from tests.support.databases.postgres import Postgres, provisioned_postgres
 from tests.support.stack import PROJECT_ROOT
 
@@ -18,12 +21,16 @@ _OURS = "?options=-c%20search_path%3D%22Our%2Down%22"
 
 @pytest.fixture(scope="module")
 def postgres() -> Iterator[Postgres]:
-    """A database with a schema of ours, and with the table of somebody else in ``public``."""
+    """A database with a schema of ours, and with the table of somebody else in ``public``.
+
+    An extension has its functions in our schema.
+    """
     server, _ = provisioned_postgres()
     server.start()
     server.execute(f"CREATE DATABASE {_DATABASE}")
     for statement in (
         'CREATE SCHEMA "Our-own"',
+        'CREATE EXTENSION citext SCHEMA "Our-own"',
         "CREATE TABLE public.somebody (said text)",
         "INSERT INTO public.somebody VALUES ('mine')",
     ):
@@ -86,3 +93,11 @@ def test_a_restore_replaces_its_schema_and_no_other(postgres: Postgres, backup: 
     assert done.returncode == 0, done.stderr
     assert _projects(postgres) == ["first"]
     assert _said(postgres) == [("mine",)]
+
+
+def test_a_restore_is_not_kept_beside_a_server_that_has_come(postgres: Postgres) -> None:
+    with (
+        psycopg.connect(postgres.url(_DATABASE)),
+        pytest.raises(psycopg.errors.RaiseException, match=SERVED),
+    ):
+        postgres.execute(END, _DATABASE)

@@ -1,7 +1,11 @@
 """A backup is there whole or not at all, and only whole backups are counted and removed."""
 
 import errno
+import os
+import pwd
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -9,6 +13,7 @@ import pytest
 from backup import directory as backups
 from backup import manifest
 from backup.errors import BackupError
+from tests.support.stack import PROJECT_ROOT
 
 
 def _make(directory: Path, name: str) -> None:
@@ -70,3 +75,37 @@ def test_two_backups_at_once_are_refused(tmp_path: Path) -> None:
         backups.locked(tmp_path),
     ):
         pass
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root becomes another user")
+def test_a_backup_of_another_user_is_left_alone_and_named(tmp_path: Path) -> None:
+    of_root, made = "holdline-20260101T000000Z", "holdline-20260102T000000Z"
+    for name in (of_root, made):
+        _make(tmp_path, name)
+    nobody = pwd.getpwnam("nobody")
+    for path in (tmp_path, tmp_path / made):
+        os.chown(path, nobody.pw_uid, nobody.pw_gid)
+    tmp_path.parent.chmod(0o755)
+    look = (
+        "import os, sys; from pathlib import Path; from backup import directory as d; "
+        "os.chdir(sys.argv[1]); os.setuid(int(sys.argv[2])); at = Path('.'); "
+        f"print(d.remove_old(at, 1, made={made!r}), d.of_others(at))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", look, tmp_path, str(nobody.pw_uid)],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=PROJECT_ROOT,
+    )
+    assert (done.stdout, done.stderr) == (f"[] ['{of_root}']\n", "")
+
+
+def test_a_name_that_is_a_link_is_neither_written_nor_read(tmp_path: Path) -> None:
+    (other := tmp_path / "other").write_text("of another")
+    (name := tmp_path / "name").symlink_to(other)
+    with pytest.raises(FileExistsError), backups.fresh_file(name, like=other):
+        pass
+    with pytest.raises(BackupError, match="is a link"):
+        backups.own_text(name)
+    assert other.read_text() == "of another"

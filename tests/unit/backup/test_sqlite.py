@@ -7,9 +7,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from django.core.exceptions import ImproperlyConfigured
 from django.db import connection
 
+from backup.errors import BackupError
 from backup.sqlite import SqliteStorage
+from projects.storage.sqlite.server_lock import SUFFIX, Served, lock, take_server_lock
 
 pytestmark = [
     pytest.mark.django_db(transaction=True),
@@ -50,3 +53,29 @@ def test_a_database_that_root_restores_stays_the_servers(database: Path, is_ther
     )
     with sqlite3.connect(database) as restored:
         restored.execute("SELECT x FROM restored")
+
+
+def test_a_database_whose_path_has_signs_of_an_address_is_copied(database: Path) -> None:
+    odd = database.with_name("a?b#c%20d.sqlite3")
+    connection.settings_dict["NAME"] = odd
+    with sqlite3.connect(odd) as made:
+        made.execute("CREATE TABLE kept (x)")
+    assert SqliteStorage().copy_out(database.with_name("copy")) == {"kept": 0}
+
+
+def test_no_server_starts_while_a_database_is_replaced(database: Path) -> None:
+    with SqliteStorage().kept_from_servers():
+        with pytest.raises(Served):
+            lock(database)
+        with pytest.raises(BackupError, match="still uses"), SqliteStorage().kept_from_servers():
+            pass
+    os.close(lock(database))
+    nobody = pwd.getpwnam("nobody")
+    assert database.with_name(f"{database.name}{SUFFIX}").stat().st_uid == nobody.pw_uid
+
+
+def test_a_lock_that_is_a_link_is_refused_with_a_reason(database: Path) -> None:
+    database.with_name(f"{database.name}{SUFFIX}").symlink_to(made := database.with_name("made"))
+    with pytest.raises(ImproperlyConfigured, match="cannot be opened"):
+        take_server_lock()
+    assert not made.exists()
