@@ -4,10 +4,14 @@ import os
 import re
 import ssl
 import subprocess
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from threading import Thread
+from typing import ClassVar, cast
 
 import httpx2
 import pytest
@@ -105,6 +109,28 @@ def _haproxy(directory: Path, port: int, server_port: int) -> Iterator[None]:
         proxy.wait(_SECONDS)
 
 
+class _Busy(BaseHTTPRequestHandler):
+    """A server that answers all but its probe with 503, and counts."""
+
+    counted: ClassVar[Counter[str]] = Counter()
+
+    def do_GET(self) -> None:
+        self._answer(200 if self.path == "/readyz" else 503)
+
+    def do_POST(self) -> None:
+        self.rfile.read(int(self.headers["Content-Length"]))
+        self._answer(503)
+
+    def _answer(self, status: int) -> None:
+        self.counted[f"{self.command} {self.path}"] += 1
+        self.send_response(status)
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
+    def log_message(self, *_args: object) -> None:
+        """Say nothing."""
+
+
 def _log_in(browser: httpx2.Client, name: str, password: str, **headers: str) -> httpx2.Response:
     page = browser.get("/login/")
     (token,) = re.findall(r'name="csrfmiddlewaretoken" value="(\w+)"', page.text)
@@ -138,6 +164,32 @@ def test_a_host_connects_by_wss(site: Site) -> None:
     with connect(address, ssl=site.trust(), additional_headers=headers) as socket:
         assert socket.response is not None
         assert socket.response.status_code == 101
+
+
+def test_what_may_be_half_done_is_not_repeated(tmp_path: Path) -> None:
+    requires("haproxy", "openssl")
+    subprocess.run([PROJECT_ROOT / "deploy/make-certificate", tmp_path, "localhost"], check=True)
+    trust = ssl.create_default_context(cafile=str(tmp_path / "ca.pem"))
+    port = free_port()
+    with (
+        ThreadingHTTPServer(("127.0.0.1", 0), _Busy) as server,
+        _haproxy(tmp_path, port, server.server_port),
+        httpx2.Client(base_url=f"https://localhost:{port}", verify=trust) as client,
+    ):
+        (serving := Thread(target=server.serve_forever, args=(0.05,))).start()
+        try:
+            site = Site(cast("Stack", None), f"https://localhost:{port}", tmp_path / "ca.pem")
+            wait_until(lambda: site.status() == 200, _SECONDS, "HAProxy to find the server")
+            for path in ("/controllers/enrol", "/login/", "/mcp"):
+                assert client.post(path, content=b"{}").status_code == 503
+            assert client.get("/sessions/").status_code == 503
+        finally:
+            server.shutdown()
+            serving.join()
+    for once in ("POST /controllers/enrol", "POST /login/"):
+        assert _Busy.counted[once] == 1
+    for again in ("POST /mcp", "GET /sessions/"):
+        assert _Busy.counted[again] > 1
 
 
 async def test_the_bridge_says_what_the_page_of_the_proxy_means(
