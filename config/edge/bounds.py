@@ -10,9 +10,12 @@ import json
 import struct
 import termios
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any, Final
 
+from projects.accounts.tokens import ShownToken, shown_token
 from projects.conf import conf
+from projects.errors.access import Unauthenticated
 
 CLOSE_SECONDS: Final = 5.0
 """A closed connection is aborted after this if its peer does not read what is left to send."""
@@ -26,6 +29,9 @@ BACKLOG: Final = 4096
 1, 3 and 7 s: with a short queue, a burst of one peer would delay all others that long."""
 ALL_BODIES_BYTES: Final = 32 * 1024 * 1024
 """The bodies of all requests that one process holds at the same time."""
+TOKEN_BODIES_BYTES: Final = 8 * 1024 * 1024
+"""The bodies of those that show one API token. The calls of a token wait for places with their
+bodies, and must not take the room of everybody else."""
 
 PART_BYTES: Final = 64 * 1024
 """An answer is handed to its connection in parts of this size, each when there is room for it."""
@@ -44,29 +50,40 @@ class HeldBodies:
     """Counts the bodies in memory, and refuses the oldest incomplete ones if they are too much.
 
     A body that is sent at full speed is complete within moments. The ones that are refused belong
-    to senders that hold theirs back.
+    to senders that hold theirs back. Of one token's bodies, which may wait for an answer once they
+    are complete, the next one is refused.
     """
 
-    def __init__(self, most: int = ALL_BODIES_BYTES) -> None:
-        self._most = most
+    def __init__(
+        self, most: int = ALL_BODIES_BYTES, most_of_token: int = TOKEN_BODIES_BYTES
+    ) -> None:
+        self._most, self._most_of_token = most, most_of_token
+        self._tokens: dict[object, ShownToken] = {}
+        self._of_token: dict[ShownToken, int] = {}
         self._sizes: dict[object, int] = {}
         self._incomplete: dict[object, Callable[[], None]] = {}
         self.total = 0
 
-    def grow(self, owner: object, size: int, give_way: Callable[[], None]) -> None:
-        """Count ``size`` more bytes that ``owner`` holds.
+    def grow(
+        self, owner: object, size: int, give_way: Callable[[], None], authorization: bytes = b""
+    ) -> None:
+        """Count ``size`` more bytes that ``owner`` holds, with the token of ``authorization``.
 
         ``give_way`` has to refuse the owner's request. It is called at most once, perhaps before
         this returns.
         """
         if owner not in self._sizes:
             self._incomplete[owner] = give_way
+            with suppress(Unauthenticated):
+                self._tokens[owner] = shown_token(authorization.decode("latin-1"))
         self._sizes[owner] = self._sizes.get(owner, 0) + size
         self.total += size
+        if token := self._tokens.get(owner):
+            self._of_token[token] = self._of_token.get(token, 0) + size
+            if self._of_token[token] > self._most_of_token:
+                self._refuse(owner)
         while self.total > self._most and self._incomplete:
-            oldest, refuse = next(iter(self._incomplete.items()))
-            self.release(oldest)
-            refuse()
+            self._refuse(next(iter(self._incomplete)))
 
     def complete(self, owner: object) -> None:
         """Never ask the owner to give way again: its body is complete. It still counts."""
@@ -75,7 +92,17 @@ class HeldBodies:
     def release(self, owner: object) -> None:
         """Stop counting the owner's body, which is gone. May be called again."""
         self._incomplete.pop(owner, None)
-        self.total -= self._sizes.pop(owner, 0)
+        size = self._sizes.pop(owner, 0)
+        self.total -= size
+        if token := self._tokens.pop(owner, None):
+            self._of_token[token] -= size
+            if not self._of_token[token]:
+                del self._of_token[token]
+
+    def _refuse(self, owner: object) -> None:
+        give_way = self._incomplete[owner]
+        self.release(owner)
+        give_way()
 
 
 HELD: Final = HeldBodies()

@@ -57,7 +57,8 @@ class Request(http_protocol.WebRequest):
             self._refuse(bounds.TOO_LARGE)
             return
         self.content.write(data)
-        bounds.HELD.grow(self, len(data), self._give_way)
+        shown = self.requestHeaders.getRawHeaders(b"authorization", [b""])[0]
+        bounds.HELD.grow(self, len(data), self._give_way, shown)
 
     def process(self) -> None:
         """Hand the request to the application, or the connection to its WebSocket."""

@@ -126,6 +126,7 @@ class _BoundedRequest:
         self._receive, self._send = receive, send
         self._task: asyncio.Task[Any] | None = None
         self._bytes = 0
+        self._authorization = b""
         self._is_whole = self._is_answered = self._is_refused = self._gave_way = False
 
     async def run(self, application: Application, scope: Scope) -> None:
@@ -140,6 +141,7 @@ class _BoundedRequest:
             await self._refuse(bounds.TOO_LARGE)
             return
         self._task = asyncio.current_task()
+        self._authorization = dict(scope["headers"]).get(b"authorization", b"")
         try:
             await application(scope, self.receive, self.send)
         except asyncio.CancelledError:
@@ -169,7 +171,7 @@ class _BoundedRequest:
                 await self._refuse(bounds.TOO_LARGE)
                 return _GONE
             if size:
-                bounds.HELD.grow(self, size, self._give_way)
+                bounds.HELD.grow(self, size, self._give_way, self._authorization)
             if self._is_whole:
                 bounds.HELD.complete(self)
         return message

@@ -124,6 +124,25 @@ def test_held_back_bodies_are_refused_and_memory_stays_flat(served: Stack) -> No
         assert peak - base < _MEMORY_BYTES
 
 
+def test_held_back_bodies_of_one_token_leave_room_for_others(served: Stack) -> None:
+    shown = f"Authorization: Bearer {served.provisioned.token}"
+    part = b"a" * (_MIB - 1)
+    with ExitStack() as slow:
+        peers = [slow.enter_context(connect(served.port)) for _ in range(11)]
+        for peer in peers:
+            with suppress(OSError):
+                peer.sendall(head("/mcp", shown, f"Content-Length: {_MIB}") + part)
+        other = exchange(
+            served.port,
+            [head("/nowhere", _FORM, f"Content-Length: {_MIB}") + part + b"a"],
+            seconds=1,
+        )
+        assert other.statuses == [404]
+        answers = [receive(peer, 10).statuses for peer in peers]
+    # Eight of them had room.
+    assert sorted(answers) == [[408]] * 8 + [[503]] * 3
+
+
 def test_a_burst_of_connections_is_queued_and_answered(served: Stack) -> None:
     """The server's backlog has to hold them all.
 
