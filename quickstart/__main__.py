@@ -6,7 +6,7 @@ from pathlib import Path
 
 from quickstart import browser_files, environment, preflight
 from quickstart.console import Console
-from quickstart.errors import QuickstartError
+from quickstart.errors import QuickstartError, SystemRefused
 from quickstart.options import ROOT, parse
 
 
@@ -18,6 +18,9 @@ def main() -> None:
         python = environment.ensure("requirements.txt", console)
     except QuickstartError as error:
         console.error(error)
+        sys.exit(1)
+    except OSError as error:
+        console.error(SystemRefused(error))
         sys.exit(1)
     except KeyboardInterrupt:
         console.line("stopped; run bin/quickstart again to continue")

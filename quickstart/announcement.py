@@ -15,12 +15,14 @@ from quickstart.server.stack import Stack
 class Place:
     """The answer of ``manage.py bootstrap``: names, addresses and files.
 
-    ``admin_password``: None once somebody has used it.
+    ``admin_password``: None once somebody has used it. ``is_token_suspended``: the token is refused
+    until the restore of the database is confirmed.
     """
 
     project: str
     controller: str
     token_file: str
+    is_token_suspended: bool
     credential_file: str
     client_file: str
     mcp_url: str
@@ -37,7 +39,7 @@ def announce(place: Place, client_files: Path, stack: Stack, console: Console) -
 
     It never shows the token, nor the password of an administrator who has logged in.
     """
-    manage = _manage(stack)
+    manage = manage_command(stack)
     roots = ", ".join(str(root) for root in (stack.log_root, *stack.options.log_roots))
     more_files = (
         f"for Claude Desktop, VS Code and Cursor: {client_files}   "
@@ -79,7 +81,7 @@ def announce(place: Place, client_files: Path, stack: Stack, console: Console) -
     console.line()
 
 
-def _manage(stack: Stack) -> str:
+def manage_command(stack: Stack) -> str:
     """The command that runs ``manage.py`` on this data directory, from the checkout."""
     is_default = stack.data_dir == ROOT / ".holdline"
     place = "" if is_default else f"HOLDLINE_DATA_DIR={shlex.quote(str(stack.data_dir))} "

@@ -5,6 +5,8 @@
 QuickstartError
 ├── UnusablePort
 ├── UnusableDirectory
+├── UnknownHome         a path begins with ~ and a name that is no user's
+├── SystemRefused       the system did not let it use a file, a socket or a program
 ├── OtherDatabase       DATABASE_URL is set
 ├── AlreadyRunning      another quickstart has the data directory
 ├── VenvModuleMissing
@@ -35,6 +37,25 @@ class UnusableDirectory(QuickstartError):
     def __init__(self, path: Path, reason: str, hint: str) -> None:
         self.hint = hint
         super().__init__(f"cannot write to {path}: {reason}")
+
+
+class UnknownHome(QuickstartError):
+    """The home directory in a path is nobody's."""
+
+    hint = "Write the whole path of the directory."
+
+    def __init__(self, path: str) -> None:
+        super().__init__(f"{path} names the home of a user that is not there")
+
+
+class SystemRefused(QuickstartError):
+    """The system did not let the quickstart use something that it needs."""
+
+    hint = "See who owns it, and whether the disk has room. Then run this again."
+
+    def __init__(self, error: OSError) -> None:
+        where = f"{error.filename}: " if error.filename else ""
+        super().__init__(f"{where}{error.strerror or error}")
 
 
 class OtherDatabase(QuickstartError):
@@ -88,4 +109,4 @@ class ToolRefused(QuickstartError):
 
     def __init__(self, tool: str, text: str, code: str) -> None:
         self.code = code
-        super().__init__(f"{tool}: {text}")
+        super().__init__(f"{tool}: {text}" + (f" ({code})" if code else ""))

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from quickstart.errors import UnusablePort
+from quickstart.errors import UnknownHome, UnusablePort
 
 ROOT = Path(__file__).resolve().parent.parent
 DEFAULT_PORT = 8000
@@ -32,7 +32,9 @@ class Options:
 
 
 def parse(arguments: Sequence[str], environ: Mapping[str, str]) -> Options:
-    """The options of a command line; argparse exits with 2 on a wrong one. Raises UnusablePort.
+    """The options of a command line; argparse exits with 2 on a wrong one.
+
+    Raises UnusablePort or UnknownHome.
 
     Relative paths start from the caller's directory, which ``bin/quickstart`` passes in
     HOLDLINE_CALLED_FROM.
@@ -68,15 +70,22 @@ def parse(arguments: Sequence[str], environ: Mapping[str, str]) -> Options:
     )
     chosen = parser.parse_args(arguments)
     start = Path(environ.get("HOLDLINE_CALLED_FROM") or Path.cwd())
-    data_dir = start / Path(chosen.data_dir).expanduser()
+    data_dir = start / _expanded(chosen.data_dir)
     port = environ.get("PORT", "")
     return Options(
         data_dir=data_dir.resolve(),
         port=_port(port),
         once=chosen.once,
         is_port_chosen=bool(port),
-        log_roots=tuple((start / Path(root).expanduser()).resolve() for root in chosen.log_root),
+        log_roots=tuple((start / _expanded(root)).resolve() for root in chosen.log_root),
     )
+
+
+def _expanded(path: str) -> Path:
+    try:
+        return Path(path).expanduser()
+    except RuntimeError:
+        raise UnknownHome(path) from None
 
 
 def _port(text: str) -> int:

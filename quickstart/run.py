@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from quickstart import clients
-from quickstart.announcement import Place, announce
+from quickstart.announcement import Place, announce, manage_command
 from quickstart.console import Console
-from quickstart.errors import QuickstartError
+from quickstart.errors import QuickstartError, SystemRefused
 from quickstart.options import Options, parse
 from quickstart.server.leftovers import end_leftovers, wait_until_reported
 from quickstart.server.stack import Stack
@@ -31,6 +31,8 @@ def main(arguments: Sequence[str]) -> int:
         console.error(error)
     except TimeoutError:
         console.line("error: the server did not answer in time")
+    except OSError as error:
+        console.error(SystemRefused(error))
     except KeyboardInterrupt:
         console.line("stopped")
     return 1
@@ -74,9 +76,14 @@ async def _bring_up(stack: Stack, console: Console) -> tuple[Place, bool]:
     console.step(f"Starting the server on 127.0.0.1:{stack.options.port} and a local controller")
     await stack.start_server()
     await stack.start_controller(place.credential_file)
-    has_failed = False
+    has_failed = place.is_token_suspended
+    if has_failed:
+        console.line(
+            "The database was restored, and all tokens are refused until that is confirmed. Look "
+            f"at what it brought back, and confirm it: {manage_command(stack)} confirm_restore"
+        )
     try:
-        has_failed = await _look_around(stack, place, token, console)
+        has_failed = has_failed or await _look_around(stack, place, token, console)
     except QuickstartError as error:
         # The server stays up, so that a person can look for the cause in its log.
         console.line(f"The server could not be asked: {error}")

@@ -34,6 +34,7 @@ def api_token_create(
     input_bytes_per_minute: int | None = None,
     approvals: str = ApprovalPolicy.AUTO.value,
     owner: AbstractBaseUser | None = None,
+    is_suspended: bool = False,
     actor: str = "operator",
 ) -> tuple[ApiToken, str]:
     """Makes an API token for ``project``.
@@ -49,6 +50,7 @@ def api_token_create(
         approvals: the token's calls that a person is asked about first; the stricter of this and
             the project's policy holds.
         owner: the token works only while this user is active and belongs to the project.
+        is_suspended: the token is refused until the restore of the database is confirmed.
         actor: who makes the token, for the audit row.
 
     Returns:
@@ -75,6 +77,7 @@ def api_token_create(
         input_bytes_per_minute=input_bytes_per_minute,
         approvals=approvals,
         owner_id=None if owner is None else owner.pk,
+        suspended_at=clock.now() if is_suspended else None,
     )
     # An empty list is a value of these two.
     row.full_clean(exclude=("scopes", "toolsets"))

@@ -27,11 +27,12 @@ from projects.accounts.credentials import (
     controller_credential_create,
 )
 from projects.accounts.token_check import authenticate_api_token
+from projects.accounts.tokens import digest_of, shown_token
 from projects.audit.log import audit
 from projects.enrolment.revocation import controller_credential_revoke
 from projects.errors.access import Unauthenticated
 from projects.management.refusals import RefusingCommand
-from projects.models import Controller, Project
+from projects.models import ApiToken, Controller, Project, Restore
 
 ADMIN_NAME = "admin"
 
@@ -67,7 +68,7 @@ class Command(RefusingCommand):
         token_file, credential_file, client_file = (
             data_dir / name for name in ("api_token", "controller_credential", "mcp.json")
         )
-        token = _api_token(project, token_file)
+        token, is_suspended = _api_token(project, token_file)
         _controller_credential(project, options["controller"], credential_file)
         server = {
             "type": "http",
@@ -83,6 +84,7 @@ class Command(RefusingCommand):
             "max_interactive_sessions": project.max_interactive_sessions,
             "lifetime_seconds": project.longest_lifetime_seconds,
             "token_file": str(token_file),
+            "is_token_suspended": is_suspended,
             "credential_file": str(credential_file),
             "client_file": str(client_file),
             "mcp_url": server["url"],
@@ -114,15 +116,38 @@ def _project(
     return found
 
 
-def _api_token(project: Project, file: Path) -> str:
-    """The token in the file if it is still valid for this project, otherwise a new one."""
+def _api_token(project: Project, file: Path) -> tuple[str, bool]:
+    """The token in the file if it is still valid for this project, otherwise a new one.
+
+    True with it if it is refused until the restore of the database is confirmed. A new one is
+    refused as well: nobody acts on what a restore brought back before somebody has looked at it.
+    """
     kept = _read(file)
     with suppress(Unauthenticated):
         if async_to_sync(authenticate_api_token)(f"Bearer {kept}").project_id == project.id:
-            return kept
-    _row, token = api_token_create(project=project, name="quickstart", actor="bootstrap")
+            return kept, False
+    is_suspended = Restore.objects.filter(confirmed_at__isnull=True).exists()
+    if is_suspended and _waits_for_confirmation(kept, project):
+        return kept, True
+    _row, token = api_token_create(
+        project=project, name="quickstart", is_suspended=is_suspended, actor="bootstrap"
+    )
     _write_private(file, token + "\n")
-    return token
+    return token, is_suspended
+
+
+def _waits_for_confirmation(text: str, project: Project) -> bool:
+    try:
+        shown = shown_token(f"Bearer {text}")
+    except Unauthenticated:
+        return False
+    return ApiToken.objects.filter(
+        project=project,
+        key_id=shown.key_id,
+        digest=digest_of(shown.secret),
+        revoked_at__isnull=True,
+        suspended_at__isnull=False,
+    ).exists()
 
 
 def _controller_credential(project: Project, name: str, file: Path) -> None:

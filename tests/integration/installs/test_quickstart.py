@@ -149,6 +149,14 @@ def test_a_read_only_directory_is_named() -> None:
     assert "--data-dir" in refused.stdout
 
 
+def test_a_file_that_cannot_be_used_is_named(tmp_path: Path) -> None:
+    (tmp_path / "quickstart.lock").mkdir()
+    refused = run("--once", "--data-dir", str(tmp_path), port=free_port())
+    assert refused.returncode == 1
+    assert f"error: {tmp_path}/quickstart.lock: Is a directory" in refused.stdout
+    assert "Traceback" not in refused.stdout + refused.stderr
+
+
 def test_a_python_without_venv_is_told_what_to_install(tmp_path: Path) -> None:
     checkout, shadow = tmp_path / "check out", tmp_path / "shadow"
     for part in ("bin", "quickstart"):

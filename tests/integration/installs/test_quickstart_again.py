@@ -204,6 +204,20 @@ async def test_a_list_of_allowed_commands_leaves_the_demonstration_out(tmp_path:
     )
 
 
+def test_after_a_restore_nothing_is_shown_until_it_is_confirmed(tmp_path: Path) -> None:
+    data_dir = tmp_path / "data"
+    assert run("--once", "--data-dir", str(data_dir), port=free_port()).returncode == 0
+    backups = str(tmp_path / "backups")
+    manage(data_dir, "backup", backups)
+    (made,) = Path(backups).iterdir()
+    manage(data_dir, "restore", str(made), "--replace")
+    once = run("--once", "--data-dir", str(data_dir), port=free_port())
+    assert (once.returncode, "manage.py confirm_restore" in once.stdout) == (1, True)
+    assert "could not be asked" not in once.stdout
+    manage(data_dir, "confirm_restore", "--yes")
+    assert run("--once", "--data-dir", str(data_dir), port=free_port()).returncode == 0
+
+
 async def test_a_demonstration_that_fails_leaves_everything_up(tmp_path: Path) -> None:
     data_dir = tmp_path / "data"
     assert run("--once", "--data-dir", str(data_dir), port=free_port()).returncode == 0

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from quickstart.errors import UnusablePort
+from quickstart.errors import UnknownHome, UnusablePort
 from quickstart.options import ROOT, Options, parse
 
 
@@ -38,3 +38,9 @@ def test_log_roots_start_at_the_callers_directory(tmp_path: Path) -> None:
 def test_the_default_port_does_not_count_as_chosen() -> None:
     assert not parse([], {}).is_port_chosen
     assert parse([], {"PORT": "8000"}).is_port_chosen
+
+
+@pytest.mark.parametrize("option", ["--data-dir", "--log-root"])
+def test_a_home_that_is_nobodys_is_named(option: str) -> None:
+    with pytest.raises(UnknownHome, match="~no-such-user"):
+        parse([option, "~no-such-user/data"], {})

@@ -10,7 +10,9 @@ import pytest
 from django.contrib.auth import authenticate
 from django.core.management import call_command
 from django.test import Client
+from django.utils import timezone
 
+from backup import suspension
 from projects.models import ApiToken, AuditEvent, Controller, ControllerCredential, Project
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -99,3 +101,16 @@ def test_limits_are_those_of_a_project_that_is_made_now(data_dir: Path) -> None:
     Project.objects.update(max_interactive_sessions=2, max_lifetime_seconds=600)
     again = bootstrap(**ROOMY)
     assert (again["max_interactive_sessions"], again["lifetime_seconds"]) == (2, 600)
+
+
+def test_after_a_restore_no_token_is_made_that_is_not_suspended(data_dir: Path) -> None:
+    assert bootstrap()["is_token_suspended"] is False
+    kept = token_in(data_dir)
+    suspension.suspend(made_at=timezone.now(), release="1", actor="test")
+    assert (bootstrap()["is_token_suspended"], token_in(data_dir)) == (True, kept)
+    (data_dir / "api_token").unlink()
+    assert (bootstrap()["is_token_suspended"], token_in(data_dir) != kept) == (True, True)
+    assert not ApiToken.objects.filter(suspended_at__isnull=True).exists()
+    suspension.confirm(actor="test")
+    assert bootstrap()["is_token_suspended"] is False
+    assert ApiToken.objects.count() == 2
