@@ -72,8 +72,9 @@ class Conf:
     approvals = Choice(
         "HOLDLINE_AGENT_APPROVALS",
         "ask-risky",
-        "which calls wait for a person in projects without a policy of their own: `auto` (none), "
-        "`ask-risky`, `ask-all`",
+        "which calls of agent runs wait for a person in projects without a policy for their runs: "
+        "`auto` (none), `ask-risky`, `ask-all`. The stricter of this and the policy of the project "
+        "holds",
         choices=("auto", "ask-risky", "ask-all"),
     )
     max_steps = Number(

@@ -12,12 +12,12 @@ from cryptography.fernet import Fernet
 from agent.conf import Conf as AgentConf
 from config.settings import environment
 from config.settings.channel_layer import RedisAddress, channel_layers
-from config.settings.databases import database_settings
+from config.settings.databases import SQLITE_ENGINE, database_settings
 from config.settings.email import email_settings
 from config.settings.key_file import read_or_make_key
 from config.settings.static_names import static_address
 from projects.conf import Conf as ServerConf
-from projects.conf.setting import Directory, Flag, Text
+from projects.conf.setting import Directory, Flag, Level, Text
 
 BASE_DIR = Path(__file__).resolve().parent.parent.parent
 
@@ -44,8 +44,8 @@ DEBUG = environment.read(
     Flag("HOLDLINE_DEBUG", False, "Django's debug pages. Never set it in production")
 )
 _log_level = environment.read(
-    Text("HOLDLINE_LOG_LEVEL", "INFO", "level of the JSON log on stderr")
-).upper()
+    Level("HOLDLINE_LOG_LEVEL", "INFO", "level of the JSON log on stderr")
+)
 SECRET_KEY = environment.read(
     Text(
         "HOLDLINE_SECRET_KEY",
@@ -75,7 +75,7 @@ LOCAL_METRICS = True
 _values = environment.read_all(ServerConf) | environment.read_all(AgentConf)
 # SQLite has one writer at a time: more threads would only sleep until it is their turn.
 _values["DATABASE_THREADS"] = _values["DATABASE_THREADS"] or (
-    4 if environment.text("DATABASE_URL") else 1
+    1 if DATABASES["default"]["ENGINE"] == SQLITE_ENGINE else 4
 )
 _values["BUNDLE_DIR"] = _values["BUNDLE_DIR"] or str(DATA_DIR / "bundles")
 try:

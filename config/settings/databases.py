@@ -16,6 +16,8 @@ DATABASE_URL: Final = Text(
     shown="SQLite in the data directory",
 )
 
+SQLITE_ENGINE: Final = "projects.storage.sqlite"
+
 # In WAL mode, readers continue while one writer commits. With synchronous=NORMAL, a commit survives
 # the death of the process; after a power failure, commits since the last checkpoint may be lost.
 # The other pragmas keep the file and its log small. A checkpoint takes tens of milliseconds:
@@ -93,7 +95,7 @@ def sqlite(path: Path) -> dict[str, Any]:
     transaction wrote in between.
     """
     return {
-        "ENGINE": "projects.storage.sqlite",
+        "ENGINE": SQLITE_ENGINE,
         "NAME": path,
         "CONN_MAX_AGE": _REQUESTS_KEEP,
         "OPTIONS": {"timeout": 20, "transaction_mode": "IMMEDIATE", "init_command": SQLITE_PRAGMAS},

@@ -124,7 +124,9 @@ class Conf:
     command_retention_seconds = Seconds(
         "HOLDLINE_COMMAND_RETENTION_SECONDS",
         _DAY,
-        "how long the output of one-shots, background sessions and jobs is kept after their end",
+        "how long the output of one-shots, background sessions and jobs is kept after their end, "
+        "and the content of monitors after their stop. A project may say otherwise for the output "
+        "of its sessions",
         at_least=1.0,
     )
     output_retention_seconds = Seconds(
@@ -245,7 +247,8 @@ class Conf:
     max_wait_seconds = Seconds(
         "HOLDLINE_MAX_WAIT_SECONDS",
         30.0,
-        "longest wait of one call. MCP clients give up after 60 s",
+        "longest wait of one call; a one-shot waits for its own timeout, up to 45 s. MCP clients "
+        "give up after 60 s",
     )
     safety_net_seconds = Seconds(
         "HOLDLINE_SAFETY_NET_SECONDS",
@@ -297,7 +300,8 @@ class Conf:
     metrics_token = Text(
         "HOLDLINE_METRICS_TOKEN",
         "",
-        "bearer token that a scraper of `/metrics` must send",
+        "bearer token that a scraper of `/metrics` must send. With the settings of production and "
+        "without it there is no `/metrics`",
         shown="none: only this machine may read them",
     )
     # ``config.settings.base`` replaces the 0 by a number that suits the database.

@@ -8,6 +8,7 @@ typed value. A test compares every declaration with its row in ``docs/reference/
 Sizes are bytes, times are seconds.
 """
 
+import logging
 import os
 import re
 from collections.abc import Mapping
@@ -92,6 +93,16 @@ class Choice(Setting[str]):
         return text
 
 
+class Level(Setting[str]):
+    """The name of a level of the log, in letters of either case."""
+
+    def parse(self, text: str) -> str:
+        """The level's name in capitals."""
+        if (name := text.upper()) not in logging.getLevelNamesMapping():
+            raise ValueError("DEBUG, INFO, WARNING, ERROR or CRITICAL")
+        return name
+
+
 def items_of(text: str) -> tuple[str, ...]:
     """The items of a list that is separated by commas, without spaces and empty items."""
     return tuple(item.strip() for item in text.split(",") if item.strip())
@@ -142,7 +153,10 @@ class Directory(Setting[Path]):
 
     def parse(self, text: str) -> Path:
         """The absolute path; the directory need not exist."""
-        return Path(text).expanduser().absolute()
+        try:
+            return Path(text).expanduser().absolute()
+        except RuntimeError:
+            raise ValueError("a path; ~ stands for the home of a user that is there") from None
 
 
 @dataclass(frozen=True)

@@ -1,5 +1,8 @@
 """DATABASE_URL becomes DATABASES in the form that Django wants."""
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -87,3 +90,20 @@ def test_an_at_sign_that_belongs_to_no_password_is_understood(url: str) -> None:
     environment = Environment({"DATABASE_URL": url})
     database_settings(environment, DATA)
     environment.finish()
+
+
+@pytest.mark.parametrize(
+    ("url", "threads"),
+    [("", 1), ("sqlite:////data/db.sqlite3", 1), ("postgres://a:b@127.0.0.1/holdline", 4)],
+)
+def test_sqlite_has_one_thread_however_it_is_named(url: str, threads: int, tmp_path: Path) -> None:
+    show = "from config.settings import base; print(base.DATABASE_THREADS)"
+    done = subprocess.run(
+        [sys.executable, "-c", show],
+        cwd=Path(__file__).parents[4],
+        env={"PATH": os.defpath, "HOLDLINE_DATA_DIR": str(tmp_path), "DATABASE_URL": url},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout == f"{threads}\n"

@@ -14,6 +14,7 @@ from projects.conf.setting import (
     Environment,
     Flag,
     Items,
+    Level,
     Number,
     Origin,
     Seconds,
@@ -38,6 +39,7 @@ _LISTS = [
         (Directory("V", Path(), ""), "/data", Path("/data")),
         (Origin("V", "", ""), "https://tools.example/", "https://tools.example"),
         (Choice("V", "a", "", choices=("a", "b")), "b", "b"),
+        (Level("V", "INFO", ""), "warning", "WARNING"),
     ],
     ids=lambda given: type(given).__name__,
 )
@@ -93,6 +95,20 @@ def test_each_list_that_is_written_empty_is_the_default(setting: Items) -> None:
     environment = Environment({setting.variable: ""})
     assert environment.read(setting) == setting.default
     environment.finish()
+
+
+@pytest.mark.parametrize(
+    ("setting", "text", "said"),
+    [
+        (Level("V", "INFO", ""), "LOUD", "V must be DEBUG, INFO"),
+        (Directory("V", Path(), ""), "~no-such-user/data", "V must be a path"),
+    ],
+)
+def test_what_names_nothing_is_refused(setting: Setting[object], text: str, said: str) -> None:
+    environment = Environment({"V": text})
+    environment.read(setting)
+    with pytest.raises(ImproperlyConfigured, match=said):
+        environment.finish()
 
 
 def test_a_declared_attribute_is_the_django_setting_of_its_name() -> None:
