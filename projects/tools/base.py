@@ -234,14 +234,14 @@ class Tool(Generic[InputT]):
             ]
             if unknown:
                 raise UnknownArgument(
-                    self.name, [name[:64] for name in unknown], self.argument_names
+                    self.name, [name[:64] for name in unknown[:_MOST_NAMED]], self.argument_names
                 ) from None
             wrong = dict.fromkeys(
-                str(problem["loc"][0]) for problem in problems[:8] if problem["loc"]
+                str(problem["loc"][0]) for problem in problems[:_MOST_NAMED] if problem["loc"]
             )
             texts = [f"{name}: {text}" for name in wrong if (text := self._description_of(name))]
             raise InvalidArgument(
-                [_problem(dict(problem)) for problem in problems[:8]], " ".join(texts)
+                [_problem(dict(problem)) for problem in problems[:_MOST_NAMED]], " ".join(texts)
             ) from None
 
     def _description_of(self, argument: str) -> str:
@@ -258,6 +258,8 @@ def error_codes(error: type[ControllerActionError]) -> Iterator[str]:
         yield error.code
 
 
+_MOST_NAMED: Final = 8
+"""How many wrong arguments an error names."""
 _DATE: Final = "must be a date and time with zone, such as 2026-11-20T12:00:00Z"
 # In our words; pydantic's own for some of these quote a piece of the value.
 _WORDS: Final = {

@@ -102,6 +102,12 @@ async def test_an_unknown_argument_names_the_known_ones() -> None:
     assert "hunter2" not in outcome.text
 
 
+async def test_an_error_quotes_few_unknown_arguments_and_no_long_ones() -> None:
+    outcome = await _tool(_echo).call({f"{number}{'x' * 900}": 1 for number in range(900)}, READER)
+    assert outcome.body["code"] == "UNKNOWN_ARGUMENT"
+    assert len(outcome.body["error"]) < 1000
+
+
 async def test_a_missing_scope_is_refused_before_the_handler_runs() -> None:
     ran = []
 
