@@ -44,8 +44,17 @@ def main() -> int:
     options = _parser().parse_args()
     # The server's user has to read them, whatever the umask of who makes them.
     os.umask(0o022)
-    stamp, source = options.output / "source.sha256", _source()
-    if options.if_changed and stamp.exists() and stamp.read_text() == source:
+    platforms, pythons = options.platform or list(PLATFORMS), options.python or list(PYTHONS)
+    # What was made for fewer platforms or Pythons is not what is asked for now.
+    stamp, asked = options.output / "source.sha256", f"{platforms} {pythons} {options.deb}\0"
+    source = sha256(f"{asked}{_source()}".encode()).hexdigest()
+    bundles = [_bundle(options.output, name) for name in platforms]
+    if (
+        options.if_changed
+        and stamp.exists()
+        and stamp.read_text() == source
+        and all(bundle.exists() for bundle in bundles)
+    ):
         return 0
     if find_spec("pip") is None:
         sys.stderr.write(
@@ -53,11 +62,13 @@ def main() -> int:
             "python3 -m venv .venv\n"
         )
         return 1
+    # A run that is cut short leaves bundles of two sources, which no stamp may call current.
+    stamp.unlink(missing_ok=True)
     try:
         for made in build(
             options.output,
-            options.platform or list(PLATFORMS),
-            options.python or list(PYTHONS),
+            platforms,
+            pythons,
             with_deb=options.deb,
         ):
             sys.stdout.write(f"{sha256(made.read_bytes()).hexdigest()}  {made}\n")
@@ -137,11 +148,15 @@ def build(
             wheels = Path(scratch) / name
             _download(lock, wheels, PLATFORMS[name], pythons)
             shutil.copy(own, wheels)
-            bundle = output / f"{_DIRECTORY}-{name}.tar.gz"
+            bundle = _bundle(output, name)
             _pack(sorted(wheels.iterdir()), bundle)
             yield bundle
             if with_deb:
                 yield _make_deb(wheels, output, PLATFORMS[name])
+
+
+def _bundle(output: Path, platform_name: str) -> Path:
+    return output / f"{_DIRECTORY}-{platform_name}.tar.gz"
 
 
 def _own_wheel(scratch: Path) -> Path:

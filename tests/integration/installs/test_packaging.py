@@ -118,6 +118,33 @@ def test_a_server_can_read_its_bundles_whatever_the_umask_of_who_made_them(
     assert modes == [0o755, 0o644]
 
 
+def test_what_is_made_already_is_made_again_only_where_something_differs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    script, made = _script("build_controller"), list[str]()
+
+    def build(output: Path, platforms: list[str], *_: object, **__: object) -> Iterator[Path]:
+        for name in platforms:
+            made.append(name)
+            bundle = output / f"holdline-controller-{name}.tar.gz"
+            bundle.write_text(name)
+            yield bundle
+
+    def run(*options: str) -> list[str]:
+        made.clear()
+        words = ["build_controller.py", "--if-changed", "--output", str(tmp_path), *options]
+        monkeypatch.setattr(sys, "argv", words)
+        assert script.main() == 0
+        return list(made)
+
+    monkeypatch.setattr(script, "build", build)
+    one, both = ["linux-x86_64"], ["linux-x86_64", "linux-aarch64"]
+    assert [run("--platform", *one), run("--platform", *one)] == [one, []]
+    assert [run(), run()] == [both, []]
+    (tmp_path / "holdline-controller-linux-aarch64.tar.gz").unlink()
+    assert run() == both
+
+
 def test_a_version_is_on_the_disk_before_it_counts_as_whole(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
