@@ -151,3 +151,15 @@ async def test_a_package_makes_such_a_host_and_its_purge_leaves_nothing(
     root.run(f"dpkg -i {package} 2>&1; dpkg -P holdline-controller 2>&1")
     places = "/etc/holdline /var/lib/holdline-controller /usr/lib/holdline-controller"
     assert root.run(f"ls {places} 2>/dev/null || true") == ""
+
+
+def test_a_package_is_installed_beside_what_an_administrator_has_done(
+    root: PrivateRoot, server: Stack
+) -> None:
+    (package,) = (server.data_dir / "bundles").glob("*.deb")
+    root.run("id holdline 2>/dev/null || groupadd --system holdline")
+    root.run(f"dpkg -i {package} 2>&1")
+    root.run("rm /etc/holdline/controller.toml")
+    root.run(f"dpkg -i {package} 2>&1")
+    assert root.run("dpkg-query -W -f='${Status}' holdline-controller") == "install ok installed"
+    root.run("dpkg -P holdline-controller 2>&1")
