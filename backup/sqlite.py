@@ -13,7 +13,7 @@ from django.db import DatabaseError, connection
 from backup.directory import flush, fresh_file
 from backup.errors import SERVED, BackupError
 from projects.storage import unfinished
-from projects.storage.sqlite.server_lock import Served, lock
+from projects.storage.sqlite.server_lock import DatabaseServed, lock
 
 _LOGS = ("-wal", "-shm", "-journal")
 _IN_USE = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
@@ -83,7 +83,7 @@ class SqliteStorage:
         """Hold the lock that a server takes."""
         try:
             descriptor = lock(self._path)
-        except Served:
+        except DatabaseServed:
             raise BackupError(SERVED) from None
         except OSError as error:
             if error.errno != errno.ENOLCK:

@@ -119,7 +119,7 @@ class Untaken:
         self._before = 0
 
     def is_less(self, connection: Any) -> bool:
-        """Whether the peer has more to take, and has taken something since the last look."""
+        """True if the peer has more to take, and has taken something since the last look."""
         try:
             found = fcntl.ioctl(connection.fileno(), termios.TIOCOUTQ, bytes(4))
         except OSError:

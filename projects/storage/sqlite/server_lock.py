@@ -20,7 +20,7 @@ _kept: Final[list[int]] = []
 _REFUSED: Final = frozenset({errno.EACCES, errno.EPERM, errno.ELOOP})
 
 
-class Served(Exception):
+class DatabaseServed(Exception):
     """Another process holds the lock."""
 
 
@@ -31,7 +31,7 @@ def take_server_lock() -> None:
     database = Path(connection.settings_dict["NAME"])
     try:
         _kept.append(lock(database))
-    except Served:
+    except DatabaseServed:
         raise ImproperlyConfigured(
             f"the server does not start: another server process serves {database}, or a restore "
             "replaces it. Stop it, or set DATABASE_URL and REDIS_URL: on SQLite a server is one "
@@ -50,7 +50,7 @@ def take_server_lock() -> None:
 def lock(database: Path) -> int:
     """Take the lock of the server of ``database``. Returns the descriptor that holds it.
 
-    Raises Served, or OSError if there can be no lock.
+    Raises DatabaseServed, or OSError if there can be no lock.
     """
     path = database.with_name(database.name + SUFFIX)
     descriptor = os.open(path, os.O_RDONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
@@ -62,7 +62,7 @@ def lock(database: Path) -> int:
             os.fchown(descriptor, owner.st_uid, owner.st_gid)
     except BlockingIOError:
         os.close(descriptor)
-        raise Served from None
+        raise DatabaseServed from None
     except BaseException:
         os.close(descriptor)
         raise

@@ -12,7 +12,7 @@ from django.db import connection
 
 from backup.errors import BackupError
 from backup.sqlite import SqliteStorage
-from projects.storage.sqlite.server_lock import SUFFIX, Served, lock, take_server_lock
+from projects.storage.sqlite.server_lock import SUFFIX, DatabaseServed, lock, take_server_lock
 
 pytestmark = [
     pytest.mark.django_db(transaction=True),
@@ -65,7 +65,7 @@ def test_a_database_whose_path_has_signs_of_an_address_is_copied(database: Path)
 
 def test_no_server_starts_while_a_database_is_replaced(database: Path) -> None:
     with SqliteStorage().kept_from_servers():
-        with pytest.raises(Served):
+        with pytest.raises(DatabaseServed):
             lock(database)
         with pytest.raises(BackupError, match="still uses"), SqliteStorage().kept_from_servers():
             pass
