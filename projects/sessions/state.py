@@ -23,7 +23,7 @@ from projects.errors.uncertain import (
     START_LOST,
     START_LOST_TEXT,
 )
-from projects.models import AttentionKind, CommandSession
+from projects.models import AttentionKind, AuditEvent, CommandSession
 from projects.output.recording import events
 from projects.output.recording.events import NewEvent
 from projects.storage import clock
@@ -189,6 +189,20 @@ def ending_session(session_id: UUID) -> EndingSession:
         notes=as_json(notes),
         controller_name=name,
     )
+
+
+def ended_by(session: EndingSession, signal: str) -> str:
+    """The caller who ended the session, or its host if no caller did.
+
+    A caller whose plain signal the program survived did not end it. ``signal`` is the one it
+    died of, if it did.
+    """
+    if session.ended_by or not signal:
+        return session.ended_by or "host"
+    sent = AuditEvent.objects.filter(
+        session_id=session.id, action="session.terminate", detail__signal=signal
+    )
+    return sent.order_by("-id").values_list("actor", flat=True).first() or "host"
 
 
 def end_session(

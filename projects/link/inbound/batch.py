@@ -82,6 +82,7 @@ from projects.sessions.state import (
     EndingSession,
     SessionColumns,
     end_session,
+    ended_by,
     ending_session,
     move_session,
     settle_commands,
@@ -338,7 +339,7 @@ class _Batch:
         if draft.state not in ACTIVE_STATES:
             settle_commands(draft.id, clock.now())
             return
-        session = ending_session(draft.id)
+        session, died_of = ending_session(draft.id), stored_text(message.signal or "", 16)
         self._end(
             draft,
             session,
@@ -347,11 +348,9 @@ class _Batch:
             at=message.at,
             duration_ms=round(min(max(0.0, message.duration_seconds * 1000), MAX_DURATION_MS)),
             end_reason=message.end_reason,
-            # A caller whose signal the program survived did not end it. If no caller ended the
-            # session, its host did.
-            ended_by=_ENDED_BY.get(message.end_reason) or session.ended_by or "host",
+            ended_by=_ENDED_BY.get(message.end_reason) or ended_by(session, died_of),
             exit_code=message.exit_code,
-            signal=stored_text(message.signal or "", 16),
+            signal=died_of,
             survivors=stored_list(message.survivors, MAX_NOTES, MAX_NOTE_CHARS),
             notes=stored_list([*session.notes, *message.notes], MAX_NOTES, MAX_NOTE_CHARS),
         )

@@ -50,8 +50,8 @@ def terminate_session(
     """Commit a TERMINATE_CMD, or withdraw a start that no host has been sent.
 
     A session that is over is left as it is. ``is_escalated``: the host kills what the signal
-    leaves alive after a grace. ``ended_by`` is put on record in place of ``actor``.
-    Raises SessionNotFound.
+    leaves alive after a grace. Only then is the end asked for, and ``ended_by`` put on record in
+    place of ``actor``: a program may take a plain signal and run on. Raises SessionNotFound.
     """
     ended_by = ended_by or actor
     if request is not None and (earlier := request.earlier()) is not None:
@@ -75,8 +75,9 @@ def terminate_session(
     # Allowed while the host is away: the command waits for the host in the outbox.
     numbered = number_command(project_id, session_id, may_be_offline=True)
     controller_id, seq = numbered.controller_id, numbered.seq
-    active = CommandSession.objects.filter(id=session_id, state__in=selectors.ACTIVE)
-    active.update(ended_by=ended_by)
+    if is_escalated:
+        active = CommandSession.objects.filter(id=session_id, state__in=selectors.ACTIVE)
+        active.update(ended_by=ended_by)
     to_ring = outbox.enqueue(
         controller_id=controller_id,
         session_id=session_id,

@@ -1,8 +1,11 @@
 """Transactions that race decide again on what they then find."""
 
+from datetime import timedelta
+from typing import Any
 from uuid import UUID
 
 import pytest
+from django.utils import timezone
 
 from controller_client.protocol.messages import StartInteractiveCmd
 from controller_client.protocol.session_state import SessionState
@@ -10,6 +13,7 @@ from projects.models import CommandSession, ControllerCommand
 from projects.sessions import outbox, selectors
 from projects.sessions.state import hand_over
 from projects.sessions.transactions.control import terminate_session
+from projects.upkeep.sweeper import idle_sessions
 from tests.support.rows import make_controller, make_session
 
 pytestmark = pytest.mark.django_db
@@ -41,3 +45,17 @@ def test_a_withdrawal_reads_again_if_the_session_moved_meanwhile(
     session.refresh_from_db()
     assert (session.state, session.ended_by) == ("TERMINATED", "alice")
     assert ControllerCommand.objects.get().failure_code == "WITHDRAWN"
+
+
+def test_a_plain_signal_does_not_count_as_asking_for_the_end(settings: Any) -> None:
+    settings.BACKGROUND_IDLE_SECONDS = 60
+    long_ago = timezone.now() - timedelta(seconds=61)
+    session = make_session(make_controller(), kind="background", touched_at=long_ago)
+    asked = (session.project_id, session.id)
+    terminate_session(*asked, "alice", signal_name="SIGWINCH", is_escalated=False)
+    session.refresh_from_db()
+    assert (session.ended_by, idle_sessions()) == ("", [asked])
+    terminate_session(*asked, "bob")
+    terminate_session(*asked, "alice", signal_name="SIGUSR1", is_escalated=False)
+    session.refresh_from_db()
+    assert (session.ended_by, idle_sessions()) == ("bob", [])

@@ -21,6 +21,7 @@ from controller_client.protocol.session_state import SessionState
 from projects.link.inbound.batch import BatchResult, SessionMessage, commit_batch
 from projects.models import AuditEvent, CommandSession, Controller, ControllerCommand
 from projects.sessions import outbox
+from projects.sessions.transactions.control import terminate_session
 from tests.support.rows import make_controller, make_session
 
 pytestmark = pytest.mark.django_db
@@ -150,6 +151,23 @@ def test_who_asked_for_the_end_stays_on_record(controller: Controller) -> None:
     )
     session.refresh_from_db()
     assert (session.ended_by, session.signal) == ("token:agent", "SIGTERM")
+
+
+@pytest.mark.parametrize(("died_of", "ended_by"), [("SIGUSR1", "alice"), ("SIGTERM", "host")])
+def test_who_sent_the_signal_a_program_died_of_ended_it(
+    controller: Controller, died_of: str, ended_by: str
+) -> None:
+    session = make_session(controller)
+    for actor, signal_name in (("alice", "SIGUSR1"), ("bob", "SIGWINCH")):
+        terminate_session(
+            session.project_id, session.id, actor, signal_name=signal_name, is_escalated=False
+        )
+    _commit(
+        controller,
+        InteractiveCmdDone(session_id=str(session.id), end_reason="terminated", signal=died_of),
+    )
+    session.refresh_from_db()
+    assert session.ended_by == ended_by
 
 
 def test_the_end_is_dated_as_the_host_measured_it(controller: Controller) -> None:
