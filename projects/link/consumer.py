@@ -59,7 +59,6 @@ from projects.conf import conf
 from projects.errors.access import Unauthenticated
 from projects.errors.base import Forbidden
 from projects.errors.server import StorageUnavailable
-from projects.link import lease_keeper
 from projects.link.admission import admit
 from projects.link.command_sender import CommandSender
 from projects.link.echo_timer import EchoTimer
@@ -70,8 +69,8 @@ from projects.link.inbound.connection_memory import ConnectionMemory
 from projects.link.inbound.leases import Lease
 from projects.link.inbound.refusals import Declined, Fenced, HelloExpected, HelloLate, first_of
 from projects.link.inbound.twins import TwinWatch
+from projects.link.lease_keeper import HeldLease
 from projects.process import draining, metrics
-from projects.storage.access import in_database
 from projects.wakeups import doorbells
 
 logger = logging.getLogger(__name__)
@@ -120,6 +119,7 @@ class ControllerConsumer(AsyncWebsocketConsumer):  # type: ignore[misc] # channe
             if self._life is not None:
                 self._life.cancel()
                 await asyncio.gather(self._life, return_exceptions=True)
+                await self._held.settle()
             await asyncio.gather(*self._records)
 
     async def dispatch(self, message: dict[str, Any]) -> None:
@@ -162,6 +162,7 @@ class ControllerConsumer(AsyncWebsocketConsumer):  # type: ignore[misc] # channe
         )
         self._twin = TwinWatch(self._controller_id, self._send)
         self._echo = EchoTimer(self._controller_id, self._send)
+        self._held = HeldLease(self._controller_id, self._credential_id)
         self._has_greeted = False
         self._stopping = asyncio.Event()
         await self.accept()
@@ -244,7 +245,9 @@ class ControllerConsumer(AsyncWebsocketConsumer):  # type: ignore[misc] # channe
             self._window.received(message.session_id, len(message.data))
         if isinstance(message, FileChunk | FileDeleted | FilesNamed):
             self._files.check(message)
-        if not isinstance(message, (Ping, Pong)):
+        if isinstance(message, Draining):
+            self._held.give_up()
+        elif not isinstance(message, (Ping, Pong)):
             self._writer.frames.put(message)
 
     async def _answer_ping(self, ping: Ping) -> None:
@@ -328,12 +331,10 @@ class ControllerConsumer(AsyncWebsocketConsumer):  # type: ignore[misc] # channe
         message = await self._first_frame()
         if not isinstance(message, Hello):
             raise HelloExpected
-        welcome, missing = await in_database(
-            greeting.hello, self._controller_id, message, self._credential_id
-        )
+        welcome, missing = await self._held.begin(message)
         self._epoch = self._files.epoch = self._writer.epoch = welcome.epoch
-        self._lease = Lease(self._controller_id, self._epoch, self._credential_id)
-        self._sender = CommandSender(self._lease, memory=self._memory, send=self._send)
+        lease = Lease(self._controller_id, self._epoch, self._credential_id)
+        self._sender = CommandSender(lease, memory=self._memory, send=self._send)
         self._memory.greeted(message, welcome, missing.unnamed)
         # The host was told to end or to forget these sessions, so its later frames about them are
         # dropped.
@@ -370,7 +371,7 @@ class ControllerConsumer(AsyncWebsocketConsumer):  # type: ignore[misc] # channe
                 raise PeerSilent
             await self._send(Ping())
             try:
-                await lease_keeper.renew(self._lease)
+                await self._held.renew()
             except StorageUnavailable:
                 logger.error(
                     "the lease of controller %s cannot be renewed now", self._controller_id

@@ -20,7 +20,6 @@ from uuid import UUID
 from controller_client.protocol.messages import (
     Ack,
     DoneAck,
-    Draining,
     Error,
     FileChunk,
     FileDeleted,
@@ -37,13 +36,13 @@ from controller_client.protocol.messages import (
 from controller_client.protocol.resume import ReceiveWindow
 from projects.errors.server import StorageUnavailable
 from projects.link.file_asker import FileAsker
-from projects.link.inbound import batch, leases
+from projects.link.inbound import batch
 from projects.link.inbound.batch import BatchResult, SessionMessage
 from projects.link.inbound.connection_memory import ConnectionMemory
 from projects.link.inbound.frame_queue import FrameQueue
 from projects.output import log as output_log
 from projects.process import metrics
-from projects.storage.access import at_length, in_database, in_shared_transaction
+from projects.storage.access import at_length, in_shared_transaction
 from projects.wakeups import doorbells
 
 logger = logging.getLogger(__name__)
@@ -212,9 +211,7 @@ class FrameWriter:
         Such a frame is about the connection, a file or a dismissed session. Frames of a dismissed
         session are acknowledged, so that the host stops sending them.
         """
-        if isinstance(frame, Draining):
-            await in_database(leases.release, self._controller_id, self.epoch)
-        elif isinstance(frame, Error):
+        if isinstance(frame, Error):
             logger.warning("controller %s reports %s", self._controller_id, frame.code[:64])
         elif isinstance(frame, InteractiveOutput):
             await self._acknowledge(frame.session_id, frame.stream, frame.offset + len(frame.data))

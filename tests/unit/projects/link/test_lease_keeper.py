@@ -1,7 +1,9 @@
 """Connections renew their leases together, and one that may not does not stop the others."""
 
 import asyncio
+import threading
 from collections.abc import Sequence
+from typing import Any
 from uuid import uuid4
 
 import pytest
@@ -14,6 +16,7 @@ from projects.link.inbound import leases
 from projects.link.inbound.leases import Lease
 from projects.link.inbound.refusals import Fenced
 from projects.models import Controller
+from projects.sessions.selectors import is_online
 from projects.storage.access import in_database
 from tests.support.rows import make_controller, make_hello
 
@@ -68,6 +71,48 @@ async def test_one_that_leaves_takes_nobody_with_it() -> None:
     leaving.cancel()
     await staying
     assert await in_database(Controller.objects.filter(lease_expires_at__isnull=False).count) == 2
+
+
+def _is_online(lease: Lease) -> bool:
+    return is_online(Controller.objects.get(id=lease.controller_id).lease_expires_at)
+
+
+async def test_a_lease_that_ends_while_renewals_are_gathered_stays_ended() -> None:
+    leaving, staying = await in_database(_connected, 2)
+    renewals = [asyncio.create_task(lease_keeper.renew(lease)) for lease in (leaving, staying)]
+    await asyncio.sleep(0)
+    await lease_keeper.release(leaving)
+    await asyncio.gather(*renewals)
+    assert not await in_database(_is_online, leaving)
+    assert await in_database(_is_online, staying)
+
+
+@pytest.mark.parametrize("is_cancelled", [False, True])
+@pytest.mark.parametrize("name", ["renew", "renew_one"])
+async def test_a_lease_that_ends_during_its_renewal_stays_ended(
+    monkeypatch: pytest.MonkeyPatch, name: str, is_cancelled: bool
+) -> None:
+    (lease,) = await in_database(_connected, 1)
+    renew, loop = getattr(leases, name), asyncio.get_running_loop()
+    has_begun, may_go_on = asyncio.Event(), threading.Event()
+
+    def slow(held: Any) -> Any:
+        loop.call_soon_threadsafe(has_begun.set)
+        may_go_on.wait(30)
+        return renew(held)
+
+    monkeypatch.setattr(leases, "renew", lambda _: set())
+    monkeypatch.setattr(leases, name, slow)
+    renewal = asyncio.create_task(lease_keeper.renew(lease))
+    await has_begun.wait()
+    if is_cancelled:
+        renewal.cancel()
+    ending = asyncio.create_task(lease_keeper.release(lease))
+    await asyncio.sleep(0)
+    may_go_on.set()
+    await ending
+    await asyncio.gather(renewal, return_exceptions=True)
+    assert not await in_database(_is_online, lease)
 
 
 async def test_a_database_outage_fails_each_renewal_and_later_ones_succeed(
