@@ -229,6 +229,21 @@ def pieces(session_id: UUID, stream: Stream, start: int, end: int) -> Iterator[b
         position += len(data)
 
 
+def page_end(session_id: UUID, stream: Stream, start: int, end: int, max_bytes: int) -> int:
+    """The end of a page of ``[start, end)`` that has at most ``max_bytes`` stored bytes.
+
+    No page ends inside a gap: the rest of the gap takes nothing of it, however long it is.
+    """
+    cut = min(end, start + max_bytes)
+    if cut == end:
+        return end
+    around = OutputGap.objects.filter(
+        session_id=session_id, stream=stream, from_offset__lt=cut, to_offset__gt=cut
+    )
+    gap_end = around.order_by("from_offset").values_list("to_offset", flat=True).first()
+    return cut if gap_end is None else min(end, gap_end)
+
+
 def read_range(
     session_id: UUID, stream: Stream, start: int, end: int
 ) -> tuple[bytes, tuple[GapRange, ...]]:

@@ -74,9 +74,9 @@ def view_page(
 ) -> StreamText:
     """Shows the first ``budget_bytes`` of ``[start, end)``, cut at a whole character.
 
-    The rest is the next page.
+    The rest is the next page, but for that of a gap, which is shown whole.
     """
-    page_end = min(end, start + budget_bytes)
+    page_end = output_log.page_end(session_id, stream, start, end, budget_bytes)
     if view == "raw":
         data, gaps = output_log.read_range(session_id, stream, start, page_end)
         encoded = base64.b64encode(data).decode("ascii")

@@ -10,6 +10,7 @@ from uuid import UUID
 from pydantic import Field
 
 from controller_client.protocol.messages import Stream
+from projects.output import log as output_log
 from projects.output.result import CamelResult
 from projects.output.stream_text import StreamText, StreamView, read_text
 from projects.output.text_view import MAX_HELD_BYTES
@@ -109,7 +110,8 @@ class UnreadOutput:
 
     def _slice(self, now: Snapshot, stream: Stream, start: int) -> StreamText:
         end = now.next_offset(stream)
-        slice_end = min(end, max(start, now.first_offset(stream)) + MAX_SLICE_BYTES)
+        kept = min(end, max(start, now.first_offset(stream)))
+        slice_end = output_log.page_end(self.session_id, stream, kept, end, MAX_SLICE_BYTES)
         is_final = now.is_final and slice_end == end
         return self._text(stream, start, slice_end, is_final=is_final)
 

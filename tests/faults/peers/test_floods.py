@@ -116,12 +116,12 @@ async def test_an_outage_that_overflows_the_ring_keeps_the_newest_after_a_gap(
         # How the last bytes are divided into rows is left to the timing of their frames.
         newest = b"".join(data or b"" for _, _, data in extents[-3:])
         assert newest.endswith(f"{last}\r\nover".encode())
-        lost_from = next(start for start, _, data in extents if data is None)
+        lost_from, lost_to = next((start, to) for start, to, data in extents if data is None)
         answer = await caller.call(
             "read_session_output", session_id=session_id, offset=lost_from, max_bytes=4096
         )
         assert answer["gaps"] == [
-            {"from_offset": lost_from, "to_offset": lost_from + 4096, "reason": "ring_overflow"}
+            {"from_offset": lost_from, "to_offset": lost_to, "reason": "ring_overflow"}
         ]
         await caller.call("send_command_input", session_id=session_id, input_text="\n")
 

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from projects.models import CommandSession, OutputChunk, OutputGap
 from projects.output import log as output_log
-from projects.output.log import NewChunk
+from projects.output.log import GapRange, NewChunk
 from projects.output.text_view import text_of
-from projects.output.view import glance_at_screen, view_page, view_screen, view_turn
+from projects.output.view import View, glance_at_screen, view_page, view_screen, view_turn
 from projects.output.visible_text import visible
 from projects.secrets.masks import secret_mask
 from tests.support.rows import make_controller, make_session
@@ -96,6 +96,22 @@ def test_a_page_with_a_gap_ends_where_it_should_and_the_next_goes_on_there(
         b"a" * 10 + b"b" * 5,
     )
     assert (second.next_offset, base64.b64decode(second.output_base64 or "")) == (50, b"b" * 25)
+
+
+@pytest.mark.parametrize("view", ["text", "raw"])
+@pytest.mark.parametrize("start", [0, 4, 5000])
+def test_a_gap_of_any_length_is_passed_in_one_page(
+    session: CommandSession, start: int, view: View
+) -> None:
+    _store(session, b"a" * 4)
+    output_log.add_gap(session.id, "stdout", 4, 2**40, "ring_overflow")
+    end = _store(session, b"b" * 30, offset=2**40)
+    first = view_page(session.id, start, end, 10, is_final=True, view=view)
+    lost_from = max(start, 4)
+    assert first.gaps == (GapRange(lost_from, 2**40, "ring_overflow"),)
+    assert first.next_offset == 2**40
+    second = view_page(session.id, first.next_offset, end, 10, is_final=True, view=view)
+    assert second.next_offset == 2**40 + 10
 
 
 def test_raw_pages_hold_every_byte(session: CommandSession) -> None:

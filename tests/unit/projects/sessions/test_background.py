@@ -18,7 +18,9 @@ from projects.errors.commands import StartFailed, StartUnconfirmed
 from projects.errors.inputs import InputRefused, UnknownSignal
 from projects.errors.limits import SessionLimitReached
 from projects.errors.sessions import SessionNotFound
-from projects.models import CommandSession, Controller, ReadCursor
+from projects.models import CommandSession, Controller, Project, ReadCursor
+from projects.output import log as output_log
+from projects.output.log import NewChunk
 from projects.sessions.background import (
     BackgroundOutput,
     background_read,
@@ -275,3 +277,18 @@ async def test_another_projects_session_does_not_exist(
         with pytest.raises(SessionNotFound):
             await call
     assert not await in_database(ReadCursor.objects.exists)
+
+
+async def test_a_gap_of_any_length_is_passed_in_one_read(project_id: UUID) -> None:
+    def lossy() -> CommandSession:
+        controller = make_controller("other", project=Project.objects.get(id=project_id))
+        session = make_session(controller, kind="background", stdout_next_offset=2**40 + 4)
+        output_log.add_gap(session.id, "stdout", 0, 2**40, "ring_overflow")
+        output_log.append([NewChunk(session.id, "stdout", 2**40, 1, b"rest")])
+        return session
+
+    session = await in_database(lossy)
+    first = await background_read(project_id, session.id)
+    assert (_texts(first), first.lost_bytes, first.has_more) == (("", ""), 2**40, True)
+    second = await background_read(project_id, session.id)
+    assert (_texts(second), second.lost_bytes, second.has_more) == (("rest", ""), 0, False)
