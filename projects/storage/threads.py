@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from functools import partial
 from queue import Empty, SimpleQueue
 from typing import Any, Final, TypeVar
-from weakref import WeakKeyDictionary
+from weakref import WeakKeyDictionary, ref
 
 T = TypeVar("T")
 
@@ -49,9 +49,9 @@ class LoopCalls:
     """Calls from threads into one event loop; those that come while it is busy wake it once."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
-        # A bound method instead of the loop: the threads must not keep a loop alive that nobody
-        # runs any more.
-        self._call_soon = loop.call_soon_threadsafe
+        # Threads, and the table of these ways, must not keep a loop alive that nobody runs any
+        # more. A bound method would.
+        self._loop = ref(loop)
         self._arrived: deque[Callable[[], None]] = deque()
         self._is_on_its_way = False
 
@@ -63,10 +63,13 @@ class LoopCalls:
 
     def _ask(self) -> None:
         self._is_on_its_way = True
+        loop = self._loop()
         try:
-            self._call_soon(self._make)
+            if loop is None:
+                raise RuntimeError("the loop is gone")
+            loop.call_soon_threadsafe(self._make)
         except RuntimeError:
-            # The loop was closed: nobody waits.
+            # The loop is closed or gone: nobody waits.
             self._arrived.clear()
 
     def _make(self) -> None:

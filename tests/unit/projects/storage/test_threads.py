@@ -1,15 +1,23 @@
 """Database threads: the order of work, its results, and work that nobody waits for any more."""
 
 import asyncio
+import gc
 import subprocess
 import sys
 import threading
+import weakref
 from collections.abc import Iterator
 
 import pytest
 
 from projects.storage import threads as database_threads
-from projects.storage.threads import DatabaseThreads, NotBegunError, after_result
+from projects.storage.threads import (
+    DatabaseThreads,
+    LoopCalls,
+    NotBegunError,
+    after_result,
+    calls_into_this_loop,
+)
 
 
 @pytest.fixture
@@ -204,3 +212,13 @@ def test_work_without_memory_for_a_thread_is_refused_and_nothing_is_left() -> No
     command = [sys.executable, "-c", _WITHOUT_MEMORY]
     told = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
     assert told.stdout == "refused\ndone\n"
+
+
+def test_the_way_into_a_loop_does_not_keep_it_alive() -> None:
+    async def way() -> tuple[weakref.ref[asyncio.AbstractEventLoop], LoopCalls]:
+        return weakref.ref(asyncio.get_running_loop()), calls_into_this_loop()
+
+    loop, calls = asyncio.run(way())
+    gc.collect()
+    assert loop() is None
+    calls.put(lambda: None)
