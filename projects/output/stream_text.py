@@ -156,7 +156,9 @@ def read_ends(
     # No sequence goes on behind the end of a line.
     tail_look_back = 0 if line_start else LOOK_BACK_BYTES
     tail = read(tail_start + line_start, end, tail_look_back, is_last=is_final)
-    omitted_bytes = tail.offset - head.next_offset
+    # What is lost at the beginning of the tail was not left out.
+    tail_from = min([tail.offset, *(gap.from_offset for gap in tail.gaps)])
+    omitted_bytes = tail_from - head.next_offset
     marker = f"\n[… {omitted_bytes} bytes left out from offset {head.next_offset} on …]\n"
     return StreamText(
         head.text + marker + tail.text,

@@ -70,6 +70,18 @@ def test_output_over_the_budget_keeps_head_and_tail_and_counts_the_middle(
     assert len(head) + len(tail) <= 1024
 
 
+@pytest.mark.parametrize("gap_end", [1500, 2000])
+def test_what_is_lost_where_the_tail_begins_was_not_left_out(
+    session: CommandSession, gap_end: int
+) -> None:
+    _store(session, b"a" * 1300)
+    output_log.add_gap(session.id, "stdout", 1300, gap_end, "ring_overflow")
+    _store(session, b"b" * (2000 - gap_end), gap_end)
+    shown = view_turn(session.id, 0, 2000, 800, is_final=True)
+    assert (shown.omitted_offset, shown.omitted_bytes) == (200, 1200)
+    assert shown.lost_bytes == gap_end - 1400
+
+
 def test_a_gap_is_shown_where_it_is(session: CommandSession) -> None:
     _store(session, b"before\r\n")
     output_log.add_gap(session.id, "stdout", 8, 108, "ring_overflow")
