@@ -142,17 +142,22 @@ def abandoned(row: HeldKeyboard, note: str) -> Abandoned:
 
 def keyboard_expire(left: Abandoned) -> Told | None:
     """Hand an abandoned keyboard back, unless its browser came back or somebody else has it."""
+    as_seen = HeldKeyboard.objects.filter(
+        session_id=left.session_id,
+        operator=left.operator,
+        seen_at=left.seen_at,
+        typed_at=left.typed_at,
+    )
     try:
         with transaction.atomic():
-            held = HeldKeyboard.objects.filter(session_id=left.session_id, operator=left.operator)
-            as_seen = held.filter(seen_at=left.seen_at, typed_at=left.typed_at)
-            # This locks the row until the keyboard is handed back.
-            if held.exists() and not as_seen.update(seen_at=left.seen_at):
+            # This locks the row until the keyboard is handed back. Without the row, the keyboard
+            # was given back or taken meanwhile, perhaps by the same operator.
+            if not as_seen.update(seen_at=left.seen_at):
                 return None
             return keyboard_release(left.project_id, left.session_id, left.operator, left.note)
     except (KeyboardNotHeld, SessionEnded, SessionTakenOver):
         # Taken by another operator, who has a row of their own, or of no use to anybody.
-        HeldKeyboard.objects.filter(session_id=left.session_id, operator=left.operator).delete()
+        as_seen.delete()
         return None
 
 

@@ -200,6 +200,18 @@ async def test_an_operator_who_came_back_keeps_the_keyboard(
     assert await _operator(session) == ""
 
 
+async def test_an_operator_who_took_it_again_elsewhere_keeps_the_keyboard(
+    session: CommandSession,
+) -> None:
+    await _take(session, ANN)
+    long_ago = timezone.now() - timedelta(seconds=GONE_SECONDS + 1)
+    await in_database(HeldKeyboard.objects.update, seen_at=long_ago)
+    (left,) = await in_database(abandoned_keyboards)
+    await services.session_take_over(session.project_id, session.id, operator=ANN)
+    assert await in_database(keyboard_expire, left) is None
+    assert await _operator(session) == ANN
+
+
 async def test_only_who_has_the_keyboard_gives_the_terminal_a_size(
     session: CommandSession,
 ) -> None:
