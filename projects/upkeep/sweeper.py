@@ -22,7 +22,7 @@ from projects.accounts import rate_limits
 from projects.attention import messages as attention_messages
 from projects.audit.marks import heads_sign
 from projects.conf import conf
-from projects.models import CommandSession, ControllerCommand, SessionEvent
+from projects.models import CommandSession, Controller, ControllerCommand, SessionEvent
 from projects.monitors import log as monitor_log
 from projects.monitors import questions as file_questions
 from projects.output import log as output_log
@@ -212,6 +212,9 @@ def _is_idle() -> Q:
 @transaction.atomic
 def end_idle(project_id: UUID, session_id: UUID) -> UUID | None:
     """Has an idle session ended. Returns the controller to ring, if there is one to ring."""
+    # Every command locks the host before its session: the other order could wait for itself.
+    hosts = Controller.objects.select_for_update(no_key=True, of=("self",)).order_by()
+    list(hosts.filter(sessions__id=session_id).values_list("id"))
     if (
         not CommandSession.objects.select_for_update(no_key=True)
         .filter(_is_idle(), id=session_id)

@@ -5,6 +5,8 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from controller_client.protocol.messages import SendInput, StartInteractiveCmd
@@ -263,3 +265,18 @@ def test_a_session_with_many_commands_is_looked_at_once() -> None:
         message = SendInput(seq=seq, session_id=str(session.id), input_seq=number, data=b"x")
         outbox.enqueue(controller_id=session.controller_id, session_id=session.id, message=message)
     assert sweeper.overdue_sessions() == [session.id]
+
+
+async def test_the_end_of_an_idle_session_locks_the_host_first(settings: Any) -> None:
+    settings.BACKGROUND_IDLE_SECONDS = 60
+    long_ago = timezone.now() - timedelta(seconds=61)
+
+    def ended() -> list[str]:
+        session = make_session(make_controller(), kind="background", touched_at=long_ago)
+        with CaptureQueriesContext(connection) as queries:
+            sweeper.end_idle(session.project_id, session.id)
+        return [query["sql"] for query in queries if "projects_" in query["sql"]]
+
+    first, second, *_ = await in_database(ended)
+    assert 'FROM "projects_controller"' in first
+    assert 'FROM "projects_commandsession"' in second
