@@ -11,7 +11,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from queue import Empty, SimpleQueue
 from typing import Any, Final, TypeVar
@@ -63,14 +63,12 @@ class LoopCalls:
 
     def _ask(self) -> None:
         self._is_on_its_way = True
-        loop = self._loop()
-        try:
-            if loop is None:
-                raise RuntimeError("the loop is gone")
-            loop.call_soon_threadsafe(self._make)
-        except RuntimeError:
-            # The loop is closed or gone: nobody waits.
-            self._arrived.clear()
+        # A loop that is closed or gone takes no call: nobody waits.
+        with suppress(RuntimeError):
+            if (loop := self._loop()) is not None:
+                loop.call_soon_threadsafe(self._make)
+                return
+        self._arrived.clear()
 
     def _make(self) -> None:
         """Make all calls that arrived. The event loop calls this.

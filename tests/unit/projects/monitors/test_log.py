@@ -68,7 +68,7 @@ def test_nothing_is_stored_of_nothing(monitor: Monitor) -> None:
 
 
 def test_what_stopped_monitors_read_goes_when_its_time_is_over(
-    monitor: Monitor, settings: Any
+    monitor: Monitor, settings: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     settings.COMMAND_RETENTION_SECONDS = 60
     monitor_log.append(monitor.id, 0, b"0123456789")
@@ -79,6 +79,10 @@ def test_what_stopped_monitors_read_goes_when_its_time_is_over(
     monitor_log.forget_stopped()
     assert MonitorChunk.objects.exists()
     rows.update(stopped_at=timezone.now() - timedelta(seconds=61))
+    with monkeypatch.context() as jumped:
+        jumped.setattr(clock.STEADINESS, "_since", clock.time.monotonic())
+        monitor_log.forget_stopped()
+    assert MonitorChunk.objects.exists()
     monitor_log.forget_stopped()
     monitor.refresh_from_db()
     assert not MonitorChunk.objects.exists()
