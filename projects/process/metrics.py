@@ -56,7 +56,8 @@ DOORBELLS_FAILED: Final = Counter(
 )
 DOORBELLS_LOST: Final = Counter(
     "holdline_doorbells_lost_total",
-    "Work that the reconciler found and no doorbell had announced",
+    "Work that no doorbell had announced: commands that the reconciler found, and news of sessions "
+    "that a waiting call found when it looked by itself",
     ("kind",),
 )
 EXPIRED_ROWS: Final = Counter(
