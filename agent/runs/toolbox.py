@@ -10,12 +10,14 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 from uuid import UUID, uuid5
 
+from agent.errors import ControllerNotOfRun, MalformedArguments, SessionNotOfRun
 from agent.llm.conversation import Call, OfferedTool
 from agent.runs.history import HANDLES
 from agent.runs.records import caller_label
 from projects.accounts.authentication import AGENT_SCOPES, Caller
 from projects.accounts.permits import Permit
-from projects.errors.calls import UnknownTool
+from projects.errors.base import ControllerActionError
+from projects.errors.calls import InvalidArgument, UnknownTool
 from projects.errors.shown_tools import showing
 from projects.tools.base import Tool, ToolOutcome
 from projects.tools.guidance import FINISHING
@@ -107,22 +109,22 @@ class Toolbox:
     ) -> ToolOutcome:
         """Makes the call, approved by ``permit``. Whatever is wrong with it is an outcome, too."""
         if call.arguments is None:
-            return _refusal(
-                "MALFORMED_ARGUMENTS",
-                "the arguments are not a JSON object, or one that is nested too deeply",
-                "Send the call again with valid JSON.",
+            return _refused(
+                MalformedArguments(
+                    "the arguments are not a JSON object, or one that is nested too deeply",
+                    "Send the call again with valid JSON.",
+                )
             )
         if not _is_text(call.arguments):
-            return _refusal(
-                "MALFORMED_ARGUMENTS",
-                "the arguments contain a lone surrogate, which is no character",
-                "Send the call again without it.",
+            return _refused(
+                MalformedArguments(
+                    "the arguments contain a lone surrogate, which is no character",
+                    "Send the call again without it.",
+                )
             )
         if call.name == FINISH:
-            return _refusal(
-                "INVALID_ARGUMENT",
-                "finish_task needs success (true or false) and summary",
-                "Call it again with both.",
+            return _refused(
+                InvalidArgument(["finish_task needs success (true or false) and summary"])
             )
         with showing(self.names):
             request_id = self.request_id(step_number, index)
@@ -134,7 +136,7 @@ class Toolbox:
         try:
             tool = tool_for(name, self.caller)
         except UnknownTool as unknown:
-            return ToolOutcome(dict(unknown.body()), is_error=True)
+            return _refused(unknown)
         if (refusal := self._bind(tool, arguments)) is not None:
             return refusal
         for request_id in _REQUEST_IDS:
@@ -160,25 +162,15 @@ class Toolbox:
             if len(self.controllers) == 1:
                 arguments.setdefault("controller", self.controllers[0])
             if arguments.get("controller") not in self.controllers:
-                return _refusal(
-                    "CONTROLLER_NOT_OF_RUN",
-                    "this run may not use that controller",
-                    f"Use {', '.join(self.controllers)}.",
-                )
+                return _refused(ControllerNotOfRun(self.controllers))
         for name in HANDLES:
             if name in arguments and str(arguments[name]) not in self.sessions:
-                return _refusal(
-                    "SESSION_NOT_OF_RUN",
-                    "this run did not start that session",
-                    "Use a session this run has started.",
-                )
+                return _refused(SessionNotOfRun())
         return None
 
 
-def _refusal(code: str, message: str, hint: str) -> ToolOutcome:
-    return ToolOutcome(
-        {"error": message, "code": code, "hint": hint, "retryable": False}, is_error=True
-    )
+def _refused(error: ControllerActionError) -> ToolOutcome:
+    return ToolOutcome(dict(error.body()), is_error=True)
 
 
 def _is_text(arguments: Mapping[str, Any]) -> bool:

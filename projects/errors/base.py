@@ -4,9 +4,11 @@ Every error has a stable ``code``, an HTTP status and a ``hint`` that tells the 
 next. The leaves of the tree stand in files named for what they are about::
 
     ControllerActionError (500)     monitors.errors: FileReadError
-    ├── InvalidInput (400)          calls, commands, inputs, limits, monitors.errors
+    ├── InvalidInput (400)          calls, commands, inputs, limits, monitors.errors,
+    │                               agent.errors
     ├── Unauthenticated (401)       access
-    ├── Forbidden (403)             access, commands, accounts.errors, monitors.errors
+    ├── Forbidden (403)             access, commands, accounts.errors, monitors.errors,
+    │                               agent.errors
     ├── NotFound (404)              access, sessions, hosts, secrets, monitors.errors,
     │                               agent.errors
     ├── Conflict (409)              access, calls, hosts, sessions, inputs, limits, uncertain,
@@ -62,7 +64,10 @@ class ControllerActionError(Exception):
         "ask the operator to look at the server's log."
     )
     retryable: bool = False
-    """True if the same call, with the same ``request_id``, can succeed later without any help."""
+    """True if the same call, with the same ``request_id``, can succeed later without any help.
+
+    The answer of a person who was asked already is no help: the repeat waits for it.
+    """
 
     def body(self) -> ErrorBody:
         """The error as callers see it."""

@@ -35,6 +35,7 @@ class SessionLimitReached(Conflict):
     """The project's places for sessions of this kind are all in use."""
 
     code = "SESSION_LIMIT_REACHED"
+    ENDING_THEMSELVES: ClassVar[frozenset[str]] = frozenset({"one_shot", "job"})
     ENDING: ClassVar[dict[str, str]] = {
         "interactive": (
             "Go on with an active session, or end it. send_command_input(session_id='{oldest}', "
@@ -57,6 +58,7 @@ class SessionLimitReached(Conflict):
         self, limit: int, active: Sequence[str], project: str, *, kind: str = "interactive"
     ) -> None:
         self.limit, self.active, self.kind = limit, tuple(active), kind
+        self.retryable = kind in self.ENDING_THEMSELVES and limit > 0
         raising = self.RAISING.get(kind) or _who_raises(
             "Max interactive sessions", "max_interactive_sessions", project
         )

@@ -11,6 +11,7 @@ import pytest
 from projects.errors.base import ControllerActionError
 from projects.errors.commands import StartFailed, StartUnconfirmed
 from projects.errors.inputs import InputRefused
+from projects.errors.limits import SessionLimitReached
 from projects.tools.base import error_codes
 
 MODULES = (
@@ -52,6 +53,7 @@ REASONS = {
             "INVALID_ARGUMENT",
             "INVALID_PATTERN",
             "REQUEST_NOT_UNDERSTOOD",
+            "MALFORMED_ARGUMENTS",
             "UNKNOWN_ARGUMENT",
             "UNKNOWN_KEY",
             "UNKNOWN_SIGNAL",
@@ -69,6 +71,8 @@ REASONS = {
         [
             "UNAUTHENTICATED",
             "FORBIDDEN",
+            "CONTROLLER_NOT_OF_RUN",
+            "SESSION_NOT_OF_RUN",
             "SCOPE_MISSING",
             "COMMAND_NOT_ALLOWED",
             "CWD_NOT_ALLOWED",
@@ -195,6 +199,13 @@ def test_a_code_is_as_retryable_as_its_reason_allows(code: str, retryable: bool)
 
 def test_without_an_id_a_start_without_word_is_not_retryable() -> None:
     assert not StartUnconfirmed("some", is_repeatable=False).retryable
+
+
+@pytest.mark.parametrize("kind", SessionLimitReached.ENDING)
+def test_a_place_comes_free_by_itself_where_programs_end_by_themselves(kind: str) -> None:
+    refused = SessionLimitReached(1, ["some"], "project", kind=kind)
+    assert refused.body()["retryable"] is (kind in {"one_shot", "job"})
+    assert not SessionLimitReached(0, [], "project", kind=kind).retryable
 
 
 def test_every_module_with_errors_is_looked_at() -> None:
