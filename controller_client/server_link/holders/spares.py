@@ -8,8 +8,9 @@ gives that away, it asks for the next (``~``), and it asks at once (``+``) if it
 import asyncio
 import os
 import socket
-from collections import deque
+from collections import defaultdict, deque
 from contextlib import suppress
+from itertools import chain
 from typing import Final, NamedTuple
 
 from controller_client.server_link.holders.client import error_named
@@ -55,7 +56,8 @@ class ForkServerLink:
         self._arrived: deque[socket.socket] = deque()
         self._spares: deque[SpareHolder] = deque()
         self._starts: deque[asyncio.Future[SpareHolder]] = deque()
-        self._questions: dict[str, asyncio.Future[str]] = {}
+        # Who waits for the answers to each question, in the order in which it was asked.
+        self._questions: defaultdict[str, deque[asyncio.Future[str]]] = defaultdict(deque)
         self._loop.add_reader(connection, self._on_readable)
 
     async def give(self, session_id: str) -> SpareHolder:
@@ -72,12 +74,11 @@ class ForkServerLink:
 
     async def ask(self, question: str, seconds: float, details: str = "") -> str:
         """Return the answer to a question, which is one word. Raises OSError."""
-        answer = self._questions[question] = self._loop.create_future()
-        try:
-            self._tell(f"{question} {details}\n" if details else f"{question}\n")
-            return await asyncio.wait_for(answer, seconds)
-        finally:
-            self._questions.pop(question, None)
+        self._tell(f"{question} {details}\n" if details else f"{question}\n")
+        answer = self._loop.create_future()
+        # One that is given up stays in its place: its answer is still to come.
+        self._questions[question].append(answer)
+        return await asyncio.wait_for(answer, seconds)
 
     def close(self) -> None:
         """End the conversation: the fork server ends, and the spares with it."""
@@ -88,9 +89,10 @@ class ForkServerLink:
             self._spares.popleft().connection.close()
         while (start := self._next_start()) is not None:
             start.set_exception(error_named("ECONNRESET"))
-        for answer in self._questions.values():
+        for answer in chain.from_iterable(self._questions.values()):
             if not answer.done():
                 answer.set_exception(error_named("ECONNRESET"))
+        self._questions.clear()
 
     async def _living(self) -> SpareHolder:
         """Return a spare that is alive: one that was forked just now can be dead, too."""
@@ -148,8 +150,13 @@ class ForkServerLink:
                 self._on_forked(error_named(outcome))
 
     def _on_answer(self, question: str, outcome: str) -> None:
-        answer = self._questions.get(question)
-        if answer is not None and not answer.done():
+        waiting = self._questions.get(question)
+        if not waiting:
+            return
+        answer = waiting.popleft()
+        if not waiting:
+            del self._questions[question]
+        if not answer.done():
             answer.set_result(outcome)
 
     def _on_forked(self, outcome: SpareHolder | OSError) -> None:

@@ -133,3 +133,12 @@ async def test_the_end_of_the_fork_server_fails_all_that_wait(server: ScriptedFo
     for waiting in (giving, asking):
         with pytest.raises(ConnectionResetError):
             await waiting
+
+
+async def test_equal_questions_are_answered_each_in_its_order(server: ScriptedForkServer) -> None:
+    given_up = asyncio.create_task(server.link.ask(f"?{SESSION}", 20))
+    asking = [asyncio.create_task(server.link.ask(f"?{SESSION}", 20)) for _ in range(2)]
+    await server.hears(f"?{SESSION}\n".encode() * 3)
+    given_up.cancel()
+    server.says(b"".join(f"?{SESSION} {said}\n".encode() for said in ("0", "1", "2")))
+    assert await asyncio.gather(*asking) == ["1", "2"]
