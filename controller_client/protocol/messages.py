@@ -76,6 +76,7 @@ from controller_client.protocol.values import (
     StreamOffset,
     StreamPosition,
     TerminalReport,
+    WindowBytes,
     new_id,
 )
 
@@ -203,7 +204,7 @@ class HolderAttach(Message, frozen=True, tag="HOLDER_ATTACH"):
     """
 
     session_id: str
-    window_bytes: int
+    window_bytes: WindowBytes
     offsets: list[StreamOffset]
 
 

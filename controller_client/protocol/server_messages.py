@@ -9,12 +9,14 @@ from controller_client.protocol.values import (
     Message,
     NamedFile,
     OverflowPolicy,
+    PaceSeconds,
     ProjectRules,
     ResourceLimits,
     Seconds,
     SessionDirective,
     StdinMode,
     StreamOffset,
+    WindowBytes,
 )
 
 _ENTER = b"\n"
@@ -26,10 +28,10 @@ class Welcome(Message, frozen=True, tag="WELCOME"):
     Carries every number that both sides need, and a directive for each session of HELLO.
     """
 
-    heartbeat_seconds: float
-    lease_seconds: float
-    session_window_bytes: int
-    connection_window_bytes: int
+    heartbeat_seconds: PaceSeconds
+    lease_seconds: Seconds
+    session_window_bytes: WindowBytes
+    connection_window_bytes: WindowBytes
     sessions: list[SessionDirective]
     min_client_version: str = ""
 

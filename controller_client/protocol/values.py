@@ -58,6 +58,9 @@ Count = Annotated[int, msgspec.Meta(ge=0, le=2**62)]
 Pid = Annotated[int, msgspec.Meta(ge=0, le=2**31 - 1)]
 ExitCode = Annotated[int, msgspec.Meta(ge=-(2**31), le=2**31 - 1)]
 Seconds = Annotated[float, msgspec.Meta(ge=0, le=2**31)]
+# No shorter: a task sleeps for this long between two frames.
+PaceSeconds = Annotated[float, msgspec.Meta(ge=0.01, le=2**31)]
+WindowBytes = Annotated[int, msgspec.Meta(ge=1, le=2**62)]
 """A stretch of time, not a date."""
 WallSeconds = Annotated[float, msgspec.Meta(ge=0, le=2**37)]
 """A date: seconds since 1970, in UTC."""

@@ -13,7 +13,7 @@ from controller_client.protocol.messages import (
     Message,
     ToHolder,
 )
-from controller_client.protocol.values import WallSeconds
+from controller_client.protocol.values import PaceSeconds, WallSeconds, WindowBytes
 
 _NAMES = {int: "integer", str: "string", bytes: "base64", float: "number", bool: "boolean"}
 _ALIASES = {
@@ -22,6 +22,8 @@ _ALIASES = {
     messages.ExitCode: "exit code",
     messages.Seconds: "number",
     WallSeconds: "number",
+    PaceSeconds: "number",
+    WindowBytes: "integer",
 }
 ENVELOPE = {field.name for field in msgspec.structs.fields(Message)}
 

@@ -36,6 +36,14 @@ OUTPUT: dict[str, Any] = {
     "offset": 0,
     "seq": 1,
 }
+WELCOME: dict[str, Any] = {
+    "type": "WELCOME",
+    "heartbeat_seconds": 15,
+    "lease_seconds": 45,
+    "session_window_bytes": 65536,
+    "connection_window_bytes": 65536,
+    "sessions": [],
+}
 START: dict[str, Any] = {"type": "START_INTERACTIVE_CMD", "seq": 1, "session_id": "s"}
 
 
@@ -211,3 +219,18 @@ def test_the_value_of_a_secret_is_its_line_without_enter() -> None:
     assert typed.secret == b"hunter2\n"
     assert typed.secret_value == b"hunter2"
     assert SendInput(seq=1, session_id="s", input_seq=1, data=b"ls\n").secret_value is None
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("heartbeat_seconds", 0),
+        ("heartbeat_seconds", -1),
+        ("lease_seconds", -1),
+        ("session_window_bytes", 0),
+        ("connection_window_bytes", -1),
+    ],
+)
+def test_a_welcome_that_would_stop_or_flood_its_host_is_refused(field: str, value: int) -> None:
+    assert _outcome(_frame(WELCOME)) == "Welcome"
+    assert field in _refusal(_frame(WELCOME, **{field: value}))
