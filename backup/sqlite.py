@@ -17,6 +17,8 @@ from projects.storage.sqlite.server_lock import DatabaseServed, lock
 
 _LOGS = ("-wal", "-shm", "-journal")
 _IN_USE = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
+# What a network file system without locks answers.
+_WITHOUT_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP)
 _DAMAGED = (
     "{} cannot be used: {}. If it is damaged, stop every server process, move it away, together "
     "with the files beside it that end with -wal and -shm, and run this again"
@@ -86,7 +88,7 @@ class SqliteStorage:
         except DatabaseServed:
             raise BackupError(SERVED) from None
         except OSError as error:
-            if error.errno != errno.ENOLCK:
+            if error.errno not in _WITHOUT_LOCKS:
                 raise
             # A network file system without locks has none that keep two servers apart either.
             yield

@@ -67,7 +67,8 @@ class Channel(http.HTTPChannel):
                 async with asyncio.timeout(conf.idle_seconds):
                     await self._room
             except TimeoutError:
-                if not self._is_taking():
+                # The peer may have taken all, or hung up, at the same moment.
+                if self.is_full() and not self._is_taking():
                     self.transport.abortConnection()
                     return
 

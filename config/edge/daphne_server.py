@@ -201,6 +201,9 @@ async def _replied(reply: Callable[..., Awaitable[None]], protocol: Any, message
     if not isinstance(protocol, Request):
         await reply(protocol, message)
         return
+    if "body" in message and (protocol.method == b"HEAD" or protocol.code in http.NO_BODY_CODES):
+        # The library drops only the first part of a body that must not be sent.
+        message = {**message, "body": b""}
     for part in parts(message):
         # Without a channel the request is over, and Daphne drops the part.
         channel = getattr(protocol, "channel", None)

@@ -172,6 +172,9 @@ class _BoundedRequest:
                 return _GONE
             if size:
                 bounds.HELD.grow(self, size, self._give_way, self._authorization)
+                if self._gave_way:
+                    # The application never gets the body, or it could begin with its work.
+                    await asyncio.sleep(0)
             if self._is_whole:
                 bounds.HELD.complete(self)
         return message

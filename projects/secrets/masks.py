@@ -9,17 +9,18 @@ import base64
 import json
 import logging
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 from uuid import UUID
 
+from cryptography.fernet import InvalidToken
 from django.db import connection
 
 from controller_client.protocol.limits import MIN_MASKED_BYTES
 from projects.models import CommandSession, RecordingScreen
 from projects.storage.columns import as_parameter
-from projects.storage.sealing import open_or_none, seal
+from projects.storage.sealing import open_or_none, reseal, seal
 
 logger = logging.getLogger(__name__)
 
@@ -76,11 +77,28 @@ def secret_remember(session_id: UUID, value: bytes) -> None:
         if sealed is not None and open_or_none(sealed, _what(session_id)) is None:
             logger.error("%s is kept, and masked once its key is back", _what(session_id))
             values = [_UNOPENED + bytes(sealed).decode()]
-        body = json.dumps([base64.b64encode(known.encode()).decode() for known in (*values, text)])
         CommandSession.objects.filter(id=session_id).update(
-            sealed_secrets=seal(session_id.bytes + body.encode())
+            sealed_secrets=_sealed(session_id, (*values, text))
         )
         RecordingScreen.objects.filter(session_id=session_id).delete()
+
+
+def masks_reseal(session_id: UUID, sealed: bytes | memoryview) -> bytes:
+    """Seals a session's values with the newest key, none of them within another.
+
+    Raises InvalidToken if no key opens one of them.
+    """
+    values = _opened(session_id, sealed)
+    if not values:
+        return reseal(sealed)
+    if any(value.startswith(_UNOPENED) for value in values):
+        raise InvalidToken
+    return _sealed(session_id, values)
+
+
+def _sealed(session_id: UUID, values: Iterable[str]) -> bytes:
+    body = json.dumps([base64.b64encode(value.encode()).decode() for value in values])
+    return seal(session_id.bytes + body.encode())
 
 
 def _opened(session_id: UUID, sealed: bytes | memoryview | None) -> Sequence[str]:

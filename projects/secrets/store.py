@@ -5,7 +5,9 @@ No function here gives a value to anything but the command that is put into the 
 
 import logging
 import re
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Final
 from uuid import UUID
 
@@ -16,8 +18,9 @@ from django.db.models import QuerySet
 
 from projects.audit.log import audit
 from projects.errors.secrets import SecretNotFound
-from projects.models import Controller, Project, Secret
+from projects.models import CommandSession, Controller, Project, Secret
 from projects.models.sealed_field import SealedField
+from projects.secrets.masks import masks_reseal
 from projects.secrets.terms import Terms, UnusableTerms
 from projects.storage import clock
 from projects.storage.sealing import open_or_none, reseal, seal
@@ -183,13 +186,16 @@ def _column_resealed(column: SealedField) -> int:
         )
         if sealed is not None:
             name = f"{column.verbose_name} of {column.model.__name__} {key}"
-            count += rows.filter(pk=key).update(**{column.name: _resealed(sealed, name)})
+            renew = partial(masks_reseal, key) if column.model is CommandSession else reseal
+            count += rows.filter(pk=key).update(**{column.name: _resealed(sealed, name, renew)})
     return count
 
 
-def _resealed(sealed: bytes | memoryview, name: str) -> bytes:
+def _resealed(
+    sealed: bytes | memoryview, name: str, renew: Callable[[bytes | memoryview], bytes]
+) -> bytes:
     try:
-        return reseal(sealed)
+        return renew(sealed)
     except InvalidToken:
         raise UnreadableSecret(name) from None
 

@@ -5,10 +5,7 @@ from typing import Any
 from config import asgi
 from config.edge.requests import guarded
 from config.serving import is_body_bounded
-
-MIB = 1024 * 1024
-LARGE_BYTES = 256 * MIB
-WHOLE_BYTES = 24 * MIB
+from tests.faults.answer_sizes import LARGE_BYTES, MIB, WHOLE_BYTES
 
 
 async def _answer(scope: dict[str, Any], _receive: Any, send: Any) -> None:

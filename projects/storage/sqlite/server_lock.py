@@ -53,7 +53,7 @@ def lock(database: Path) -> int:
     Raises DatabaseServed, or OSError if there can be no lock.
     """
     path = database.with_name(database.name + SUFFIX)
-    descriptor = os.open(path, os.O_RDONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         if os.geteuid() == 0:

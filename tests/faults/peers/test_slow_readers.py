@@ -7,7 +7,7 @@ from contextlib import suppress
 
 import pytest
 
-from tests.faults.large_answers import MIB, WHOLE_BYTES
+from tests.faults.answer_sizes import MIB, WHOLE_BYTES
 from tests.support.processes import open_descriptors, resident_bytes, status_field
 from tests.support.proxies.raw_http import chunk, head
 from tests.support.stack import SERVERS, Stack, running_stack
@@ -74,3 +74,14 @@ def test_nothing_is_read_while_an_answer_waits(served: Stack) -> None:
         for _ in range(128):
             peer.sendall(chunk(bytes(MIB)))
     assert resident_bytes(_pid(served)) - base < 64 * MIB
+
+
+def test_an_answer_to_head_has_no_body(served: Stack) -> None:
+    """What follows on the connection would be taken for the next answer."""
+    taken = b""
+    with _asking(served, "/nowhere") as peer:
+        peer.sendall(head("/whole", method="HEAD"))
+        peer.sendall(head("/nowhere", "Connection: close", method="GET"))
+        while block := peer.recv(_BLOCK):
+            taken += block
+    assert (taken.count(b"HTTP/1.1 "), len(taken) < MIB) == (3, True)

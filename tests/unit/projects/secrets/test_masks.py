@@ -15,6 +15,7 @@ from projects.output.stream_text import read_in_order, read_text
 from projects.output.view import view_page, view_screen, view_turn
 from projects.reads.recordings import session_newest_text
 from projects.secrets.masks import MASK, secret_mask, secret_remember
+from projects.secrets.store import UnreadableSecret, secrets_reseal
 from projects.storage.sealing import open_sealed
 from tests.support.rows import make_session
 
@@ -97,6 +98,21 @@ def test_a_value_whose_key_is_missing_is_kept_and_masked_again_with_it(
     secret_remember(session.id, b"the-fourth-one")
     settings.ENCRYPTION_KEYS = settings.ENCRYPTION_KEYS[:1]
     assert secret_mask(session.id).masked(all_of_them) == f"{MASK}, {MASK}, {MASK}"
+
+
+def test_a_value_within_another_is_resealed_too_or_nothing_is(
+    session: CommandSession, settings: Any
+) -> None:
+    keys = settings.ENCRYPTION_KEYS
+    settings.ENCRYPTION_KEYS = [Fernet.generate_key().decode()]
+    secret_remember(session.id, b"another-one")
+    with pytest.raises(UnreadableSecret):
+        secrets_reseal()
+    settings.ENCRYPTION_KEYS = [*settings.ENCRYPTION_KEYS, *keys]
+    secrets_reseal()
+    settings.ENCRYPTION_KEYS = settings.ENCRYPTION_KEYS[:1]
+    masked = secret_mask(session.id).masked(f"{VALUE.decode()}, another-one")
+    assert masked == f"{MASK}, {MASK}"
 
 
 @pytest.mark.parametrize("name", SHOWN)
