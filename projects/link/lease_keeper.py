@@ -6,7 +6,8 @@ taken out of what is gathered, and a renewal that is under way is waited for, so
 
 import asyncio
 import logging
-from typing import Final
+from collections.abc import Coroutine
+from typing import Any, Final, TypeVar
 from uuid import UUID
 from weakref import WeakKeyDictionary
 
@@ -20,6 +21,8 @@ from projects.link.inbound.reconciling import Missing
 from projects.storage.access import in_database
 
 logger = logging.getLogger(__name__)
+
+_T = TypeVar("_T")
 
 GATHER_SECONDS: Final = 0.5
 """The longest wait of the first lease in a batch for others."""
@@ -40,6 +43,8 @@ class HeldLease:
 
     Its begin and its end are tasks of their own. A daemon that goes hangs up at once, and the end
     of its connection must not cancel them: the host would stay online for the rest of the lease.
+    A HELLO whose daemon is gone without a word is cancelled: it could be accepted after the next
+    HELLO of that daemon, and fence its connection.
     """
 
     def __init__(self, controller_id: UUID, credential_id: UUID) -> None:
@@ -47,13 +52,17 @@ class HeldLease:
         self._credential_id = credential_id
         self._lease: Lease | None = None
         self._is_given_up = False
-        self._tasks: list[asyncio.Task[object]] = []
+        self._tasks: set[asyncio.Task[Any]] = set()
 
     async def begin(self, message: Hello) -> tuple[Welcome, Missing]:
         """Have ``message`` accepted, which begins the lease. Raises as ``greeting.hello`` does."""
-        beginning = asyncio.create_task(self._begin(message), name="begin of a lease")
-        self._tasks.append(beginning)
-        return await asyncio.shield(beginning)
+        beginning = self._go_on(self._begin(message), "begin of a lease")
+        try:
+            return await asyncio.shield(beginning)
+        except asyncio.CancelledError:
+            if not self._is_given_up:
+                beginning.cancel()
+            raise
 
     async def renew(self) -> None:
         """Renew the lease. One that was given up is not renewed, and raises the same errors."""
@@ -67,13 +76,19 @@ class HeldLease:
     def give_up(self) -> None:
         """End the lease soon, and for good; before HELLO is accepted, as soon as it is."""
         if not self._is_given_up and self._lease is not None:
-            self._tasks.append(asyncio.create_task(self._end(self._lease), name="end of a lease"))
+            self._go_on(self._end(self._lease), "end of a lease")
         self._is_given_up = True
 
     async def settle(self) -> None:
         """Wait until what was begun is done."""
         if self._tasks:
             await asyncio.wait(self._tasks)
+
+    def _go_on(self, work: Coroutine[Any, Any, _T], name: str) -> asyncio.Task[_T]:
+        task = asyncio.create_task(work, name=name)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return task
 
     async def _begin(self, message: Hello) -> tuple[Welcome, Missing]:
         answer = await in_database(
@@ -123,7 +138,8 @@ async def _renew(lease: Lease) -> None:
     renewed = await asyncio.shield(batch.renewal)
     if renewed is None:
         raise StorageUnavailable
-    if lease in batch.leases and lease not in renewed:
+    # Most leases are renewed, and the list is long after many hosts came at once.
+    if lease not in renewed and lease in batch.leases:
         await in_database(leases.renew_one, lease)
 
 

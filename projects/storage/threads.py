@@ -271,7 +271,11 @@ class DatabaseThreads:
             logger.exception("%s pieces of work failed together", len(jobs))
             for job in jobs:
                 job.answer(None, error)
-            self._on_end()
+            # The work behind these has to be done in any case.
+            try:
+                self._on_end()
+            except Exception:
+                logger.exception("the end of a failed piece of work failed")
             return
         for job in jobs:
             job.run()

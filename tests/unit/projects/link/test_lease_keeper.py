@@ -9,6 +9,7 @@ from uuid import uuid4
 import pytest
 
 from projects.accounts.credentials import controller_credential_create
+from projects.conf import conf
 from projects.errors.server import StorageUnavailable
 from projects.link import lease_keeper
 from projects.link.inbound import hello as greeting
@@ -113,6 +114,32 @@ async def test_a_lease_that_ends_during_its_renewal_stays_ended(
     await ending
     await asyncio.gather(renewal, return_exceptions=True)
     assert not await in_database(_is_online, lease)
+
+
+@pytest.mark.parametrize("says_goodbye", [False, True])
+async def test_a_hello_of_a_daemon_that_hung_up_counts_only_with_a_goodbye(
+    says_goodbye: bool,
+) -> None:
+    (before,) = await in_database(_connected, 1)
+    held = lease_keeper.HeldLease(before.controller_id, before.credential_id)
+    may_go_on = threading.Event()
+    busy = [
+        asyncio.create_task(in_database(may_go_on.wait, 30)) for _ in range(conf.database_threads)
+    ]
+    await asyncio.sleep(0)
+    saying = asyncio.create_task(held.begin(make_hello()))
+    for _ in range(3):
+        await asyncio.sleep(0)
+    if says_goodbye:
+        held.give_up()
+    saying.cancel()
+    await asyncio.wait({saying})
+    may_go_on.set()
+    await asyncio.gather(*busy)
+    await held.settle()
+    controller = await in_database(Controller.objects.get, id=before.controller_id)
+    assert (controller.epoch > before.epoch) == says_goodbye
+    assert not is_online(controller.lease_expires_at)
 
 
 async def test_a_database_outage_fails_each_renewal_and_later_ones_succeed(
