@@ -58,6 +58,8 @@ class TerminalProbe:
         self._master = master_fd
         self.table = ProcessTable(leader_pid)
         self.identity: Identity | None = None
+        # The process groups in the foreground of the terminals that the last look passed.
+        self._foregrounds: set[int] = set()
 
     def look(self, options: Options, *, is_hasty: bool = False) -> Snapshot:
         """Take a snapshot; OSError when the terminal is gone.
@@ -69,11 +71,13 @@ class TerminalProbe:
             if is_hasty and has_unread_input(slave):
                 return Snapshot(has_unread=True)
             self.table.refresh()
+            self._foregrounds = set()
             group = self.table.group(os.tcgetpgrp(self._master))
             snapshot = self._look_at(slave, group, options, depth=0)
         finally:
             os.close(slave)
         self._note_work_of_others(snapshot, group)
+        self.table.leave_orphans(self._foregrounds)
         return snapshot
 
     def is_unmoved(self) -> bool:
@@ -82,7 +86,7 @@ class TerminalProbe:
 
     def has_new_orphans(self) -> bool:
         """Return whether processes in a foreground were not part of the tree; now they are."""
-        return self.table.adopt_orphans()
+        return self.table.adopt_orphans(self._foregrounds)
 
     def wake(self) -> Counters:
         """Wake every task that sleeps on the terminal, and return the counters from right before.
@@ -111,6 +115,7 @@ class TerminalProbe:
         identity = identity_of(os.fstat(slave))
         if depth == 0:
             self.identity = identity
+        self._foregrounds |= {process.pgrp for process in group}
         snapshot.has_unread = has_unread_input(slave)
         is_locked = None if snapshot.has_unread else is_read_pending(slave)
         snapshot.is_unlocked = is_locked is False

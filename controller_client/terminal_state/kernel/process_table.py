@@ -7,7 +7,7 @@ about a task that was not seen asleep.
 """
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from typing import Final, NamedTuple
 
 from controller_client.system.absence import is_shortage, raise_shortage
@@ -190,9 +190,10 @@ class ProcessTable:
     def __init__(self, leader_pid: int) -> None:
         self._leader = leader_pid
         self._known: dict[int, ObservedProcess] = {}
-        # Multiplexers, and processes of a foreground whose parents have died.
+        # Multiplexers; members of the foreground whose parents have died; others in its groups.
         self._adopted: list[int] = []
         self._orphans: list[int] = []
+        self._left_behind: list[int] = []
 
     @property
     def processes(self) -> list[ObservedProcess]:
@@ -259,7 +260,7 @@ class ProcessTable:
         Raises OSError when nothing is left to look with.
         """
         before, self._known = self._known, {}
-        pending = [self._leader, *self._adopted, *self._orphans]
+        pending = [self._leader, *self._adopted, *self._orphans, *self._left_behind]
         while pending:
             pid = pending.pop()
             if pid in self._known:
@@ -300,14 +301,22 @@ class ProcessTable:
         if pid not in self._known and pid not in self._adopted:
             self._adopted.append(pid)
 
-    def adopt_orphans(self) -> bool:
-        """Count orphans in the foreground of a terminal as part of the tree, from the next refresh.
+    def adopt_orphans(self, pgrps: Collection[int]) -> bool:
+        """Count orphans of process groups as part of the tree, from the next refresh.
 
         Returns whether there are new ones. They have come to the holder, which is this process.
         """
-        new = [pid for pid in strays(self._known.keys()) if _is_in_foreground(pid)]
-        self._orphans += new
+        new = [pid for pid in strays(self._known.keys()) if _is_live_in(pid, pgrps)]
+        self._left_behind += new
         return bool(new)
+
+    def leave_orphans(self, pgrps: Collection[int]) -> None:
+        """Count orphans that are in none of these groups no longer, from the next refresh."""
+        self._left_behind = [
+            pid
+            for pid in self._left_behind
+            if pid in self._known and self._known[pid].pgrp in pgrps
+        ]
 
     def is_adopted(self, pid: int) -> bool:
         """Return whether a process was adopted, and is not below the leader by birth."""
@@ -352,13 +361,13 @@ def orphans_of_group(pgrp: int) -> list[int]:
     return [pid for pid in all_pids() if group_of(pid) == pgrp]
 
 
-def _is_in_foreground(pid: int) -> bool:
+def _is_live_in(pid: int, pgrps: Collection[int]) -> bool:
     process = ObservedProcess(pid)
     try:
         status = status_or_none(process)
     finally:
         process.close()
-    return status is not None and status.is_live and status.pgrp == status.foreground_pgrp
+    return status is not None and status.is_live and status.pgrp in pgrps
 
 
 def group_of(pid: int) -> int:

@@ -329,10 +329,10 @@ def lock_holder(
 ) -> list[Waiter]:
     """Return the process of a group that holds the read lock of a terminal, if one has to.
 
-    A process that may not be inspected and is awake may copy its data at this moment.
+    A process that may not be inspected and is awake may copy its data at this moment: then the
+    holder is only a guess.
     """
-    if not all(map(all_asleep, blind)):
-        return []
+    is_at_work = not all(map(all_asleep, blind))
     able = [process for process in group if may_take_input(process, identity)]
     one = able[0] if len(able) == 1 else None
     status = status_or_none(one)
@@ -340,10 +340,10 @@ def lock_holder(
     has_threads = any(len(process.tasks) > 1 for process in group)
     return [
         Waiter(
-            How.MIXED if has_threads else How.READ_LOCK,
+            How.MIXED if has_threads or is_at_work else How.READ_LOCK,
             status.comm if status else "a process",
             one.pid if one and status else 0,
-            is_foreign=has_threads and bool(blind),
+            is_foreign=is_at_work or (has_threads and bool(blind)),
         )
     ]
 

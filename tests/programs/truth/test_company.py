@@ -121,10 +121,10 @@ HIDDEN = [
         ("of a hidden program with two threads", _THREAD, "", (), "heuristic"),
         (
             "of a hidden program whose child computes",
-            "hides(); forks(lambda: computes(1.2))",
-            "",
-            (Works(0.6, after="name> "),),
-            "kernel|kernel+quiet",
+            "hides(); child = forks(lambda: computes(60))",
+            _KILLS,
+            (),
+            "heuristic",
         ),
     )
 ]
