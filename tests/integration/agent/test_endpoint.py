@@ -52,7 +52,7 @@ async def test_an_answer_that_was_cut_says_by_what(models: ModelServer, wire: st
 
 
 @pytest.mark.parametrize("wire", WIRES)
-@pytest.mark.parametrize("depth", [200, 100_000])
+@pytest.mark.parametrize("depth", [200, 5_000])
 async def test_arguments_nested_too_deeply_are_none(
     models: ModelServer, wire: str, depth: int
 ) -> None:
