@@ -47,8 +47,8 @@ async def test_an_answer_that_was_cut_says_by_what(models: ModelServer, wire: st
     models.scripts[f"{wire}-cut"] = in_turn(Says("one", (("look", '{"at": "th'),), is_cut=True))
     answer, _pieces = await _answer(f"{wire}:{wire}-cut")
     assert (answer.text, answer.cut_by) == ("one", "the limit of its length")
-    models.scripts[f"{wire}-whole"] = in_turn(Says("one"))
-    assert not (await _answer(f"{wire}:{wire}-whole"))[0].cut_by
+    models.scripts[f"{wire}-uncut"] = in_turn(Says("one"))
+    assert not (await _answer(f"{wire}:{wire}-uncut"))[0].cut_by
 
 
 @pytest.mark.parametrize("wire", WIRES)
