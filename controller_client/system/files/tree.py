@@ -22,24 +22,20 @@ def remove_tree(path: Path) -> None:
     it is emptied, so few descriptors are open however deep it was. What can be removed is removed.
     Raises OSError for the first that cannot.
     """
-    parent = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
-        try:
-            top = _opened(path.name, parent)
-        except NotADirectoryError:
-            raise NotADirectoryError(
-                ENOTDIR, "it is no directory itself, but a file or a symbolic link", str(path)
-            ) from None
-        try:
-            problems = _emptied(top)
-        finally:
-            os.close(top)
-        try:
-            os.rmdir(path.name, dir_fd=parent)
-        except OSError as error:
-            raise next(iter(problems), error) from None
+        top = _opened(str(path), None)
+    except NotADirectoryError:
+        raise NotADirectoryError(
+            ENOTDIR, "it is no directory itself, but a file or a symbolic link", str(path)
+        ) from None
+    try:
+        problems = _emptied(top)
     finally:
-        os.close(parent)
+        os.close(top)
+    try:
+        path.rmdir()
+    except OSError as error:
+        raise next(iter(problems), error) from None
 
 
 def _emptied(top: int) -> list[OSError]:
@@ -85,7 +81,7 @@ def _move_up(name: str, directory: int, top: int, problems: list[OSError]) -> No
             problems.append(error)
 
 
-def _opened(name: str, parent: int) -> int:
+def _opened(name: str, parent: int | None) -> int:
     """Open a directory, in which its owner may remove names then. Raises OSError."""
     try:
         directory = os.open(name, _OPEN, dir_fd=parent)
@@ -97,7 +93,7 @@ def _opened(name: str, parent: int) -> int:
     return directory
 
 
-def _open_up(name: str, parent: int) -> None:
+def _open_up(name: str, parent: int | None) -> None:
     if not _IS_LINUX:
         os.chmod(name, 0o700, dir_fd=parent, follow_symlinks=False)
         return
