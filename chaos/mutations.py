@@ -118,8 +118,8 @@ MUTATIONS: Final = (
     Mutation(
         "the directory of an ended session stays",
         "controller_client/session_files/directory.py",
-        "        shutil.rmtree(self.path, ignore_errors=True)\n",
-        "        return\n",
+        "                remove_tree(self.path)\n",
+        "                return\n",
         (),
         "nothing is left",
     ),

@@ -30,6 +30,7 @@ MODULES = (
     "projects.accounts.errors",
     "projects.monitors.errors",
     "agent.errors",
+    "console.live.desk",
 )
 
 WRONG_CALL = "the call itself has to be changed"
