@@ -127,6 +127,8 @@ SHELLS: Final = frozenset(_SHELLS.split())
 _CLIENTS: Final = frozenset({"psql", "mysql", "mariadb", "mongo", "mongosh", "redis-cli"})
 INTERPRETERS: Final = (frozenset(_INTERPRETERS.split()) | SHELLS | WHOLE_INTERPRETERS) - _CLIENTS
 _KNOWN: Final = SPAWNERS | WHOLE_NAMES
+# A script is itself, and none of the programs that are known by their whole names alone.
+_SCRIPTS: Final = frozenset({"bash", "js", "lua", "php", "pl", "py", "rb", "sh", "ts", "zsh"})
 # No file has a longer name.
 _MAX_NAME_CHARS: Final = 255
 _VERSION: Final = re.compile(r"[-.]?\d[\d.]*$")
@@ -145,13 +147,10 @@ def base_name(program: str) -> str:
     if len(name) > _MAX_NAME_CHARS:
         return name
     name = _TARGET.sub("", name)
-    candidates = (
-        name,
-        _VERSION.sub("", name),
-        name.split(".", 1)[0],
-        _VERSION.sub("", name.split(".", 1)[0]),
-    )
-    return next((candidate for candidate in candidates if candidate in _KNOWN), name)
+    stem = name.split(".", 1)[0]
+    known = SPAWNERS if name.rsplit(".", 1)[-1] in _SCRIPTS else _KNOWN
+    candidates = (name, _VERSION.sub("", name), stem, _VERSION.sub("", stem))
+    return next((candidate for candidate in candidates if candidate in known), name)
 
 
 def can_spawn(program: str) -> bool:

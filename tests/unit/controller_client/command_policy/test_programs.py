@@ -159,6 +159,14 @@ def test_a_name_that_contains_a_less_common_runner_is_another_program(program: s
     assert not can_spawn(program)
 
 
+@pytest.mark.parametrize(
+    "program", ["/srv/app/worker.py", "/srv/app/dump.sh", "next.py", "context.min.js"]
+)
+def test_a_script_is_no_less_common_runner_of_its_name(program: str) -> None:
+    assert not can_spawn(program)
+    assert can_spawn("vim.py")
+
+
 @pytest.mark.parametrize("program", ["gprolog", "mujs", "spatialite", "scheme48", "rexx"])
 def test_less_common_interpreters_run_what_they_are_given(program: str) -> None:
     assert can_spawn(program)
