@@ -6,7 +6,7 @@ from dataclasses import replace
 from agent.conf import conf
 from agent.llm import scripted
 from agent.models import AgentRun, AgentStep
-from agent.runs import history, records
+from agent.runs import answered_calls, history, records
 from agent.runs.toolbox import Toolbox
 from projects.models.accounts import stricter
 from projects.policy.call_risk import ASK_RISKY, AUTO, is_asked, judged
@@ -36,7 +36,7 @@ def question_of(
     ``approved`` are (step, index) of calls that a person approved.
     """
     step, policy = steps[-1], policy_of(run)
-    call = records.calls_of(step)[index]
+    call = answered_calls.calls_of(step)[index]
     judgement = judged(call.name, call.arguments, history.standing_of(call, steps, approved))
     if not is_asked(policy, judgement):
         return None

@@ -5,9 +5,8 @@ written. A lease expires by the clock of whoever looks. Workers on several machi
 the time to a fraction of a lease.
 """
 
-import json
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Final, NamedTuple
 from uuid import UUID, uuid4
@@ -15,19 +14,18 @@ from uuid import UUID, uuid4
 from django.db import transaction
 from django.db.models import F, Q, QuerySet
 
-from agent.llm.conversation import Answer, Call
+from agent.llm.conversation import Answer
 from agent.models import AgentRun, AgentStep
-from agent.runs import judgement, unseen
-from agent.runs.stored_text import is_storable, storable
+from agent.runs import answered_calls, judgement, unseen
+from agent.runs.stored_text import storable
 from projects.attention.events import Cause, attention_raise
 from projects.models import Approval, AttentionKind, Project
 from projects.models.accounts import ApprovalPolicy, stricter
 from projects.sessions import lifetimes
 from projects.sessions.approvals.answering import approvals_withdraw
-from projects.sessions.approvals.asking import HIDDEN, TYPED, Asked, HeldCall, approval_ask
+from projects.sessions.approvals.asking import Asked, HeldCall, approval_ask
 from projects.storage import clock
 from projects.storage.rows import fetch_row
-from projects.storage.sealing import open_sealed, seal
 
 _STATE = AgentRun.State
 # Every server asks once a second. Without a run that is not over it builds no further statement.
@@ -189,8 +187,7 @@ def run_ended(
             *step.results,
             *({"body": {"ended": True}, "is_error": False, "seconds": 0.0} for _ in range(left)),
         ]
-        step.is_complete, step.sealed, step.completed_at = True, None, now
-        step.save(update_fields=["results", "is_complete", "sealed", "completed_at"])
+        answered_calls.complete(step, now)
     approvals_withdraw(Q(asked_by=caller_label(run_id)), actor=caller_label(run_id))
     run_end_tell(run_id, state, now)
 
@@ -254,21 +251,12 @@ def step_answered(
         output_tokens=F("output_tokens") + answer.output_tokens,
         cost_cents=F("cost_cents") + answer.cost_cents,
     )
-    calls = () if answer.cut_by else answer.calls
-    exact = [asdict(call) for call in calls]
-    shown = [_shown(call, is_hidden=index in hidden) for index, call in enumerate(calls)]
-    is_whole = not (hidden or answer.cut_by)
-    # The calls are made as they came, whatever the row may hold of them.
-    is_sealed = bool(hidden) or not is_storable(exact)
     return AgentStep.objects.create(
         run_id=run_id,
         number=number,
         said_before=list(said_before),
         text=storable(answer.text),
-        calls=shown,
-        sealed=seal(json.dumps(exact).encode()) if is_sealed else None,
-        # Its endpoint takes it back as it came or not at all.
-        native=answer.native if is_whole and is_storable(answer.native) else None,
+        **answered_calls.row_of(answer, hidden),
         is_complete=bool(answer.cut_by),
         completed_at=clock.now() if answer.cut_by else None,
         input_tokens=answer.input_tokens,
@@ -295,15 +283,15 @@ def step_result(
     """
     _write(run_id, lease, draft="")
     step = steps[-1]
-    exact = calls_of(step)
+    exact = answered_calls.calls_of(step)
     step.results = [*step.results[:index], storable(dict(result))]
-    step.calls[index] = _shown(exact[index], is_hidden=is_hidden)
+    step.calls[index] = answered_calls.shown(exact[index], is_hidden=is_hidden)
     if is_hidden:
         step.native = None
     for following in range(index + 1, min(index + 2, len(exact))):
         call = exact[following]
         is_unseen = unseen.is_unseen(step.run.project_id, call, steps)
-        step.calls[following] = _shown(call, is_hidden=is_unseen)
+        step.calls[following] = answered_calls.shown(call, is_hidden=is_unseen)
     step.save(update_fields=["results", "calls", "native"])
 
 
@@ -314,14 +302,7 @@ def step_completed(run_id: UUID, lease: UUID, step: AgentStep) -> None:
     Raises LeaseLost.
     """
     _write(run_id, lease, draft="", interruptions=0)
-    step.is_complete, step.sealed, step.completed_at = True, None, clock.now()
-    step.save(update_fields=["is_complete", "sealed", "completed_at"])
-
-
-def calls_of(step: AgentStep) -> tuple[Call, ...]:
-    """The calls of a step: as they came while it is incomplete, then without hidden input."""
-    stored = json.loads(open_sealed(step.sealed)) if step.sealed is not None else step.calls
-    return tuple(Call(**call) for call in stored)
+    answered_calls.complete(step, clock.now())
 
 
 @transaction.atomic
@@ -355,31 +336,25 @@ def approved_steps(run_id: UUID) -> set[tuple[int, int]]:
     return {approval.place for approval in answered}
 
 
-@transaction.atomic
-def run_answered(approval: Approval) -> None:
-    """Queues the run of an approval that ended, if none of its questions is left open.
+def run_locked(approval: Approval) -> None:
+    """Locks the run of an approval that is about to end.
 
-    The row of the run is locked: its worker may park it at this moment, and one has to see what the
-    other did.
+    Its worker may park it at this moment, and one has to see what the other did. Whoever ends a run
+    locks first the run and then its questions, so an answer does the same.
     """
+    if (name := approval.origin.get("run")) is not None:
+        AgentRun.objects.select_for_update().filter(id=UUID(name)).first()
+
+
+def run_answered(approval: Approval) -> None:
+    """Queues the locked run of an approval that ended, if none of its questions is left open."""
     if (name := approval.origin.get("run")) is None:
         return
     run_id = UUID(name)
-    AgentRun.objects.select_for_update().filter(id=run_id).first()
     if not is_asking(run_id):
         waiting = AgentRun.objects.filter(id=run_id, state=_STATE.WAITING)
         waiting.update(state=_STATE.QUEUED)
         lifetimes.release_all(asks_cause(run_id))
-
-
-def _shown(call: Call, *, is_hidden: bool) -> dict[str, Any]:
-    """A call as its row has it for people."""
-    if not is_hidden:
-        return storable(asdict(call))
-    arguments = {
-        name: HIDDEN if name in TYPED else value for name, value in (call.arguments or {}).items()
-    }
-    return storable({**asdict(call), "arguments": arguments})
 
 
 def _write(run_id: UUID, held_under: UUID, /, **changes: Any) -> None:

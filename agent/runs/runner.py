@@ -28,7 +28,7 @@ from agent.llm.conversation import (
 )
 from agent.llm.endpoint import EndpointClient
 from agent.models import AgentRun, AgentStep
-from agent.runs import judgement, records, unseen
+from agent.runs import answered_calls, judgement, records, unseen
 from agent.runs.asking import policy_of, question_of
 from agent.runs.prompt import instructions
 from agent.runs.toolbox import FINISH, Toolbox
@@ -234,7 +234,7 @@ class AgentRunner:
     async def _act(self, run: AgentRun, steps: list[AgentStep], toolbox: Toolbox) -> None:
         """Makes the calls of the newest answer that have no result yet, and stores each result."""
         step = steps[-1]
-        calls = records.calls_of(step)
+        calls = answered_calls.calls_of(step)
         for index in range(len(step.results), len(calls)):
             call = calls[index]
             if call.name == FINISH and (ended := _finished(call)) is not None:
@@ -262,7 +262,7 @@ class AgentRunner:
         its form.
         """
         step = steps[-1]
-        call = records.calls_of(step)[index]
+        call = answered_calls.calls_of(step)[index]
         permit = None
         if not toolbox.refuses(call):
             try:

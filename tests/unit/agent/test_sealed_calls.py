@@ -7,7 +7,7 @@ import pytest
 from cryptography.fernet import Fernet
 
 from agent.models import AgentRun, AgentStep
-from agent.runs import records
+from agent.runs import answered_calls, records
 from projects.models import Controller
 from projects.secrets.store import secrets_reseal
 from projects.storage.sealing import seal
@@ -44,4 +44,4 @@ def test_hidden_input_of_an_open_step_outlives_a_change_of_keys(
     assert secrets_reseal() == (0, 1)
     settings.ENCRYPTION_KEYS = [new]
     _, steps = records.run_loaded(run.id)
-    assert records.calls_of(steps[0])[0].arguments == {"input_text": "correct-horse"}
+    assert answered_calls.calls_of(steps[0])[0].arguments == {"input_text": "correct-horse"}

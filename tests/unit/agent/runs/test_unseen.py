@@ -12,7 +12,7 @@ from django.utils import timezone
 from agent import services
 from agent.llm.conversation import Answer, Call
 from agent.models import AgentStep
-from agent.runs import records, unseen
+from agent.runs import answered_calls, records, unseen
 from projects.models import CommandSession
 from tests.support.rows import make_controller, make_session
 
@@ -40,14 +40,16 @@ def _typing(session: CommandSession, *texts: str) -> tuple[Call, ...]:
     )
 
 
-def _answered(claimed: tuple[UUID, UUID], calls: Sequence[Call]) -> list[AgentStep]:
+def _answered(
+    claimed: tuple[UUID, UUID], calls: Sequence[Call], native: Any = None
+) -> list[AgentStep]:
     run, steps = records.run_loaded(claimed[0])
     records.step_answered(
         *claimed,
         number=1,
         said_before=(),
         is_nudge=False,
-        answer=Answer(calls=tuple(calls)),
+        answer=Answer(calls=tuple(calls), native=native),
         hidden=unseen.withheld(run.project_id, calls, steps),
     )
     return records.run_loaded(claimed[0])[1]
@@ -77,7 +79,7 @@ def test_later_input_of_one_answer_is_withheld_until_its_turn(
     records.step_result(*claimed, steps, 2, _result(session, "shell"), is_hidden=False)
     row = AgentStep.objects.values("calls", "results", "native", "text").get()
     assert "swordfish" not in json.dumps(row)
-    assert [call.arguments for call in records.calls_of(steps[-1])] == [
+    assert [call.arguments for call in answered_calls.calls_of(steps[-1])] == [
         call.arguments for call in _typing(session, "sudo ls\n", "swordfish\n", "ls\n")
     ]
 
@@ -98,3 +100,20 @@ def test_a_result_that_is_stored_again_stands_there_once(
         records.step_result(*claimed, steps, 0, _result(session, "shell"), is_hidden=False)
     (step,) = records.run_loaded(claimed[0])[1]
     assert len(step.results) == 1
+
+
+@pytest.mark.parametrize("hidden", [None, 0, 1])
+def test_reasoning_comes_back_with_an_answer_that_hides_nothing_in_the_end(
+    claimed: tuple[UUID, UUID], session: CommandSession, hidden: int | None
+) -> None:
+    reasoning = [{"kind": "response", "parts": ["think", "pwd\n"]}]
+    steps = _answered(claimed, _typing(session, "ls\n", "pwd\n"), reasoning)
+    assert AgentStep.objects.get().native is None
+    for index in range(2):
+        is_hidden = index == hidden
+        records.step_result(*claimed, steps, index, _result(session, "shell"), is_hidden=is_hidden)
+    _, steps = records.run_loaded(claimed[0])
+    records.step_completed(*claimed, steps[-1])
+    step = AgentStep.objects.get()
+    assert step.native == (reasoning if hidden is None else None)
+    assert step.sealed is None
