@@ -14,6 +14,7 @@ import re
 import socket
 import sys
 import threading
+import traceback
 from collections.abc import Sequence
 from pathlib import Path
 from types import MappingProxyType
@@ -80,12 +81,24 @@ class _Version(argparse.Action):
 def console() -> NoReturn:
     """Entry point of the script ``holdline-controller``: exits with the code of :func:`main`."""
     with reader_may_go():
-        code = main()
-        if threading.active_count() > 1:
-            from controller_client.server_link.ready_threads import leave
-
-            leave(code)
+        try:
+            code = main()
+        except BrokenPipeError:
+            raise
+        except Exception as error:
+            traceback.print_exc()
+            _leave(EXIT_REFUSED)
+            raise SystemExit(EXIT_REFUSED) from error
+        _leave(code)
         sys.exit(code)
+
+
+def _leave(code: int) -> None:
+    """Exit with ``code`` if a thread hangs, which would keep the process for ever."""
+    if threading.active_count() > 1:
+        from controller_client.server_link.ready_threads import leave
+
+        leave(code)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -168,12 +181,7 @@ def _parser(*, with_administration: bool) -> argparse.ArgumentParser:
     for name, add_options, carry_out, purpose in (
         ("run", _add_run, _run, "Connect to the server and stay connected until SIGTERM."),
         ("enroll", _add_enroll, _enroll, "Get this host's credential with an enrolment code."),
-        (
-            "rotate",
-            _add_common,
-            _rotate,
-            "Replace the credential. A running daemon uses the new one.",
-        ),
+        ("rotate", _add_common, _rotate, "Replace the credential; a running daemon takes it."),
     ):
         command = commands.add_parser(name, help=purpose, description=purpose)
         add_options(command)

@@ -18,6 +18,7 @@ _TESTS: Final = (
     "tests/integration",
     "tests/faults",
     # Modules with SQL of their own or with locks.
+    "tests/unit/agent/test_approvals.py",
     "tests/unit/projects/link/inbound",
     "tests/unit/projects/attention/test_events.py",
     "tests/unit/projects/attention/test_messages.py",

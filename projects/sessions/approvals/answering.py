@@ -24,6 +24,8 @@ from projects.storage import clock
 _ANSWER = Approval.Answer
 _MOST_REASON_CHARS: Final = 1000
 _FORGOTTEN_AT_ONCE: Final = 200
+BEFORE_END: Final[list[Callable[[Approval], None]]] = []
+"""Called with each question that is about to end, before its row is locked, in that transaction."""
 AFTER_END: Final[list[Callable[[Approval], None]]] = []
 """Called with each question that ended, in the transaction of its end."""
 
@@ -106,6 +108,8 @@ def of_token(token_id: UUID) -> Q:
 
 
 def _end(approval: Approval, answer: str, actor: str, reason: str = "") -> bool:
+    for before in BEFORE_END:
+        before(approval)
     now = clock.now()
     still = Q(expires_at__isnull=True) | Q(expires_at__gt=clock.approvals_now())
     if answer not in {_ANSWER.APPROVED, _ANSWER.DENIED}:

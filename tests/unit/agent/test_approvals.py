@@ -1,10 +1,14 @@
 """The row of an approval: the call, its risk and its target."""
 
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from datetime import timedelta
 from typing import Any
 from uuid import uuid4
 
 import pytest
+from django.db import connection, transaction
 from django.utils import timezone
 
 from agent import services
@@ -21,6 +25,8 @@ from projects.models import Approval, CommandSession, Controller, Project
 from projects.sessions.approvals.answering import approval_answer
 from projects.storage.access import in_database
 from projects.tools.base import ToolOutcome
+from tests.support.databases.locks import waits_for_a_lock
+from tests.support.waiting import wait_until
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -208,3 +214,38 @@ def test_nobody_answers_for_a_run_that_they_resumed_with_a_message(run: AgentRun
         with pytest.raises(OwnCall):
             approval_answer(approval_id=asked.pk, is_approved=True, actor=own)
     assert approval_answer(approval_id=asked.pk, is_approved=True, actor="admin:cy")
+
+
+def _end(run: AgentRun) -> None:
+    assert run.lease is not None
+    state = AgentRun.State.FAILED
+    records.run_ended(run.id, run.lease, state, stop_reason="error", report="", is_successful=None)
+
+
+def _stop(run: AgentRun) -> None:
+    services.run_stop(run_id=run.id, actor="ada")
+
+
+@pytest.mark.parametrize("over", [_end, _stop])
+def test_an_answer_waits_for_the_end_of_its_run(
+    run: AgentRun, over: Callable[[AgentRun], None]
+) -> None:
+    session = _session(run, "web-1", "bash")
+    asked = _asked(run, "send_command_input", session_id=str(session.id), input_text="rm x\n")
+
+    def answer() -> bool:
+        with closing(connection):
+            return approval_answer(approval_id=asked.id, is_approved=True, actor="ada")
+
+    def has_come() -> bool:
+        return not connection.features.has_select_for_update or waits_for_a_lock()
+
+    with ThreadPoolExecutor(1) as threads:
+        with transaction.atomic():
+            AgentRun.objects.filter(id=run.id).update(notice="held")
+            answering = threads.submit(answer)
+            wait_until(has_come, 10, "the answer to wait")
+            over(run)
+        assert not answering.result()
+    asked.refresh_from_db()
+    assert asked.answer == Approval.Answer.WITHDRAWN

@@ -129,3 +129,20 @@ def test_root_is_refused_with_78_before_anything_is_read_or_asked(
     assert main([*command, "--server", "ws://127.0.0.1:9/", "--state-dir", "/nowhere"]) == 78
     assert "--allow-root" in capsys.readouterr().err
     assert not Path("/nowhere").exists()
+
+
+def test_an_unexpected_error_ends_the_process_beside_a_thread_that_hangs() -> None:
+    code = """
+import threading
+from controller_client import cli
+def fails():
+    threading.Thread(target=threading.Event().wait).start()
+    raise LookupError("unexpected")
+cli.main = fails
+cli.console()
+"""
+    ended = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, check=False, timeout=60
+    )
+    assert ended.returncode == 1
+    assert ended.stderr.strip().endswith(b"LookupError: unexpected")

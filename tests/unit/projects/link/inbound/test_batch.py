@@ -28,6 +28,7 @@ from projects.link.inbound.refusals import Fenced, UnexpectedFrame, UnknownSessi
 from projects.models import CommandSession, Controller, ControllerCommand, OutputChunk
 from projects.output import log as output_log
 from projects.sessions import outbox
+from tests.support.databases.locks import waits_for_a_lock
 from tests.support.rows import make_controller, make_session
 from tests.support.waiting import wait_until
 
@@ -313,7 +314,7 @@ def test_a_batch_that_waits_for_a_hello_is_fenced_by_it(
             return _commit(controller, _output(session, 0, b"late"))
 
     def has_come() -> bool:
-        return not connection.features.has_select_for_update or _waits_for_a_lock()
+        return not connection.features.has_select_for_update or waits_for_a_lock()
 
     with ThreadPoolExecutor(1) as threads:
         with transaction.atomic():
@@ -324,13 +325,6 @@ def test_a_batch_that_waits_for_a_hello_is_fenced_by_it(
         with pytest.raises(Fenced):
             committing.result()
     assert not OutputChunk.objects.exists()
-
-
-def _waits_for_a_lock() -> bool:
-    # Not of pg_stat_activity, which a transaction sees as it was when it first looked.
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT count(*) FROM pg_locks WHERE NOT granted")
-        return bool(cursor.fetchone()[0])
 
 
 def test_output_on_two_streams_keeps_the_order_it_was_produced_in(controller: Controller) -> None:
