@@ -216,3 +216,43 @@ async def test_a_session_that_ends_takes_the_keyboard_along(own_stack: Stack, pa
             "['#release', '#take'].every((place) => document.querySelector(place).hidden)"
         )
         assert page.errors == []
+
+
+# The page gets the first answer about events as an error, and each next one when it is let go.
+HELD_ANSWERS = """
+window.held = []; window.plain = window.fetch; let isFirst = true;
+window.fetch = async (...asked) => {
+  if (isFirst) { isFirst = false; return new Response("", { status: 503 }); }
+  const answer = await window.plain(...asked);
+  await new Promise((go) => { window.held.push(go); });
+  return answer;
+};
+"""
+
+
+async def test_no_event_is_missing_when_answers_overtake_changes(
+    own_stack: Stack, page: Page
+) -> None:
+    def is_held(count: int) -> bool:
+        return bool(page.evaluate(f"window.held.length >= {count}"))
+
+    async with (
+        connect(own_stack.url, own_stack.provisioned.token) as caller,
+        caller.terminal("bash -c 'read -p Go? x'") as terminal,
+    ):
+        page.open(_address(own_stack, terminal.session_id))
+        page.await_text("Go?", "#prompt")
+        page.await_text("prompt", "#events")
+        page.evaluate(HELD_ANSWERS)
+        _take(page)
+        wait_until(lambda: is_held(1), 20, "the event of the keyboard to be asked for again")
+        page.type_keys("\n")
+        page.await_text("exit code 0", "#state")
+        wait_until(lambda: is_held(2), 20, "the event of the end to be asked for")
+        page.evaluate("window.fetch = window.plain; window.held.forEach((go) => go())")
+        page.await_text("ended", "#events")
+        numbers = page.evaluate(
+            "[...document.querySelectorAll('#events > [data-seq]')].map(item => +item.dataset.seq)"
+        )
+        assert numbers == sorted(set(numbers), reverse=True)
+        assert page.errors == []

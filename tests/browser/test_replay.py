@@ -103,6 +103,10 @@ async def test_a_session_is_replayed_and_its_cast_plays_elsewhere(
     )
     page.await_text("Go on?", ".xterm-accessibility-tree")
     page.keep_picture("replay")
+    # What a day before the first names is the beginning.
+    page.evaluate("location.hash = '#t=' + new Date(Date.now() - 864e5).toISOString().slice(0, 19)")
+    at_beginning = "document.querySelector('#seek').value === '0'"
+    wait_until(lambda: page.evaluate(at_beginning), 20, "the beginning")
     # Played from the beginning, the times are those of the host: 1.2 s of sleep and more.
     assert float(page.evaluate("document.querySelector('#seek').max")) >= 1.2
     page.evaluate("location.hash = '#t=' + document.querySelector('#moment').href.slice(-19)")

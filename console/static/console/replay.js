@@ -59,12 +59,12 @@ async function awaitScreens() {
   $("screens").value = player.isGuess ? "Jumps show what the last 256 KiB of output drew." : "";
 }
 
-// The moment that the address names: a day and its time in UTC, a time of the first day, or the
-// beginning.
+// The moment that the address names: a day and its time in UTC, a time of the first 24 hours, or
+// the beginning.
 function momentOf(hash) {
   const [time, day = clockOf(0).slice(0, 10)] = hash.slice(3).split("T").reverse();
   const seconds = Date.parse(`${day}T${time}.999Z`) / 1000 - player.index.began_at;
-  return (seconds < 0 ? seconds + 86400 : seconds) || 0;
+  return (seconds < 0 && !hash.includes("T") ? seconds + 86400 : seconds) || 0;
 }
 
 function jump(by) {

@@ -59,9 +59,10 @@ async function listEvents() {
   const [list, seq] = [find("#events"), () => list.firstElementChild?.dataset.seq ?? 0];
   const last = seq();
   const answer = await fetch(`${page.dataset.events}?after=${last}`);
-  const events = answer.ok && !answer.redirected ? await answer.text() : "";
-  // What changed meanwhile may have listed the same ones.
-  if (last === seq()) list.insertAdjacentHTML("afterbegin", events);
+  const events = await answer.text();
+  // What changed meanwhile may have listed some of them.
+  if (!answer.ok || answer.redirected || last !== seq()) isListed = false;
+  else list.insertAdjacentHTML("afterbegin", events);
 }
 
 async function take() {
