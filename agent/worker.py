@@ -93,7 +93,7 @@ async def hold(
             await asyncio.wait([driving], timeout=beat_seconds)
             now = time.monotonic()
             verdict = "unknown" if driving.done() else await _verdict(run_id, lease, now - told_at)
-            told_at = told_at if verdict == "unknown" else now
+            told_at = told_at if verdict in {"unknown", "lost"} else now
             if verdict in {"unknown", "go on"}:
                 continue
             driving.cancel()
@@ -117,14 +117,14 @@ async def hold(
 
 async def _verdict(
     run_id: UUID, lease: UUID, worked_seconds: float
-) -> Literal["go on", "end", "leave", "unknown"]:
-    """The next thing to do with the run; "unknown" if its time could not be stored either."""
+) -> Literal["go on", "end", "leave", "lost", "unknown"]:
+    """The next thing to do with the run. Under "lost" and "unknown" its time was not stored."""
     try:
         pulse = await in_database(
             records.run_beat, run_id, lease, conf.lease_seconds, worked_seconds
         )
     except records.LeaseLost:
-        return "leave"
+        return "lost"
     except StorageUnavailable:
         # Nothing can be stored now. The next worker finds all rows.
         logger.error("the database is away: the lease of run %s was not extended", run_id)

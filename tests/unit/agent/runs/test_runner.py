@@ -1,9 +1,10 @@
 """A run carries out what its model wrote exactly, whatever of it a row can hold."""
 
+import asyncio
 from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any
-from uuid import UUID
+from uuid import UUID, uuid4
 
 import pytest
 from django.utils import timezone
@@ -155,3 +156,22 @@ async def test_work_between_two_renewals_of_a_lease_counts() -> None:
     await worker.hold(*claimed, make_client=lambda _name: _Model(call))
     run, _steps = await in_database(records.run_loaded, claimed[0])
     assert run.worked_seconds > 0
+
+
+class _Displaced(_Model):
+    """Never answers, and another worker takes the run meanwhile."""
+
+    async def answer(
+        self, _conversation: Conversation, _tools: Sequence[OfferedTool], _on_text: OnText
+    ) -> Answer:
+        await in_database(AgentRun.objects.update, lease=uuid4())
+        await asyncio.Event().wait()
+        raise AssertionError
+
+
+async def test_work_under_a_lease_that_is_lost_counts() -> None:
+    claimed = await in_database(_claimed, "auto")
+    call = Call("1", "execute_command", {"command": "true"})
+    await worker.hold(*claimed, make_client=lambda _name: _Displaced(call))
+    run, _steps = await in_database(records.run_loaded, claimed[0])
+    assert run.worked_seconds >= worker.MOST_BEAT_SECONDS
