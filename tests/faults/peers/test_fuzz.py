@@ -46,7 +46,7 @@ def _seconds(*, is_long: bool) -> float:
         return 600.0
     # On a cluster the run is a repetition.
     is_whole = os.environ.get("CI") == "true" and deployed() is Stack
-    return 60.0 if is_whole else 15.0
+    return 30.0 if is_whole else 15.0
 
 
 @pytest.fixture
