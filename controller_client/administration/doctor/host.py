@@ -19,7 +19,6 @@ from controller_client.policy.kill_switch import kept_stop
 from controller_client.session_files.daemon_status import DaemonStatus
 from controller_client.system.absence import is_there
 
-OLDEST_PYTHON: Final = (3, 11)
 _OLD_DAYS: Final = 365
 _LITTLE_BYTES: Final = 1 << 30
 _TOO_LITTLE_BYTES: Final = 64 << 20
