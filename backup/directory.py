@@ -32,8 +32,10 @@ def locked(directory: Path) -> Iterator[None]:
     try:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
+        except BlockingIOError:
             raise BackupError(f"another backup or restore uses {directory} now") from None
+        except OSError as error:
+            raise BackupError(f"{directory} cannot be locked: {error.strerror}") from None
         yield
     finally:
         os.close(descriptor)

@@ -31,18 +31,23 @@ def lock_state_dir(state_dir: Path) -> int:
             state_dir / LOCK_NAME, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600
         )
     except OSError as error:
-        raise ConfigurationError(
-            f"cannot lock the state directory {state_dir}: {error.strerror}"
-        ) from None
+        raise _unlockable(state_dir, error) from None
     for pause in (*_PAUSES, None):
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             return descriptor
-        except OSError:
+        except BlockingIOError:
             if pause is not None:
                 threading.Event().wait(pause)
+        except OSError as error:
+            os.close(descriptor)
+            raise _unlockable(state_dir, error) from None
     os.close(descriptor)
     raise AlreadyRunning(str(state_dir))
+
+
+def _unlockable(state_dir: Path, error: OSError) -> ConfigurationError:
+    return ConfigurationError(f"cannot lock the state directory {state_dir}: {error.strerror}")
 
 
 def lock_id(descriptor: int) -> str:

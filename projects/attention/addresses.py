@@ -8,6 +8,7 @@ import asyncio
 import socket
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from ipaddress import (
     IPv4Address,
     IPv4Network,
@@ -28,6 +29,9 @@ _GLOBAL: Final = ip_network("2000::/3")
 """The addresses of IPv6 on the internet. All others are local, old or translations."""
 _NAT64: Final = ip_network("64:ff9b::/96")
 _ANY_PORT: Final = 9
+_MOST_ADDRESSES: Final = 4
+# One that drops what it gets, such as one of IPv6 behind a net without it, leaves time for others.
+_EACH_SECONDS: Final = 2.0
 # A name server that hangs holds a thread of its own, and none of the server's.
 _RESOLVERS: Final = ThreadPoolExecutor(4, thread_name_prefix="resolver")
 
@@ -51,16 +55,24 @@ class GuardedBackend(httpcore2.AsyncNetworkBackend):
         local_address: str | None = None,
         socket_options: Iterable[Any] | None = None,
     ) -> httpcore2.AsyncNetworkStream:
-        """Resolve the name once, and connect to the first address of it that may be reached.
+        """Resolve the name once, and connect to the first of its addresses that answers.
 
-        Raises AddressRefused if there is none, and OSError if the name does not resolve.
+        Addresses to which nothing may be sent are left out. Raises AddressRefused if none is left,
+        OSError if the name does not resolve, and httpcore2.ConnectError or httpcore2.ConnectTimeout
+        of the last address if none answers.
         """
-        found = await _resolved(host, port)
+        found = dict.fromkeys(await _resolved(host, port))
         allowed = [one for one in found if is_allowed(one, is_encrypted=self._is_encrypted)]
         if not allowed:
             raise AddressRefused("the address is not allowed")
+        *others, last = allowed[:_MOST_ADDRESSES]
+        for address in others:
+            with suppress(httpcore2.ConnectError, httpcore2.ConnectTimeout):
+                return await self._inner.connect_tcp(
+                    str(address), port, _EACH_SECONDS, local_address, socket_options
+                )
         return await self._inner.connect_tcp(
-            str(allowed[0]), port, timeout, local_address, socket_options
+            str(last), port, timeout, local_address, socket_options
         )
 
     async def connect_unix_socket(self, *_args: Any, **_options: Any) -> Any:

@@ -1,5 +1,6 @@
 """The daemon's identity survives restarts, and its state directory has one daemon."""
 
+import errno
 import os
 import shutil
 import stat
@@ -9,6 +10,7 @@ from uuid import UUID
 import pytest
 
 from controller_client.config.errors import AlreadyRunning, ConfigurationError
+from controller_client.server_link import host_identity
 from controller_client.server_link.host_identity import instance_id, lock_id, lock_state_dir
 
 
@@ -52,6 +54,17 @@ def test_a_state_directory_has_one_daemon_at_a_time(tmp_path: Path) -> None:
         lock_state_dir(tmp_path)
     os.close(held)
     os.close(lock_state_dir(tmp_path))
+
+
+def test_a_disk_without_locks_is_no_second_daemon(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(_descriptor: int, _operation: int) -> None:
+        raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
+
+    monkeypatch.setattr(host_identity.fcntl, "flock", refuse)
+    with pytest.raises(ConfigurationError, match="No locks available"):
+        lock_state_dir(tmp_path)
 
 
 def test_the_lock_of_a_state_directory_has_a_name_that_no_copy_has(tmp_path: Path) -> None:

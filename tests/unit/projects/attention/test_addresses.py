@@ -5,6 +5,7 @@ import socket
 from ipaddress import ip_address
 from typing import Any
 
+import httpcore2
 import pytest
 from django.test import override_settings
 
@@ -89,3 +90,26 @@ async def test_a_name_is_resolved_once_and_that_address_is_connected_to(
         with pytest.raises(AddressRefused):
             await backend.connect_tcp("rebinding.example", port)
     assert "rebinding.example" in asked
+
+
+@override_settings(ATTENTION_NETWORKS=("127.0.0.2/32", "127.0.0.3/32"))
+async def test_the_next_address_is_tried_where_one_does_not_answer(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def both(*_args: Any, **_options: Any) -> list[Any]:
+        hosts = ("127.0.0.1", "127.0.0.2", "127.0.0.2", "127.0.0.3")
+        return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (host, 0)) for host in hosts]
+
+    async def accept(_reader: Any, writer: Any) -> None:
+        writer.close()
+
+    server = await asyncio.start_server(accept, "127.0.0.3", 0)
+    port = server.sockets[0].getsockname()[1]
+    monkeypatch.setattr(addresses.socket, "getaddrinfo", both)
+    backend = GuardedBackend(is_encrypted=True)
+    async with server:
+        stream = await backend.connect_tcp("many.example", port)
+        assert stream.get_extra_info("server_addr")[0] == "127.0.0.3"
+        await stream.aclose()
+    with pytest.raises(httpcore2.ConnectError):
+        await backend.connect_tcp("many.example", port)
