@@ -48,13 +48,13 @@ def problem_at_start() -> str:
     connection = connections[DEFAULT_DB_ALIAS]
     if connection.connection is not None:
         return problem(connection)
-    if connection.vendor == "sqlite" and not Path(connection.settings_dict["NAME"]).is_file():
-        return ""
     try:
+        if connection.vendor == "sqlite" and not Path(connection.settings_dict["NAME"]).is_file():
+            return ""
         connection.ensure_connection()
     except WrongEncodingError as error:
         return error.problem
-    except DatabaseError:
+    except (DatabaseError, OSError):
         return ""
     connection.close()
     return ""

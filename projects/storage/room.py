@@ -13,11 +13,18 @@ LEAST_BYTES: Final = 1024**3
 
 
 def free_bytes() -> int | None:
-    """The free bytes on the disk of SQLite's file; None for a database on another machine."""
+    """The free bytes on the disk of SQLite's file.
+
+    None for a database on another machine, and for a file that cannot be reached.
+    """
     path = database_path()
-    if path is None or not path.parent.is_dir():
+    if path is None:
         return None
-    disk = os.statvfs(path.parent)
+    try:
+        disk = os.statvfs(path.parent)
+    except OSError:
+        # The file itself tells what is wrong with its directory.
+        return None
     return disk.f_bavail * disk.f_frsize
 
 

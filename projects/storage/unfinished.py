@@ -25,13 +25,13 @@ def end() -> None:
 def problem() -> str:
     """A sentence about a restore that is not finished; empty if there is none.
 
-    A database that is away is no problem here, and a file that is not there is not made.
+    A database that is away or out of reach is no problem here. No file is made here.
     """
-    if connection.vendor == "sqlite" and not Path(connection.settings_dict["NAME"]).is_file():
-        return ""
     try:
+        if connection.vendor == "sqlite" and not Path(connection.settings_dict["NAME"]).is_file():
+            return ""
         with connection.cursor() as cursor:
             tables = connection.introspection.table_names(cursor)
-    except DatabaseError:
+    except (DatabaseError, OSError):
         return ""
     return "A restore of the database has not been finished." if TABLE in tables else ""

@@ -35,6 +35,11 @@ class DatabaseWrapper(base.DatabaseWrapper):
     def get_new_connection(self, conn_params: dict[str, Any]) -> Any:
         """Open the database file, or refuse to make one."""
         path = Path(conn_params["database"])
-        if not (_is_wanted.get() or self.is_in_memory_db() or path.exists()):
+        try:
+            is_there = _is_wanted.get() or self.is_in_memory_db() or path.exists()
+        except OSError as error:
+            said = f"the database file {path} cannot be reached: {error.strerror}"
+            raise sqlite3.OperationalError(said) from None
+        if not is_there:
             raise sqlite3.OperationalError(f"there is no database file {path}")
         return super().get_new_connection(conn_params)

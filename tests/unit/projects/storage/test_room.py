@@ -41,3 +41,8 @@ def test_a_server_on_a_full_disk_starts_with_a_warning(disk: SimpleNamespace) ->
 def test_a_database_elsewhere_has_no_disk_here(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(room, "database_path", lambda: None)
     assert (room.free_bytes(), room.problem()) == (None, "")
+
+
+def test_a_database_out_of_reach_tells_nothing_of_its_disk(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(room, "database_path", lambda: Path("/" + "x" * 300) / "db.sqlite3")
+    assert (room.free_bytes(), room.problem()) == (None, "")
