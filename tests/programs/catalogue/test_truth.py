@@ -17,6 +17,8 @@ from tests.programs.catalogue.servers import Places
 from tests.support.accounts import Account, requires
 from tests.support.hosts.truth import Judgement, as_user
 
+# The first test of a long run installs what the catalogue needs.
+pytestmark = pytest.mark.timeout(3600)
 TWO_USERS_EACH_DAY = 1
 """The programs of each class that run under two users in each run of the tests."""
 
