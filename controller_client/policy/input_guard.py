@@ -1,10 +1,11 @@
 """The guard of one session's inputs: those for a shell are command lines and are judged.
 
 A session is a shell if its program is one, and from the moment on when its terminal is seen at a
-shell's prompt.
+shell's prompt. That is put on record, so that it holds under a later daemon as well.
 """
 
 from collections.abc import Collection
+from contextlib import suppress
 
 import msgspec
 
@@ -42,7 +43,10 @@ class InputGuard:
         self._rules: ProjectRules | None = None
         self._start: StartInteractiveCmd | RunCommand | None = None
         self._takes_lines = False
-        self._is_hidden = False
+        self._asks_secret = False
+        # Until a report came, nobody knows whether an input answers a hidden question. And the
+        # answer to one may come when the question is over.
+        self._may_be_secret = True
 
     def on_start(self, start: StartInteractiveCmd | RunCommand) -> None:
         """Note the session's start, as it was admitted."""
@@ -52,8 +56,13 @@ class InputGuard:
     def on_report(self, report: TerminalReport | None) -> None:
         """Note what the session's terminal waits for."""
         if report is not None:
-            self._is_hidden = report.kind == "secret"
-            self._takes_lines |= report.kind == "shell"
+            self._asks_secret = report.kind == "secret"
+            self._may_be_secret |= self._asks_secret
+            if report.kind == "shell" and not self._takes_lines:
+                self._takes_lines = True
+                # Without the record a later daemon knows it from the next such prompt on.
+                with suppress(OSError):
+                    self._directory.note_shell()
 
     def judged(self, command: SendInput, holder_can: Collection[str]) -> SendInput:
         """Return the input for a holder with the capabilities ``holder_can``.
@@ -75,6 +84,7 @@ class InputGuard:
             # An earlier daemon started the session.
             try:
                 start = self._directory.read_start()
+                self._takes_lines |= self._directory.was_shell()
             except (OSError, MemoryError):
                 # Without its rules nobody knows whether the input is allowed. The next input tries
                 # to read them again.
@@ -84,7 +94,8 @@ class InputGuard:
                 self.on_start(start)
         if self._takes_lines:
             try:
-                return self._policy.judge(command, self._rules, is_hidden=self._is_hidden)
+                is_hidden, self._may_be_secret = self._may_be_secret, self._asks_secret
+                return self._policy.judge(command, self._rules, is_hidden=is_hidden)
             except (OSError, MemoryError):
                 # No descriptor is left, say, to look at a program of the line.
                 return msgspec.structs.replace(command, refused=_UNREADABLE)

@@ -9,6 +9,7 @@ The directory guards that a program is spawned at most once. Its files have mode
 * ``pid``: the process id of the program.
 * ``record.json``: the last record that the holder wrote of its processes and of itself.
 * ``overdue``: why the daemon kills the program, if its holder does not end it in time.
+* ``shell``: there once the session's terminal was seen at a shell's prompt.
 * ``done.json``: the DONE frame, once the program ended or the daemon found its holder dead.
 * ``holder.log``: the traceback of a holder that failed.
 
@@ -34,7 +35,7 @@ from controller_client.protocol.errors import FrameTooLarge
 from controller_client.protocol.limits import MAX_FRAME_BYTES
 from controller_client.protocol.messages import CommandResult, InteractiveCmdDone
 from controller_client.session_files.one_shot import StartCommand
-from controller_client.system.absence import is_absent, raise_unknown
+from controller_client.system.absence import is_absent, is_there, raise_unknown
 from controller_client.system.files.plain_file import decoded, read_plain
 from controller_client.system.files.tree import remove_tree
 from controller_client.system.users.two_users import as_owner
@@ -47,6 +48,7 @@ _DONE_NAME = "done.json"
 _OVERDUE_NAME = "overdue"
 _PID_NAME = "pid"
 _RECORD_NAME = "record.json"
+_SHELL_NAME = "shell"
 _SESSION_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]{0,63}")
 _START: Decoder[StartCommand] = Decoder(StartCommand)
 _DONE: Decoder[InteractiveCmdDone] = Decoder(InteractiveCmdDone | CommandResult)
@@ -145,6 +147,17 @@ class SessionDirectory:
         with as_owner(), suppress(OSError):
             return self._decoded(_OVERDUE_NAME, _OVERDUE_REASONS.get)
         return None
+
+    def note_shell(self) -> None:
+        """Record that the terminal was seen at a shell's prompt. Raises OSError."""
+        self._write(_SHELL_NAME, b"", durable=False)
+
+    def was_shell(self) -> bool:
+        """Return whether the terminal was seen at a shell's prompt.
+
+        Raises OSError if that cannot be told now.
+        """
+        return is_there(self.path / _SHELL_NAME)
 
     def write_pid(self, pid: int) -> None:
         """Record the program's process id. Raises OSError."""

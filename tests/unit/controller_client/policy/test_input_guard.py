@@ -16,7 +16,7 @@ from controller_client.protocol.messages import (
     StartInteractiveCmd,
     TerminalReport,
 )
-from controller_client.protocol.values import PROVES_READERS
+from controller_client.protocol.values import PROVES_READERS, PromptKind
 from controller_client.session_files.directory import SessionDirectory, create, directory_of
 
 POLICY = HostPolicy([PolicyFile(allowlist=Allowlist.parse(["sleep", "bash:shell", "cat"]))])
@@ -93,14 +93,71 @@ def test_a_session_seen_at_a_shell_prompt_counts_as_a_shell(tmp_path: Path) -> N
     assert _is_refused(guard)
 
 
+def _at(kind: PromptKind | None) -> TerminalReport:
+    if kind is None:
+        return TerminalReport(state="running", offset=0, input_seq=0)
+    return TerminalReport(state="awaiting_input", offset=0, input_seq=0, kind=kind)
+
+
+def test_a_shell_that_was_seen_is_one_under_a_later_daemon(tmp_path: Path) -> None:
+    start = POLICY.admit(_start("cat"))
+    earlier = _guard(tmp_path, start)
+    earlier.on_report(_at("shell"))
+    earlier.on_report(_at(None))
+    for later in (InputGuard(directory_of(tmp_path, start.session_id), POLICY) for _ in "ab"):
+        later.on_report(_at(None))
+        assert _is_refused(later)
+        assert not _is_refused(later, b"sleep 1\n")
+
+
+def test_a_shell_that_cannot_be_noted_is_one_for_this_daemon(tmp_path: Path) -> None:
+    start = POLICY.admit(_start("cat"))
+    guard = _guard(tmp_path, start)
+    directory_of(tmp_path, start.session_id).remove()
+    guard.on_report(_at("shell"))
+    assert _is_refused(guard)
+
+
+def test_a_program_that_is_only_asked_a_line_leaves_no_note_of_a_shell(tmp_path: Path) -> None:
+    start = POLICY.admit(_start("cat"))
+    earlier = _guard(tmp_path, start)
+    for kind in ("line", "secret", "key", "screen", None):
+        earlier.on_report(_at(kind))
+    assert not directory_of(tmp_path, start.session_id).was_shell()
+    assert not _is_refused(InputGuard(directory_of(tmp_path, start.session_id), POLICY))
+
+
+def _said_of(guard: InputGuard, data: bytes) -> str:
+    command = SendInput(seq=1, session_id="s", input_seq=1, data=data)
+    refused = guard.judged(command, ()).refused
+    assert refused is not None
+    return refused.message
+
+
 def test_a_refusal_does_not_quote_a_hidden_input(tmp_path: Path) -> None:
     guard = _guard(tmp_path, POLICY.admit(_start("bash")))
-    guard.on_report(TerminalReport(state="awaiting_input", offset=0, input_seq=0, kind="secret"))
-    refused = guard.judged(
-        SendInput(seq=1, session_id="s", input_seq=1, data=b"hunter2\n"), ()
-    ).refused
-    assert refused is not None
-    assert "hunter2" not in refused.message
+    guard.on_report(_at("secret"))
+    for _ in range(2):
+        assert "hunter2" not in _said_of(guard, b"hunter2\n")
+
+
+def test_a_refusal_quotes_nothing_before_the_terminal_was_reported(tmp_path: Path) -> None:
+    start = POLICY.admit(_start("bash"))
+    assert "hunter2" not in _said_of(_guard(tmp_path, start), b"hunter2\n")
+    restarted = InputGuard(directory_of(tmp_path, start.session_id), POLICY)
+    assert "hunter2" not in _said_of(restarted, b"hunter2\n")
+
+
+@pytest.mark.parametrize("now", ["shell", "line", None])
+def test_an_answer_that_comes_after_its_hidden_question_is_not_quoted(
+    tmp_path: Path, now: PromptKind | None
+) -> None:
+    guard = _guard(tmp_path, POLICY.admit(_start("bash")))
+    guard.on_report(_at("secret"))
+    guard.on_report(_at(now))
+    guard.on_report(_at(now))
+    assert "hunter2" not in _said_of(guard, b"hunter2\n")
+    assert "'id'" in _said_of(guard, b"id\n"), "the caller of a plain line is told what is wrong"
 
 
 def test_a_verdict_that_a_server_sends_is_ignored(tmp_path: Path) -> None:
