@@ -36,6 +36,7 @@ from controller_client.policy.program_files import (
     guarded_file,
     is_machine_code,
     is_same_program,
+    means,
     real_file,
 )
 from controller_client.policy.terminfo import DIRECTORIES as TERMINFO_DIRECTORIES
@@ -84,6 +85,7 @@ _STOPPED = Failure(
     code="HOST_STOPPED",
     message="the operator of this host has stopped it: nothing is started or typed here",
 )
+_DENIED = "this host denies it"
 _HIDDEN = (
     "this input is not an allowed command line, and a shell may read it; start the program "
     "that asks for a secret by itself"
@@ -284,8 +286,12 @@ class _Programs:
 
     def check_typed(self, name: str) -> None:
         """Check a program of a line that is typed into a shell. Raises CommandNotAllowed."""
-        if is_builtin_like_program(name) and name not in self.denied and self.allowlist.lists(name):
-            return
+        if is_builtin_like_program(name):
+            # A shell's own one does what the program does, in whatever file the program is.
+            if any(is_same_program(entry, name) for entry in self.denied):
+                raise CommandNotAllowed(name, _DENIED)
+            if self.allowlist.lists(name):
+                return
         try:
             self.file_of(name)
         except StartFailed:
@@ -294,10 +300,8 @@ class _Programs:
             ) from None
 
     def _check_denied(self, name: str, file: str) -> None:
-        if file in self.denied or any(
-            is_same_program(entry, file) for entry in self.denied if "/" not in entry
-        ):
-            raise CommandNotAllowed(name, "this host denies it")
+        if any(means(entry, file) for entry in self.denied):
+            raise CommandNotAllowed(name, _DENIED)
 
 
 def _account_of(run_as: str | None) -> Account:

@@ -68,6 +68,23 @@ def is_same_program(name: str, real: str) -> bool:
     )
 
 
+def means(entry: str, program: str) -> bool:
+    """Tell whether an entry of the denied programs means ``program``, a name or an absolute path.
+
+    A path means the file that is there now, under whatever name it is called. Raises OSError if the
+    files cannot be looked at now.
+    """
+    if "/" not in entry:
+        return is_same_program(entry, program)
+    if not program.startswith("/"):
+        return False
+    try:
+        return Path(entry).samefile(program)
+    except OSError as error:
+        raise_unknown(error)
+        return entry == program
+
+
 def is_machine_code(file: str) -> bool:
     """Tell whether the kernel runs the file itself.
 

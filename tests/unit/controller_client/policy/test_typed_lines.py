@@ -78,3 +78,21 @@ def test_the_list_of_a_project_holds_for_typed_lines(programs: Path) -> None:
     rules = ProjectRules(commands=["sleep"])
     assert _typed(policy, b"sleep 1\n", rules=rules).refused is None
     assert _typed(policy, b"id\n", rules=rules).refused is not None
+
+
+@pytest.mark.parametrize("denied", ["kill", "/bin/kill", "/nowhere/kill"])
+def test_a_builtin_that_does_what_is_denied_is_denied(programs: Path, denied: str) -> None:
+    policy = policy_of(programs, "bash:shell", "kill", "echo", denied=frozenset({denied}))
+    refused = _typed(policy, b"kill 1\n").refused
+    assert refused is not None
+    assert "denies" in refused.message
+    assert _typed(policy, b"echo kill\n").refused is None
+
+
+def test_a_program_that_is_denied_cannot_be_typed_under_another_name(programs: Path) -> None:
+    (programs / "nap").hardlink_to(programs / "sleep")
+    policy = policy_of(
+        programs, "bash:shell", "nap", "cat", denied=frozenset({str(programs / "sleep")})
+    )
+    assert _typed(policy, b"nap 1\n").refused is not None
+    assert _typed(policy, b"cat a\n").refused is None
