@@ -135,14 +135,12 @@ def parse_policy(tables: Mapping[str, Any]) -> PolicyFile:
     for problem in filter(None, map(entry_problem, denied)):
         raise ValueError(problem)
     search_path = _paths(commands, "search_path")
+    if search_path == []:
+        raise ValueError("search_path has to name a directory")
     roots, names = _paths(directories, "allowed"), _texts(users, "allowed")
     return PolicyFile(
         allowlist=allowlist,
-        denied=frozenset(
-            entry
-            for name in denied
-            for entry in (name, os.path.realpath(name) if "/" in name else name)
-        ),
+        denied=frozenset(denied),
         search_path=os.pathsep.join(search_path) if search_path else None,
         directories=tuple(roots) if roots is not None else None,
         users=frozenset(names) if names is not None else None,

@@ -107,7 +107,14 @@ def test_an_empty_file_allows_everything(file: Path) -> None:
         ("[commands]\ndenied = ['reboot']", "denied without allowed"),
         ("[commands]\nallowed = ['*']\ndenied = ['reboot']", "denied without allowed"),
         ("[commands]\nallowed = ['echo']\nsearch_path = ['bin']", "absolute paths"),
+        ("[commands]\nallowed = ['echo']\nsearch_path = []", "has to name a directory"),
+        ("[commands]\nallowed = ['echo']\nsearch_path = '/usr/bin'", "list of texts"),
+        ("[commands]\nallowed = ['echo']\nsearch_path = ['/usr/bin:.']", "absolute paths"),
+        ("[commands]\nallowed = ['echo']\nallowed = ['id']", "cannot be used"),
+        ("[commands]\nallowed = ['echo']\ndenied = ['a b']", "no program"),
+        ("[commands]\nallowed = ['echo', 'echo:shell:shell']", "no program"),
         ("[directories]\nallowed = ['work']", "absolute paths"),
+        ("[users]\nallowed = []", "not in allowed"),
         ("[users]\nallowed = ['no such user here']", "no user 'no such user here'"),
         ("[users]\nallowed = ['nobody']\nmay_change = true", "not in allowed"),
         ("[users]\nmay_change = 1", "true or false"),
@@ -128,6 +135,43 @@ def test_a_file_with_a_mistake_stops_the_daemon(file: Path, text: str, said: str
     file.write_bytes(text.encode("latin-1"))
     with pytest.raises(ConfigurationError, match=said):
         read_policy_file(file)
+
+
+def test_an_empty_list_allows_nothing_and_not_everything(file: Path) -> None:
+    file.write_text("[commands]\nallowed = []\n[directories]\nallowed = []\n")
+    policy = read_policy_file(file)
+    assert (policy.allowlist.programs, policy.directories) == ({}, ())
+
+
+def test_a_pipe_in_the_place_of_a_policy_is_refused_and_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "policy.toml", 0o644)
+    with pytest.raises(ConfigurationError, match="not a regular file"):
+        read_policy_file(tmp_path / "policy.toml")
+
+
+def test_a_policy_that_is_too_long_to_be_read_whole_is_refused(file: Path) -> None:
+    file.write_text(FULL + "#" * (1 << 20))
+    with pytest.raises(ConfigurationError, match="larger than"):
+        read_policy_file(file)
+
+
+def test_a_usual_policy_that_cannot_be_looked_for_is_not_taken_for_absent(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "loop").symlink_to("loop")
+    monkeypatch.setattr(policy_file, "SYSTEM_FILE", tmp_path / "loop/policy.toml")
+    with pytest.raises(ConfigurationError, match="cannot tell whether there is a policy file"):
+        policy_paths(None, tmp_path)
+
+
+def test_a_usual_policy_that_leads_nowhere_stops_the_daemon(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(policy_file, "SYSTEM_FILE", tmp_path / "none.toml")
+    (tmp_path / "policy.toml").symlink_to("nowhere")
+    (path,) = policy_paths(None, tmp_path)
+    with pytest.raises(ConfigurationError, match="cannot open"):
+        read_policy_file(path)
 
 
 @pytest.mark.parametrize("mode", [0o664, 0o646, 0o666])
