@@ -49,6 +49,70 @@ def test_a_stop_in_a_writable_place_survives_removal_and_restart(
     assert not KillSwitch([stop], kept_stop(tmp_path)).is_on
 
 
+def test_anything_of_that_name_is_a_stop(stop: Path, tmp_path: Path) -> None:
+    """A directory, a pipe, and links to something, to nothing and to themselves are stops."""
+    (tmp_path / "target").touch()
+    for number, make in enumerate(
+        (
+            Path.mkdir,
+            os.mkfifo,
+            lambda path: path.symlink_to("target"),
+            lambda path: path.symlink_to("nowhere"),
+            lambda path: path.symlink_to("stop"),
+        )
+    ):
+        switch = KillSwitch([stop], tmp_path / f"stopped{number}")
+        assert not switch.is_on
+        make(stop)
+        assert switch.is_on
+        stop.rename(tmp_path / f"moved{number}")
+        assert switch.is_on
+
+
+def test_a_stop_in_either_place_stops(tmp_path: Path) -> None:
+    for name in ("one", "other"):
+        places = [tmp_path / "one/stop", tmp_path / "other/stop"]
+        kept = tmp_path / f"stopped-{name}"
+        assert not KillSwitch(places, kept).is_on
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "stop").touch()
+        assert KillSwitch(places, kept).is_on
+        (tmp_path / name / "stop").unlink()
+
+
+def test_a_place_that_cannot_be_looked_at_counts_as_a_stop(tmp_path: Path) -> None:
+    (tmp_path / "loop").symlink_to("loop")
+    for stops, kept in (
+        ([tmp_path / "loop/stop"], None),
+        ([tmp_path / "no/stop", tmp_path / "loop/stop"], None),
+        ([], tmp_path / "loop/stopped"),
+    ):
+        assert KillSwitch(stops, kept).is_on
+    (tmp_path / "file").touch()
+    assert not KillSwitch([tmp_path / "file/stop"], tmp_path / "stopped").is_on
+
+
+def test_a_stop_that_cannot_be_kept_on_disk_holds_until_the_restart(tmp_path: Path) -> None:
+    stop, kept = tmp_path / "stop", tmp_path / "gone/stopped"
+    switch = KillSwitch([stop], kept)
+    stop.touch()
+    assert switch.is_on
+    stop.unlink()
+    assert switch.is_on
+    assert not kept.exists()
+
+
+def test_a_kept_stop_is_written_through_no_link(tmp_path: Path) -> None:
+    victim = tmp_path / "victim"
+    victim.write_text("whole")
+    (tmp_path / "stop").touch()
+    switch = KillSwitch([tmp_path / "stop"], tmp_path / "stopped")
+    (tmp_path / "stopped").symlink_to(victim)
+    assert switch.is_on
+    assert victim.read_text() == "whole"
+    assert KillSwitch([], tmp_path / "stopped").is_on
+
+
 async def test_a_stop_that_a_program_removes_at_once_is_seen(stop: Path, tmp_path: Path) -> None:
     switch = KillSwitch([stop], kept_stop(tmp_path))
     close = switch.watch()
