@@ -12,12 +12,13 @@ from projects.admin.parts.careful_filters import CarefulFilters
 from projects.admin.parts.changes import changes_of
 from projects.admin.parts.counts import active_sessions
 from projects.admin.parts.history import AuditHistory
+from projects.admin.parts.json_box import JSONBox
 from projects.admin.users import users_of
 from projects.audit.log import audit
 from projects.models import Project
 
 
-class EmptyJSONField(forms.JSONField):
+class EmptyJSONField(JSONBox):
     """A JSON field whose empty box stands for null."""
 
     def prepare_value(self, value: Any) -> Any:

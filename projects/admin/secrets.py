@@ -1,6 +1,6 @@
 """Pages of secrets. A value can be written here, and is shown nowhere."""
 
-from typing import Any
+from typing import Any, ClassVar
 
 from django import forms
 from django.contrib import admin
@@ -14,6 +14,7 @@ from projects.admin.parts.access import (
     projects_of,
 )
 from projects.admin.parts.display import shortened
+from projects.admin.parts.json_box import JSONBox
 from projects.models import Controller, Secret
 from projects.secrets.store import UnusableValue, check_change, secret_delete, secret_write
 from projects.secrets.terms import Terms, UnusableTerms
@@ -44,10 +45,13 @@ class SecretForm(TypedForm[Secret]):
             "allowed_commands",
             "may_echo",
         )
+        field_classes: ClassVar = {"allowed_commands": JSONBox}
 
     def clean_allowed_commands(self) -> list[str]:
         """Checks that the box holds a list of texts. The service checks the texts."""
-        entries = self.cleaned_data["allowed_commands"] or []
+        entries = self.cleaned_data["allowed_commands"]
+        if entries is None:
+            return []
         if not isinstance(entries, list) or not all(isinstance(entry, str) for entry in entries):
             raise forms.ValidationError('This has to be a list of texts, such as ["sudo"].')
         return entries

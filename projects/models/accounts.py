@@ -196,13 +196,24 @@ class Project(models.Model):
         return self.max_lifetime_seconds or conf.interactive_cmd_timeout_seconds
 
     def clean(self) -> None:
-        """Raises ValidationError where the default lifetime is longer than the maximum."""
+        """Raises ValidationError for an odd list or object, and for a lifetime over the maximum."""
+        self._check_json()
         longest = self.longest_lifetime_seconds
         if self.default_lifetime_seconds and self.default_lifetime_seconds > longest:
             message = (
                 f"The default lifetime is longer than the maximum, which is {longest:g} seconds."
             )
             raise ValidationError({"default_lifetime_seconds": message})
+
+    def _check_json(self) -> None:
+        """Validates the columns whose values Django takes for empty, such as ``{}`` for a list."""
+        for field in self._meta.fields:
+            if isinstance(field, models.JSONField):
+                try:
+                    for validate in field.validators:
+                        validate(getattr(self, field.name))
+                except ValidationError as error:
+                    raise ValidationError({field.name: error}) from None
 
 
 class Credential(models.Model):

@@ -84,10 +84,13 @@ def _is_limit(value: Any) -> bool:
 
 
 def _check_list(value: Any) -> None:
-    if value is not None and not (
-        isinstance(value, list) and all(isinstance(entry, str) for entry in value)
-    ):
+    if value is not None and not (isinstance(value, list) and all(map(_is_text, value))):
         raise ValidationError(
             'This has to be a list of texts, such as ["sleep", "echo"], or empty for the '
             "server's setting."
         )
+
+
+def _is_text(value: Any) -> bool:
+    """True for what every database and every host can be given; a lone surrogate is no text."""
+    return isinstance(value, str) and value.encode(errors="ignore").decode() == value

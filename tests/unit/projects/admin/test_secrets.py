@@ -84,6 +84,18 @@ def test_a_secret_is_made_changed_and_deleted_and_each_is_on_record(
     assert actions == ["secret.set", "secret.change", "secret.set", "secret.delete"]
 
 
+@pytest.mark.parametrize(
+    "typed", ["{}", '""', "false", "0", '"sudo"', "[1]", r'["\ud800"]', "[" * 100_000, "9" * 5000]
+)
+def test_what_is_no_list_of_programs_is_not_taken_for_any_program(
+    admin_client: Client, controller: Controller, typed: str
+) -> None:
+    form = _filled(controller, value=VALUE, allowed_commands=typed)
+    page = admin_client.post(ADD, {"project": str(controller.project_id), "name": "sudo", **form})
+    assert (page.status_code, Secret.objects.count()) == (200, 0)
+    assert "allowed_commands" in page.context["adminform"].form.errors
+
+
 def test_no_page_shows_a_value_or_what_it_is_stored_as(
     admin_client: Client, secret: Secret, controller: Controller
 ) -> None:
