@@ -25,8 +25,8 @@ _WORD: Final = re.compile(
 _LINE: Final = re.compile(rf" *(?:{_WORD.pattern})(?: +(?:{_WORD.pattern}))* *")
 _PROGRAM: Final = re.compile(r"(?:(?:/usr)?/bin/)?([a-z][a-z0-9]*)")
 # What programs do with these is not reading a file: they wait, take what another reader would get,
-# or act on a device.
-_SPECIAL_ROOTS: Final = ("/dev", "/proc", "/sys", "/run", "/var/run")
+# act on a device, or have the system connect to the host that the path names.
+_SPECIAL_ROOTS: Final = ("/dev", "/proc", "/sys", "/run", "/var/run", "/net", "/afs")
 _PRIVATE: Final = re.compile(
     r"shadow|passw|secret|token|credential|private|\bkeys?\b|_key|key_|\.key\b|\.pem\b|\.p12\b|\.pfx\b|\.env\b|id_(?:rsa|dsa|ecdsa|ed25519)"
     r"|keystore|keytab|kubeconfig|passphrase|wireguard|system-connections|tfstate|auth\.json|rclone"
