@@ -5,7 +5,18 @@ from typing import Final
 from django.conf import settings
 
 from controller_client.protocol import limits
-from projects.conf.setting import Choice, Flag, Items, Networks, Number, Origin, Seconds, Text
+from projects.conf.setting import (
+    Choice,
+    Directories,
+    Flag,
+    Items,
+    Networks,
+    Number,
+    Origin,
+    Programs,
+    Seconds,
+    Text,
+)
 
 _DAY: Final = 24 * 3600.0
 
@@ -49,14 +60,14 @@ class Conf:
         "install the daemon from",
         shown="`bundles` in the data directory",
     )
-    allowed_commands = Items(
+    allowed_commands = Programs(
         "ALLOWED_COMMANDS",
         ("*",),
         "comma-separated programs that projects without a list of their own may run, such as "
         "`sleep,echo,python3:shell`. See [policy](../howto/policy.md)",
         shown="`*`: any",
     )
-    allowed_directories = Items(
+    allowed_directories = Directories(
         "ALLOWED_DIRECTORIES",
         (),
         "comma-separated directories of the host in which projects without a list of their own may "

@@ -21,6 +21,8 @@ from typing import Any, Final, Generic, TypeVar
 from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 
+from controller_client.command_policy.allowlist import Allowlist
+
 T = TypeVar("T")
 
 TRUE: Final = frozenset({"1", "true", "yes", "on"})
@@ -135,6 +137,30 @@ class Networks(Items):
             return tuple(str(ip_network(item)) for item in items)
         except ValueError:
             raise ValueError("networks such as 10.0.0.0/8,fd00::/8") from None
+
+
+class Programs(Items):
+    """A list of allowed programs, as ``controller_client.command_policy.allowlist`` reads it."""
+
+    def parse(self, text: str) -> tuple[str, ...]:
+        """The entries; one that no host could understand would let every start fail."""
+        items = super().parse(text)
+        try:
+            Allowlist.parse(items)
+        except ValueError:
+            raise ValueError("programs such as sleep,echo,python3:shell, or * alone") from None
+        return items
+
+
+class Directories(Items):
+    """Directories of hosts, separated by commas."""
+
+    def parse(self, text: str) -> tuple[str, ...]:
+        """The directories, each of them absolute and without a step up."""
+        items = super().parse(text)
+        if not all(item.startswith("/") and ".." not in item.split("/") for item in items):
+            raise ValueError("absolute paths without .. such as /srv/work")
+        return items
 
 
 class Flag(Setting[bool]):

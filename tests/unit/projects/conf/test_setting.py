@@ -111,6 +111,44 @@ def test_what_names_nothing_is_refused(setting: Setting[object], text: str, said
         environment.finish()
 
 
+@pytest.mark.parametrize(
+    ("variable", "text"),
+    [
+        ("ALLOWED_COMMANDS", "git log"),
+        ("ALLOWED_COMMANDS", "./git"),
+        ("ALLOWED_COMMANDS", "sleep,*"),
+        ("ALLOWED_COMMANDS", "/opt/../bin/git"),
+        ("ALLOWED_COMMANDS", "git:all"),
+        ("ALLOWED_COMMANDS", "git,:shell,ls"),
+        ("ALLOWED_COMMANDS", '["git"] x'),
+        ("ALLOWED_DIRECTORIES", "work/here"),
+        ("ALLOWED_DIRECTORIES", "/srv,~"),
+        ("ALLOWED_DIRECTORIES", "/srv/../etc"),
+        ("ALLOWED_DIRECTORIES", "*"),
+    ],
+)
+def test_a_list_that_no_host_could_understand_stops_the_server(variable: str, text: str) -> None:
+    environment = Environment({variable: text})
+    environment.read_all(Conf)
+    with pytest.raises(ImproperlyConfigured, match=f"{variable} must be") as stopped:
+        environment.finish()
+    assert text not in str(stopped.value)
+
+
+def test_allowed_commands_and_directories_are_read_as_a_policy_reads_them() -> None:
+    environment = Environment(
+        {
+            "ALLOWED_COMMANDS": " sleep, python3:shell ,/opt/tool/bin/run,",
+            "ALLOWED_DIRECTORIES": "/srv/work, /tmp",
+        }
+    )
+    values = environment.read_all(Conf)
+    environment.finish()
+    assert values["ALLOWED_COMMANDS"] == ("sleep", "python3:shell", "/opt/tool/bin/run")
+    assert values["ALLOWED_DIRECTORIES"] == ("/srv/work", "/tmp")
+    assert Environment({"ALLOWED_COMMANDS": "*"}).read_all(Conf)["ALLOWED_COMMANDS"] == ("*",)
+
+
 def test_a_declared_attribute_is_the_django_setting_of_its_name() -> None:
     assert Environment({"HOLDLINE_MAX_WAIT_SECONDS": "3"}).read_all(Conf)["MAX_WAIT_SECONDS"] == 3.0
     with override_settings(MAX_WAIT_SECONDS=4.0, ALLOWED_HOSTS=["a"]):
