@@ -10,13 +10,32 @@ from django.db import DatabaseError, connection
 from django.test import Client
 from django.utils import timezone
 
+from projects.accounts.credentials import api_token_create, controller_credential_create
 from projects.attention.targets import Way, target_delete, target_save
 from projects.enrolment.codes import enrolment_code_create
-from projects.models import AttentionTarget, AuditEvent, Controller, EnrolmentCode
+from projects.models import (
+    ApiToken,
+    AttentionTarget,
+    AuditEvent,
+    Controller,
+    ControllerCredential,
+    EnrolmentCode,
+    Project,
+    Secret,
+)
+from projects.secrets.store import secret_set
+from projects.secrets.terms import Terms
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.sqlite]
 
 _ADDRESS = "https://example.com/hook"
+_PROJECT = {
+    "name": "lab",
+    "max_interactive_sessions": "9",
+    "max_pause_minutes": "30",
+    "approvals": "auto",
+    "keeps_output": "on",
+}
 
 
 @contextmanager
@@ -36,7 +55,11 @@ def _no_audit_rows() -> Iterator[None]:
 
 def _kept() -> list[object]:
     """Everything that the actions below change."""
-    models = (User, Group, AttentionTarget, EnrolmentCode, Controller, AuditEvent)
+    models = (
+        *(User, Group, User.user_permissions.through, Group.permissions.through),
+        *(Project, Project.members.through, ApiToken, Secret, AttentionTarget, EnrolmentCode),
+        *(Controller, ControllerCredential, AuditEvent),
+    )
     return [list(model._default_manager.order_by("pk").values()) for model in models]
 
 
@@ -64,6 +87,34 @@ def _act(place: str, action: str, model: Any) -> Callable[[Client, Controller], 
         return client.post(place, form)
 
     return act
+
+
+def _change(kind: str, model: Any, **form: Any) -> Callable[[Client, Controller], object]:
+    """Posts the change form of the one row of that model, or of the user ``ada``."""
+
+    def act(client: Client, _host: Controller) -> object:
+        chosen = model.objects.all() if model is not User else User.objects.filter(username="ada")
+        return client.post(f"/admin/{kind}/{chosen.get().pk}/change/", form)
+
+    return act
+
+
+def _new_secret(client: Client, host: Controller) -> object:
+    form = {"project": str(host.project_id), "name": "more", "any_controller": "on"}
+    terms = {"allowed_commands": '["sudo"]', "value": "correct horse"}
+    return client.post("/admin/projects/secret/add/", form | terms)
+
+
+def _new_token(client: Client, host: Controller) -> object:
+    form = {"project": str(host.project_id), "name": "more", "approvals": "auto"}
+    return client.post("/admin/projects/apitoken/add/", form | {"scopes": ["session:read"]})
+
+
+def _joined(client: Client, _host: Controller) -> object:
+    """Makes ada a member of the project, and changes nothing else."""
+    members = {"members": [str(User.objects.get(username="ada").pk)]}
+    page = f"/admin/projects/project/{Project.objects.get().pk}/change/"
+    return client.post(page, _PROJECT | {"max_interactive_sessions": "1"} | members)
 
 
 def _password(client: Client, _host: Controller) -> object:
@@ -102,6 +153,42 @@ def _change_target(_client: Client, host: Controller) -> object:
         ),
         pytest.param(_act("/admin/auth/user/", "delete_selected", User), id="user-delete"),
         pytest.param(_act("/admin/auth/group/", "delete_selected", Group), id="group-delete"),
+        pytest.param(_change("projects/project", Project, **_PROJECT), id="project"),
+        pytest.param(_joined, id="member"),
+        pytest.param(
+            _post("/admin/projects/project/add/", **_PROJECT | {"name": "more"}), id="project-add"
+        ),
+        pytest.param(
+            _change(
+                "auth/user",
+                User,
+                username="ada",
+                is_superuser="on",
+                date_joined_0="2026-01-02",
+                date_joined_1="03:04:05",
+            ),
+            id="user-change",
+        ),
+        pytest.param(
+            _post(
+                "/admin/auth/user/add/",
+                username="bob",
+                usable_password="true",
+                password1="long-and-new-9",
+                password2="long-and-new-9",
+            ),
+            id="user-add",
+        ),
+        pytest.param(_post("/admin/auth/group/add/", name="more"), id="group-add"),
+        pytest.param(_new_secret, id="secret-add"),
+        pytest.param(_act("/admin/projects/secret/", "delete_selected", Secret), id="secret-gone"),
+        pytest.param(_new_token, id="token-add"),
+        pytest.param(_act("/admin/projects/apitoken/", "revoke", ApiToken), id="token-revoke"),
+        pytest.param(_act("/admin/projects/controller/", "revoke", Controller), id="host-revoke"),
+        pytest.param(
+            _act("/admin/projects/controllercredential/", "revoke", ControllerCredential),
+            id="credential-revoke",
+        ),
     ],
 )
 def test_a_change_whose_audit_row_cannot_be_written_is_not_made(
@@ -112,6 +199,16 @@ def test_a_change_whose_audit_row_cannot_be_written_is_not_made(
     _target(controller)
     enrolment_code_create(project=controller.project, name="web-9")
     Controller.objects.update(alarmed_at=timezone.now(), alarm="another daemon")
+    Project.objects.update(name="lab")
+    api_token_create(project=controller.project, name="agent")
+    controller_credential_create(controller=controller)
+    secret_set(
+        project=controller.project,
+        name="sudo",
+        value="correct horse",
+        terms=Terms(controllers=frozenset({controller.id}), commands=("sudo",)),
+        actor="test",
+    )
     before = _kept()
     with _no_audit_rows(), pytest.raises(DatabaseError):
         act(admin_client, controller)
