@@ -1,9 +1,11 @@
 """Runs are submitted, stopped and resumed, and people are told of each end."""
 
+from collections.abc import Callable
 from datetime import timedelta
 from uuid import UUID, uuid4
 
 import pytest
+from django.db import DatabaseError, connection, transaction
 from django.utils import timezone
 
 from agent import services
@@ -156,3 +158,35 @@ def test_the_longest_name_of_a_model_fits(host: Controller) -> None:
     name = "openai:" + "x" * (services.MOST_MODEL_CHARS - 7)
     run = services.run_submit(project=host.project, task="tidy", actor="a" * 200, model=name)
     assert AgentRun.objects.get(id=run.id).model == name
+
+
+@pytest.mark.sqlite
+def test_no_run_begins_stops_or_goes_on_without_its_audit_row(run: AgentRun) -> None:
+    host = Controller.objects.get()
+    ended = services.run_submit(project=host.project, task="tidy up", actor="test")
+    services.run_stop(run_id=ended.id, actor="test")
+    acts: list[Callable[[], object]] = [
+        lambda: services.run_submit(project=host.project, task="more", actor="test"),
+        lambda: services.run_stop(run_id=run.id, actor="test"),
+        lambda: services.run_resume(run_id=ended.id, actor="test", said="go on"),
+    ]
+    before = _runs()
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "CREATE TRIGGER refuse_rows BEFORE INSERT ON projects_auditevent BEGIN SELECT "
+            "RAISE(ABORT, 'no row'); END"
+        )
+    for act in acts:
+        with pytest.raises(DatabaseError), transaction.atomic():
+            act()
+    with connection.cursor() as cursor:
+        cursor.execute("DROP TRIGGER refuse_rows")
+    assert _runs() == before
+    for act in acts:
+        act()
+        assert _runs() != before
+        before = _runs()
+
+
+def _runs() -> list[dict[str, object]]:
+    return list(AgentRun.objects.order_by("created_at", "id").values())

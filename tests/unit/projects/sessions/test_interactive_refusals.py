@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator
 from datetime import timedelta
+from functools import partial
 from uuid import UUID
 
 import pytest
@@ -33,7 +34,7 @@ from projects.sessions.interactive import (
 )
 from projects.sessions.jobs import job_submit
 from projects.sessions.one_shot import command_execute
-from projects.sessions.transactions.control import take_over
+from projects.sessions.transactions.control import hand_back, take_over
 from projects.storage.access import in_database
 from tests.support.hosts.acting_host import ActingHost
 from tests.support.rows import make_controller, make_session
@@ -175,6 +176,25 @@ async def test_a_secret_that_is_not_there_types_nothing(project_id: UUID, host: 
 
 
 @pytest.mark.sqlite
+async def test_a_keyboard_is_not_handed_back_without_its_row(
+    project_id: UUID, host: ActingHost
+) -> None:
+    started = await controller_start_interactive_command(project_id, "cat")
+    await in_database(take_over, project_id, started.session_id, "admin:ada")
+    before = await in_database(_traces, project_id)
+    await in_database(_execute, _REFUSE_ROWS)
+    try:
+        for act in (take_over, partial(hand_back, note="done")):
+            with pytest.raises((DatabaseError, ControllerActionError)):
+                await in_database(act, project_id, started.session_id, "admin:bob")
+    finally:
+        await in_database(_execute, "DROP TRIGGER refuse_rows")
+    assert await in_database(_traces, project_id) == before
+    await in_database(hand_back, project_id, started.session_id, "admin:bob", "done")
+    assert await in_database(_traces, project_id) != before
+
+
+@pytest.mark.sqlite
 async def test_what_cannot_be_put_on_record_is_not_done(project_id: UUID, host: ActingHost) -> None:
     started = await controller_start_interactive_command(project_id, "cat")
     before = await in_database(_traces, project_id)
@@ -184,6 +204,7 @@ async def test_what_cannot_be_put_on_record_is_not_done(project_id: UUID, host: 
             controller_start_interactive_command(project_id, "true"),
             controller_send_input(project_id, started.session_id, "x\n"),
             controller_send_input(project_id, started.session_id, keys=["ctrl-c"]),
+            controller_send_input(project_id, started.session_id, eof=True),
             session_resize(project_id, started.session_id, rows=5, cols=5),
             controller_terminate_interactive_command(project_id, started.session_id),
             command_execute(project_id, "true"),
