@@ -4,6 +4,7 @@ The result is for naming files: a directory too many does no harm, so each one t
 have gone to counts for the whole line.
 """
 
+import re
 from collections.abc import Iterator, Mapping
 from itertools import pairwise
 from posixpath import join
@@ -11,6 +12,7 @@ from shlex import quote
 from typing import Final, NamedTuple
 
 from controller_client.command_policy.inner_lines import leaves_a_program_open, surveyed_within
+from controller_client.command_policy.programs import can_spawn
 from controller_client.command_policy.shell_grammar import Words
 from controller_client.command_policy.spelling import MAX_PATTERNS, is_pattern
 from controller_client.command_policy.survey import Survey
@@ -18,6 +20,8 @@ from controller_client.command_policy.survey import Survey
 MAX_DIRECTORIES: Final = 16
 _GOES: Final = frozenset({"cd", "chdir", "pushd"})
 _GOES_AT_OPTION: Final = frozenset({"-C", "-D", "--chdir", "--directory", "--cwd", "--chroot"})
+_READS_INTO: Final = frozenset({"getopts", "mapfile", "printf", "read", "readarray"})
+_ASSIGNMENT: Final = re.compile(r"(?:--[a-z-]+=|-[A-Za-z])?([A-Za-z_][A-Za-z0-9_]*)=")
 _TRANSPARENT: Final = frozenset({"builtin", "command"})
 # What they run is not in the line, or is text to the grammar.
 _UNSEEN: Final = frozenset({"", ".", "alias", "enable", "eval", "hash", "source"})
@@ -64,7 +68,8 @@ def loads_code(variable: str) -> bool:
 
 def directories_of(survey: Survey, start: str) -> Directories:
     """Return the directories of a line that was surveyed."""
-    is_told = not (survey.assigns & _DECIDES or any(map(loads_code, survey.assigns)))
+    names = survey.assigns.union(*map(_set_by, survey.commands))
+    is_told = not any(name in _DECIDES or loads_code(name) for name in names)
     paths, are_all = [start], survey.is_whole and is_told and not leaves_a_program_open(survey)
     goes = [target for words in survey.commands for target in _targets(words)]
     for target in goes:
@@ -78,6 +83,15 @@ def directories_of(survey: Survey, start: str) -> Directories:
         tuple(paths[:MAX_DIRECTORIES]),
         are_all and is_seen and has_room and (survey.is_straight or not goes),
     )
+
+
+def _set_by(words: Words) -> set[str]:
+    """The variables that a command sets: ``env A=1 sh``, ``make CC=gcc``, ``read A``."""
+    if words[0] in _READS_INTO:
+        return set(words[1:])
+    if not (can_spawn(words[0]) or words[0] in _TRANSPARENT):
+        return set()
+    return {found[1] for word in words[1:] if (found := _ASSIGNMENT.match(word))}
 
 
 def _targets(words: Words) -> Iterator[str]:

@@ -4,8 +4,9 @@ Whether a text is a line is a guess. The result is for naming files: a line too 
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from itertools import pairwise, takewhile
 from typing import Final
 
 from controller_client.command_policy.programs import (
@@ -34,11 +35,20 @@ _WRAPPERS: Final = frozenset(
     | {"sudo", "systemd-run", "taskset", "time", "timeout", "unbuffer", "unshare", "watch"}
 )
 _OTHER_WRAPPERS: Final = _TAKE_LINES | {"find", "xargs"}
+# They are many programs in one file: their first operand says which.
+_MANY_IN_ONE: Final = frozenset({"busybox", "toybox"})
 # Their first operand is a script, which some of them look for under other names too.
-_TAKE_SCRIPTS: Final = (SHELLS - {"busybox", "toybox"}) | {
+_TAKE_SCRIPTS: Final = (SHELLS - _MANY_IN_ONE) | {
     *("expect", "lua", "luajit", "node", "nodejs", "perl", "php", "pypy", "python", "Rscript"),
     *("ruby", "tclsh", "ts-node", "tsx", "wish"),
 }
+# They put what they read or find behind the words of a program, or in the place of a mark.
+_FEEDERS: Final = frozenset({"find", "parallel", "xargs"})
+_FEEDS_AT: Final = frozenset({"-exec", "-execdir", "-ok", "-okdir"})
+_SEPARATORS: Final = frozenset({":::", "::::", ":::+", "::::+", ";", "+"})
+_MARK: Final = "{}"
+# They run every program of a directory.
+_RUN_ALL: Final = frozenset({"run-parts"})
 _CODE_OPTIONS: Final = frozenset({"-", "--command", "--eval", "--help", "--print", "--version"})
 _MODULE: Final = re.compile(r"-[bBdEiIOPqsSuvx]*m")
 _LINE_OPTION: Final = re.compile(r"-[A-Za-z]*c[A-Za-z]*$|--command$")
@@ -80,13 +90,25 @@ def surveyed_within(command: str, home: str) -> Survey:
 
 def _bounded(survey: Survey) -> Survey:
     kept, left = list[Words](), MAX_WORDS
-    for words in survey.commands:
+    for words in _with_programs_in_one(survey.commands):
+        if left < 0:
+            break
         if left > 0:
             kept.append(words[:left])
         left -= len(words)
     is_whole = survey.is_whole and left >= 0 and len(survey.reads) <= MAX_WORDS
     reads = survey.reads[:MAX_WORDS]
     return replace(survey, commands=tuple(kept), reads=reads, is_whole=is_whole)
+
+
+def _with_programs_in_one(commands: Iterable[Words]) -> Iterator[Words]:
+    """Yield each command, and after ``busybox sh a`` also ``sh a``."""
+    for words in commands:
+        inner = words
+        yield inner
+        while base_name(inner[0]) in _MANY_IN_ONE and len(inner) > 1:
+            inner = inner[1:]
+            yield inner
 
 
 def only_wraps(program: str) -> bool:
@@ -96,7 +118,9 @@ def only_wraps(program: str) -> bool:
 
 def leaves_a_program_open(survey: Survey) -> bool:
     """Tell whether a command may run a program or a script that the line does not name."""
-    return any(_is_open(words) or _runs_a_module(words) for words in survey.commands)
+    return any(
+        _is_open(words) or _runs_a_module(words) or _is_fed(words) for words in survey.commands
+    )
 
 
 def scripts_of(words: Words) -> Iterator[tuple[Words, tuple[str, ...]]]:
@@ -134,6 +158,60 @@ def _runs_a_module(words: Words) -> bool:
         and any(_MODULE.match(option) for option in words[at + 1 :])
         for at, word in enumerate(_may_run(words))
     )
+
+
+def _is_fed(words: Words) -> bool:
+    """Tell of ``xargs sh`` and ``find -exec {} ;``: what they read or find is what runs."""
+    for at, word in enumerate(_may_run(words)):
+        name, given = base_name(word), words[at + 1 :]
+        if name in _RUN_ALL:
+            return True
+        if name == "find":
+            starts = [place + 1 for place, word in enumerate(given) if word in _FEEDS_AT]
+            if any(_may_run_the_fed(_until_separator(given[start:]), _MARK) for start in starts):
+                return True
+        elif name in _FEEDERS:
+            mark = _mark_of(given)
+            program = _until_separator(_without_options(given))
+            if _may_run_the_fed(program, mark) or (name == "parallel" and not program):
+                return True
+    return False
+
+
+def _may_run_the_fed(program: Words, mark: str) -> bool:
+    """Tell whether a program that is given more words takes them for a program or a script."""
+    if not program or mark in program[0]:
+        return bool(program)
+    lines = (word for word in program[1:] if _may_be_a_line(word))
+    if has_inner_lines(program) and any(
+        mark in line for line in (*lines, *_lines_of_shells(program))
+    ):
+        return True
+    runs = [at for at, word in enumerate(program) if is_interpreter(word) or only_wraps(word)]
+    return bool(runs) and not set(_operands(program[runs[-1] + 1 :])) - {mark}
+
+
+def _mark_of(given: Words) -> str:
+    """Return the text that xargs replaces: ``%`` of ``-I%``."""
+    for option, value in pairwise((*given, "")):
+        if option.startswith("-I"):
+            return option[2:] or value or _MARK
+    return _MARK
+
+
+def _without_options(given: Words) -> Words:
+    is_value = False
+    for at, word in enumerate(given):
+        if not (is_value or word.startswith("-")):
+            return given[at:]
+        is_value = (
+            not is_value and re.fullmatch(r"-[adEILnPsj]|--(arg-file|jobs)", word) is not None
+        )
+    return ()
+
+
+def _until_separator(given: Words) -> Words:
+    return tuple(takewhile(lambda word: word not in _SEPARATORS, given))
 
 
 def _is_open(words: Words) -> bool:
@@ -189,6 +267,15 @@ def _may_be_a_line(word: str) -> bool:
     return len(word.split()) > 1
 
 
+def _behind_option(word: str) -> Iterator[str]:
+    """Yield the lines in ``--command='sh a'``, ``-S'sh a'`` and ``ProxyCommand='sh a'``."""
+    head, sign, value = word.partition("=")
+    if word.startswith("-"):
+        yield from filter(_may_be_a_line, [word[2:]] if not word.startswith("--") else [])
+    if sign and not head[-1:].isspace():
+        yield from filter(_may_be_a_line, [value])
+
+
 def _operands(words: Words) -> Words:
     return tuple(word for word in words if word and not word.startswith("-"))
 
@@ -205,6 +292,8 @@ def _inner_lines(survey: Survey) -> Iterator[str]:
     for words in survey.commands:
         if is_for_a_shell or base_name(words[0]) in _TAKE_LINES:
             yield from filter(_may_be_a_line, words[1:])
+        if can_spawn(words[0]):
+            yield from (line for word in words[1:] for line in _behind_option(word))
         yield from (line for line in _lines_of_shells(words) if not _may_be_a_line(line))
     if is_for_a_shell:
         yield from survey.texts

@@ -83,6 +83,11 @@ def test_a_program_and_its_script_are_named_with_their_digests(script: Path) -> 
         "BASH_ENV=deploy.sh bash -c true",
         "tar --checkpoint-action=exec=./deploy.sh -cf /dev/null other",
         "git -c core.pager=./deploy.sh log",
+        "busybox sh deploy.sh",
+        "cat deploy.sh | busybox sh",
+        "su --command='sh deploy.sh'",
+        "env -S'sh deploy.sh now'",
+        "ssh -o ProxyCommand='sh deploy.sh' host",
     ],
 )
 def test_a_script_is_named_however_it_is_run(script: Path, command: str) -> None:
