@@ -7,17 +7,17 @@ from collections.abc import Iterator
 _BASH = """\
 # Completion of holdline-controller for bash: source it, or put it where bash-completion looks.
 _holdline_controller() {
-  local words="" path="" word
-  for word in "${COMP_WORDS[@]:1:COMP_CWORD-1}"; do
-    case $word in -*) ;; *) path="$path $word" ;; esac
+  local offered="" typed="" word
+  for word in "${COMP_WORDS[@]:1:$((COMP_CWORD - 1))}"; do
+    case $word in -*) ;; *) typed="$typed $word" ;; esac
   done
-  case $path in
+  case $typed in
 %s  esac
   case $3 in
     --config|--state-dir|--credential-file|--policy|--ca-file|--session-logs|--log-root)
       COMPREPLY=($(compgen -f -- "$2")); return ;;
   esac
-  COMPREPLY=($(compgen -W "$words" -- "$2"))
+  COMPREPLY=($(compgen -W "$offered" -- "$2"))
 }
 complete -F _holdline_controller holdline-controller
 """
@@ -27,7 +27,7 @@ _ZSH = "#compdef holdline-controller\nautoload -Uz bashcompinit && bashcompinit\
 def print_completion(parser: argparse.ArgumentParser, shell: str) -> int:
     """Print the script; zsh runs the one of bash."""
     cases = "".join(
-        f'    {_pattern(path)}) words="{" ".join(words)}" ;;\n'
+        f'    {_pattern(path)}) offered="{" ".join(words)}" ;;\n'
         for path, words in sorted(_choices(parser, ()), reverse=True)
     )
     sys.stdout.write((_ZSH if shell == "zsh" else "") + _BASH % cases)
