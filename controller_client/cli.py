@@ -24,6 +24,7 @@ from controller_client.config import log
 from controller_client.config.daemon import SESSION_LOGS, check_user, load_config
 from controller_client.config.errors import ConfigurationError
 from controller_client.config.file import (
+    MOST,
     OFF,
     OPTIONS,
     SYSTEM_FILE,
@@ -314,13 +315,13 @@ def _run(options: argparse.Namespace) -> None:
 
 
 def _count(text: str) -> int:
-    """Convert the number of an option, which has to be 1 or more."""
+    """Convert the number of an option, within the bounds of the configuration file."""
     try:
         number = int(text)
     except ValueError:
         number = 0
-    if number < 1:
-        raise argparse.ArgumentTypeError(f"{text!a} is not a whole number from 1 on")
+    if not 0 < number <= MOST:
+        raise argparse.ArgumentTypeError(f"{text[:64]!a} is not a whole number from 1 to {MOST}")
     return number
 
 

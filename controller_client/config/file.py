@@ -4,7 +4,6 @@ Each key has the value of one option of the command line, which comes first. Lik
 belongs to root or to the daemon's user, and nobody else can write to it.
 """
 
-import os
 import tomllib
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -13,10 +12,13 @@ from typing import Final
 from controller_client.config.errors import ConfigurationError
 from controller_client.config.log import LEVELS
 from controller_client.config.owned_file import read_owned_file
+from controller_client.config.places import user_base
 
 NAME: Final = "controller.toml"
 SYSTEM_FILE: Final = Path("/etc/holdline") / NAME
 OFF: Final = Path("off")
+# In bytes, that many mebibytes are still a number that the protocol and the kernel know.
+MOST: Final = (1 << 40) - 1
 _MEBIBYTE: Final = 1024 * 1024
 
 Value = object
@@ -24,9 +26,10 @@ Check = Callable[[Value], Value]
 
 
 def _text(value: Value) -> str:
-    if isinstance(value, str) and value:
+    # No file, host or group has a name with a NUL: each use of one would fail in its own way.
+    if isinstance(value, str) and value and "\0" not in value:
         return value
-    raise ValueError("has to be a text")
+    raise ValueError("has to be a text, without a NUL")
 
 
 def _path(value: Value) -> Path:
@@ -63,9 +66,9 @@ def _level(value: Value) -> str:
 
 
 def _count(value: Value) -> int:
-    if isinstance(value, int) and not isinstance(value, bool) and 0 < value < 1 << 40:
+    if isinstance(value, int) and not isinstance(value, bool) and 0 < value <= MOST:
         return value
-    raise ValueError("has to be a whole number from 1 on")
+    raise ValueError(f"has to be a whole number from 1 to {MOST}")
 
 
 def _mebibytes(value: Value) -> int:
@@ -119,8 +122,7 @@ def is_visible(path: Path) -> bool:
 
 def user_file() -> Path:
     """Return the place of a user's own file, beside the host's file."""
-    base = os.environ.get("XDG_CONFIG_HOME")
-    return (Path(base) if base else Path.home() / ".config") / "holdline" / NAME
+    return user_base("XDG_CONFIG_HOME", ".config") / "holdline" / NAME
 
 
 def read_file(path: Path) -> dict[str, Value]:

@@ -91,8 +91,22 @@ def default_state_dir() -> Path:
     with suppress(OSError):
         if SERVICE_STATE_DIR.stat().st_uid == os.geteuid():
             return SERVICE_STATE_DIR
-    base = os.environ.get("XDG_STATE_HOME")
-    return (Path(base) if base else Path.home() / ".local" / "state") / "holdline-controller"
+    return user_base("XDG_STATE_HOME", ".local/state") / "holdline-controller"
+
+
+def user_base(variable: str, usual: str) -> Path:
+    """Return the directory that ``variable`` names, or else ``usual`` of the user's home.
+
+    A relative one counts as none, as its standard says: it would be another place for each caller.
+    """
+    named = Path(os.environ.get(variable, ""))
+    if named.is_absolute():
+        return named
+    try:
+        return Path.home() / usual
+    except RuntimeError:
+        # A number of a container, to which nobody has given a name or a home.
+        return Path("/nonexistent") / usual
 
 
 def _check_private(what: str, path: Path, status: os.stat_result, mode: int) -> None:

@@ -42,6 +42,8 @@ def check_server_url(url: str) -> str:
         host, _ = _name_in(parts), parts.port
     except ValueError:
         raise ConfigurationError("--server is not a URL: wss://HOST/ws/controller/") from None
+    if not _is_one_word(parts.path) or not parts.path.isascii():
+        raise ConfigurationError("--server has a path that no request can name; write it in ASCII")
     if parts.scheme in _SOCKET_SCHEMES:
         parts = _socket_address(parts)
     if parts.scheme not in {"ws", "wss"} or not host:
@@ -62,7 +64,13 @@ def _name_in(parts: SplitResult) -> str:
     """Return the host. Raises ValueError for a name that nobody could look up, such as a..b."""
     host = parts.hostname or ""
     host.encode("idna")
+    if not _is_one_word(host):
+        raise ValueError("blanks and control characters are in no name")
     return host
+
+
+def _is_one_word(text: str) -> bool:
+    return text.isprintable() and not any(map(str.isspace, text))
 
 
 def _socket_address(parts: SplitResult) -> SplitResult:

@@ -184,7 +184,7 @@ def _amount(table: Mapping[str, Any], key: str) -> int:
 
 def _paths(table: Mapping[str, Any], key: str) -> list[str] | None:
     paths = _texts(table, key)
-    if any(not path.startswith("/") or os.pathsep in path for path in paths or ()):
+    if any(not path.startswith("/") or {os.pathsep, "\0"} & set(path) for path in paths or ()):
         raise ValueError(f"{key} has to be a list of absolute paths")
     return paths
 

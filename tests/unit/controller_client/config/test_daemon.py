@@ -64,6 +64,9 @@ def test_a_web_address_stands_for_the_address_of_its_socket(written: str, socket
         "http://ada:1#word@p:1",
         "http://ada@p:1",
         "http://ada:%ff@p:1",
+        "http://p q:1",
+        "http://p\0:1",
+        "http://p:65536",
     ],
 )
 def test_a_proxy_that_is_not_understood_is_refused_unrepeated(proxy: str) -> None:
@@ -102,6 +105,18 @@ def test_a_file_of_authorities_that_cannot_be_read_is_refused(tmp_path: Path) ->
         "wss://user:secret@host/",
         "wss://host/?token=secret",
         "wss://host/#x",
+        "wss://@host/",
+        "wss://a secret/",
+        "wss://secret\0/",
+        "wss://secret\x7f/",
+        "wss://secret\u00a0/",
+        "wss://host/\u00e9secret/",
+        "wss://host/a secret/",
+        "https://host/secret\x1b/",
+        "wss://host:0x50/",
+        "wss://host:65536/",
+        "file:///secret",
+        "",
     ],
 )
 def test_a_server_url_that_exposes_the_credential_is_refused_unrepeated(url: str) -> None:

@@ -2,12 +2,15 @@
 
 import re
 from pathlib import Path
+from typing import cast
 
+import msgspec
 import pytest
 
 from controller_client.cli import main
 from controller_client.config.errors import ConfigurationError
-from controller_client.config.file import KEYS, LIMITS, OFF, find_file, read_file
+from controller_client.config.file import KEYS, LIMITS, MOST, OFF, find_file, read_file
+from controller_client.protocol.messages import ResourceLimits
 
 CREDENTIAL = "ctl_abc123_" + "s" * 43
 EVERYTHING = """
@@ -77,6 +80,16 @@ def test_the_example_of_the_documentation_has_every_key(tmp_path: Path) -> None:
         ('log_level = "loud"', "log_level has to be one of debug"),
         ("[limits]\nprocesses = true", "limits.processes has to be a whole number"),
         ("limits = 3", "limits has to be a table"),
+        ("[[limits]]\nprocesses = 3", "limits has to be a table"),
+        ("[limits.processes]\nmost = 3", "limits.processes has to be a whole number"),
+        ("server.name = 'x'", "server has to be a text"),
+        ("Server = 'x'", "no key Server. Did you mean server?"),
+        ("server = ''", "server has to be a text"),
+        ("labels = ['gpu', 7]", "labels has to be a text"),
+        ("state_dir = '~/state'", "state_dir has to be an absolute path"),
+        ("log_roots = ['/var/log', 'log']", "log_roots has to be an absolute path"),
+        ("log_level = []", "log_level has to be one of debug"),
+        ("server = 'a'\nserver = 'b'", "cannot be used"),
         ("server = ", "cannot be used"),
         ("\udcff", "cannot be used"),
     ],
@@ -90,11 +103,40 @@ def test_a_mistake_is_named_with_what_to_write(tmp_path: Path, text: str, said: 
     assert str(path) in str(refused.value)
 
 
-def test_a_file_that_others_can_write_is_refused(tmp_path: Path) -> None:
-    path = _file(tmp_path, "")
-    path.chmod(0o666)
-    with pytest.raises(ConfigurationError, match="chmod go-w"):
+@pytest.mark.parametrize("key", sorted(set(KEYS) - {"allow_root", "log_level"}))
+def test_no_name_has_a_nul(tmp_path: Path, key: str) -> None:
+    name = "['/a\\u0000b']" if key in {"labels", "log_roots"} else "'/a\\u0000b'"
+    text = f"{key} = {name}".replace("'", '"')
+    with pytest.raises(ConfigurationError, match=f"{key} has to be a text, without a NUL"):
+        read_file(_file(tmp_path, text))
+
+
+@pytest.mark.parametrize("key", LIMITS)
+@pytest.mark.parametrize(("number", "is_right"), [(0, False), (1, True), (MOST, True)])
+def test_a_limit_has_its_bounds_in_the_file(
+    tmp_path: Path, key: str, number: int, is_right: bool
+) -> None:
+    path = _file(tmp_path, f"[limits]\n{key} = {number}")
+    if is_right:
+        (found,) = read_file(path).values()
+        # What is in the file goes to the host's processes in a message.
+        limits = ResourceLimits(memory_bytes=cast("int", found))
+        assert msgspec.json.decode(msgspec.json.encode(limits), type=ResourceLimits) == limits
+        path = _file(tmp_path, f"[limits]\n{key} = {MOST + 1}")
+    with pytest.raises(ConfigurationError, match=f"limits.{key} has to be a whole number from 1"):
         read_file(path)
+
+
+@pytest.mark.parametrize("option", ["processes", "memory", "file-size", "open-files"])
+@pytest.mark.parametrize("number", ["0", "-1", "1.5", "", "all", str(MOST + 1), "9" * 5000])
+def test_a_limit_has_the_same_bounds_on_the_command_line(
+    option: str, number: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as exited:
+        main(["run", f"--max-{option}={number}"])
+    told = capsys.readouterr().err
+    assert (exited.value.code, "is not a whole number from 1 to" in told) == (64, True)
+    assert len(told) < 2000
 
 
 def test_a_users_own_file_is_found_and_off_stands_for_none(

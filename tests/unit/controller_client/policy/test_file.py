@@ -115,6 +115,8 @@ def test_an_empty_file_allows_everything(file: Path) -> None:
         ("[commands]\nallowed = ['echo', 'echo:shell:shell']", "no program"),
         ("[directories]\nallowed = ['work']", "absolute paths"),
         ("[users]\nallowed = []", "not in allowed"),
+        ("[commands]\nallowed = ['echo']\nsearch_path = [\"/a\\u0000b\"]", "absolute paths"),
+        ('[directories]\nallowed = ["/a\\u0000b"]', "absolute paths"),
         ("[users]\nallowed = ['no such user here']", "no user 'no such user here'"),
         ("[users]\nallowed = ['nobody']\nmay_change = true", "not in allowed"),
         ("[users]\nmay_change = 1", "true or false"),
