@@ -17,7 +17,7 @@ from controller_client.administration.local_sessions import become_owner, state_
 from controller_client.config.errors import ConfigurationError
 from controller_client.config.file import find_file
 from controller_client.config.server_address import check_server_url, check_way
-from controller_client.session_files.daemon_status import DaemonStatus, read_status
+from controller_client.session_files.daemon_status import read_status
 
 _SIGNS: Final = {"ok": "ok     ", "note": "note   ", "warning": "WARNING", "problem": "PROBLEM"}
 
@@ -52,8 +52,13 @@ def _findings(options: argparse.Namespace, state_dir: Path) -> Iterator[Finding]
     yield host.check_stop(state_dir)
     if getattr(options, "problem", None) is None:
         yield from _network(options)
-    daemon = _daemon(state_dir)
-    yield host.check_daemon(daemon)
+    daemon = None
+    try:
+        daemon = read_status(state_dir)
+        yield host.check_daemon(daemon)
+    except OSError as error:
+        text = f"not known, because {state_dir} cannot be looked at: {error.strerror}"
+        yield Finding("daemon", "warning", text, host.AS_OWNER)
     yield host.check_control_group(daemon)
     yield host.check_evidence()
     yield from examine_users(state_dir, getattr(options, "policy", None), daemon)
@@ -86,10 +91,3 @@ def _network(options: argparse.Namespace) -> Iterator[Finding]:
         yield Finding("server", "problem", str(error), "correct the configuration")
         return
     yield from examine_network(url, way)
-
-
-def _daemon(state_dir: Path) -> DaemonStatus | None:
-    try:
-        return read_status(state_dir)
-    except OSError:
-        return None

@@ -25,7 +25,8 @@ _TOO_LITTLE_BYTES: Final = 64 << 20
 _ENROL: Final = (
     "with a code of the server's operator: holdline-controller service install --code enr_…"
 )
-_AS_OWNER: Final = "run the doctor with sudo, or as the daemon's user"
+_LOOK: Final = "look at the log: holdline-controller logs"
+AS_OWNER: Final = "run the doctor with sudo, or as the daemon's user"
 _PROC: Final = Path("/proc")
 
 
@@ -63,7 +64,7 @@ def check_state_dir(state_dir: Path) -> Finding:
             f"{state_dir}: {error.strerror}",
             "holdline-controller service install makes it"
             if isinstance(error, FileNotFoundError)
-            else _AS_OWNER,
+            else AS_OWNER,
         )
     if not stat.S_ISDIR(status.st_mode):
         return Finding("state", "problem", f"{state_dir} is no directory", "name it in state_dir")
@@ -76,7 +77,7 @@ def check_state_dir(state_dir: Path) -> Finding:
             "state",
             "problem",
             f"{state_dir} belongs to user {status.st_uid}, and this is user {os.geteuid()}",
-            _AS_OWNER,
+            AS_OWNER,
         )
     return Finding("state", "ok", f"{state_dir} is this user's")
 
@@ -88,9 +89,7 @@ def check_credential(state_dir: Path) -> Finding:
         read_credential(file)
         days = (time.time() - file.stat().st_mtime) / 86400
     except (ConfigurationError, OSError) as error:
-        # A credential that others could read may still be good.
-        remedy = f"chmod 600 {file}" if _is_open(file) else _ENROL
-        return Finding("credential", "problem", str(error), remedy)
+        return Finding("credential", "problem", str(error), _cure_of(file))
     if days > _OLD_DAYS:
         return Finding(
             # Root may run the doctor, and may not rotate.
@@ -110,21 +109,32 @@ def name_of(user: int) -> str:
         return f"user {user}"
 
 
-def _is_open(file: Path) -> bool:
+def _cure_of(file: Path) -> str:
+    """Return the remedy for a credential that this user cannot use."""
     try:
-        return os.lstat(file).st_mode & 0o077 != 0
+        status = os.lstat(file)
+    except PermissionError:
+        return AS_OWNER
     except OSError:
-        return False
+        return _ENROL
+    if not stat.S_ISREG(status.st_mode):
+        return f"remove {file}, and enrol {_ENROL}"
+    if status.st_uid != os.geteuid():
+        return f"sudo chown {name_of(os.geteuid())} {file}"
+    # A credential that others could read may still be good.
+    return f"chmod 600 {file}" if status.st_mode & 0o077 else _ENROL
 
 
 def check_daemon(status: DaemonStatus | None) -> Finding:
     """See that the daemon runs and is connected."""
     if status is None:
         return Finding("daemon", "problem", "not running", "holdline-controller service start")
-    if status.state != "connected":
-        remedy = "see the lines above" if status.state == "unreachable" else status.why
-        return Finding("daemon", "problem", f"{status.state}: {status.why}", remedy)
-    return Finding("daemon", "ok", f"connected, version {status.version}")
+    if status.state == "connected":
+        return Finding("daemon", "ok", f"connected, version {status.version}")
+    if status.state == "connecting":
+        return Finding("daemon", "problem", "connecting", "run the doctor again in a moment")
+    remedy = "see the lines above" if status.state == "unreachable" else status.why
+    return Finding("daemon", "problem", f"{status.state}: {status.why}", remedy or _LOOK)
 
 
 def check_stop(state_dir: Path) -> Finding:

@@ -1,15 +1,18 @@
 """The check of whom the daemon and programs run as, and of what keeps two users from working."""
 
+import os
 import pwd
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
 from controller_client.administration.doctor.finding import Finding
-from controller_client.administration.doctor.host import check_sudo, name_of
+from controller_client.administration.doctor.host import AS_OWNER, check_sudo, name_of
 from controller_client.administration.unit import UNIT, grants_rights
 from controller_client.config.errors import ConfigurationError
 from controller_client.policy.file import (
+    NAME,
+    SYSTEM_FILE,
     PolicyFile,
     policy_paths,
     read_policy_file,
@@ -30,6 +33,11 @@ def examine_users(
     ``policy`` is the policy file that the configuration names.
     """
     files: list[PolicyFile] = []
+    usual = (SYSTEM_FILE, state_dir / NAME)
+    closed = next(filter(_is_closed, usual if policy is None else (policy,)), None)
+    if closed is not None:
+        yield Finding("users", "warning", f"not known: {closed} is closed to this user", AS_OWNER)
+        return
     try:
         paths = policy_paths(policy, state_dir)
         files = [read_policy_file(path, is_daemon=False) for path in paths]
@@ -39,6 +47,17 @@ def examine_users(
     except OSError:
         yield Finding("users", "note", "not known while there is no state directory")
     yield check_sudo(daemon, keeps_user=any(file.keeps_user for file in files))
+
+
+def _is_closed(policy: Path) -> bool:
+    """Tell whether this user may not know whether there is that policy, or what it says."""
+    try:
+        os.close(os.open(policy, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK))
+    except PermissionError:
+        return True
+    except OSError:
+        return False
+    return False
 
 
 def _users(run_as: str | None, owner: int, daemon: DaemonStatus | None) -> Finding:

@@ -1,12 +1,7 @@
 """The doctor finds what is wrong on the way to a server, in set-ups that are really broken."""
 
 import datetime as dt
-import ssl
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
-from email.utils import formatdate
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from socket import create_server
 
@@ -20,44 +15,7 @@ from controller_client.administration.doctor import network
 from controller_client.administration.doctor.finding import Finding
 from controller_client.administration.doctor.network import examine_network
 from controller_client.config.server_address import DIRECT, Way
-
-
-class _Well(BaseHTTPRequestHandler):
-    """A server that is well, and refuses a handshake without a credential."""
-
-    health, upgrade, off_seconds = 200, 403, 0.0
-
-    def do_GET(self) -> None:
-        is_health = self.path == "/healthz"
-        self.send_response_only(self.health if is_health else self.upgrade)
-        now = dt.datetime.now(dt.UTC).timestamp()
-        self.send_header("Date", formatdate(now - self.off_seconds, usegmt=True))
-        self.send_header("Content-Length", "0")
-        self.end_headers()
-
-    def do_CONNECT(self) -> None:
-        self.send_error(403, "no")
-
-    def log_message(self, *_: object) -> None:
-        pass
-
-
-@contextmanager
-def _serving(
-    certificate: Path | None = None, handler: type[BaseHTTPRequestHandler] = _Well
-) -> Iterator[int]:
-    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
-        if certificate is not None:
-            context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-            context.load_cert_chain(certificate)
-            server.socket = context.wrap_socket(server.socket, server_side=True)
-        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
-        thread.start()
-        try:
-            yield server.server_address[1]
-        finally:
-            server.shutdown()
-            thread.join()
+from tests.unit.controller_client.administration.doctor.servers import Well, serving
 
 
 def _certificate(directory: Path, *, name: str = "localhost", days: int = 2) -> Path:
@@ -97,7 +55,7 @@ def _last(url: str, way: Way = DIRECT) -> Finding:
 
 def test_a_server_that_is_well_has_no_finding_with_a_remedy(tmp_path: Path) -> None:
     certificate = _certificate(tmp_path)
-    with _serving(certificate) as port:
+    with serving(certificate) as port:
         found = list(examine_network(f"wss://localhost:{port}/ws/controller/", Way(certificate)))
     assert _levels(found) == dict.fromkeys(
         ("dns", "server", "tls", "health", "clock", "websocket"), "ok"
@@ -125,7 +83,7 @@ def test_a_port_that_does_not_speak_tls_is_found(monkeypatch: pytest.MonkeyPatch
         found = _last(f"wss://127.0.0.1:{silent.getsockname()[1]}/")
     assert (found.check, found.level) == ("tls", "problem")
     assert "does this port speak TLS?" in found.remedy
-    with _serving() as port:
+    with serving() as port:
         assert "does this port speak TLS?" in _last(f"wss://127.0.0.1:{port}/").remedy
 
 
@@ -141,7 +99,7 @@ def test_each_fault_of_a_certificate_has_its_remedy(
     tmp_path: Path, days: int, name: str, is_trusted: bool, remedy: str
 ) -> None:
     certificate = _certificate(tmp_path, name=name, days=days)
-    with _serving(certificate) as port:
+    with serving(certificate) as port:
         found = _last(f"wss://localhost:{port}/", Way(certificate if is_trusted else None))
     assert (found.check, found.level) == ("tls", "problem")
     assert remedy in found.remedy
@@ -150,7 +108,7 @@ def test_each_fault_of_a_certificate_has_its_remedy(
 def test_a_file_without_certificates_is_found(tmp_path: Path) -> None:
     empty = tmp_path / "empty.pem"
     empty.write_text("nothing")
-    with _serving(_certificate(tmp_path)) as port:
+    with serving(_certificate(tmp_path)) as port:
         found = _last(f"wss://localhost:{port}/", Way(empty))
     assert (found.check, found.level) == ("ca_file", "problem")
 
@@ -174,7 +132,7 @@ def test_a_proxy_that_speaks_no_http_is_found() -> None:
 
 def test_a_proxy_that_does_not_let_pass_is_found(tmp_path: Path) -> None:
     certificate = _certificate(tmp_path)
-    with _serving() as proxy, _serving(certificate) as port:
+    with serving() as proxy, serving(certificate) as port:
         found = _last(f"wss://localhost:{port}/", Way(certificate, f"http://127.0.0.1:{proxy}"))
     assert (found.check, found.level) == ("proxy", "problem")
     assert "allow CONNECT" in found.remedy
@@ -192,7 +150,7 @@ def test_a_proxy_that_does_not_let_pass_is_found(tmp_path: Path) -> None:
 def test_what_a_server_answers_is_judged(
     changed: dict[str, float], check: str, level: str, remedy: str
 ) -> None:
-    with _serving(handler=type("_Ill", (_Well,), changed)) as port:
+    with serving(handler=type("_Ill", (Well,), changed)) as port:
         found = examine_network(f"ws://127.0.0.1:{port}/ws/controller/", DIRECT)
         (judged,) = (finding for finding in found if finding.check == check)
     assert judged.level == level
