@@ -332,6 +332,11 @@ def write(path: Path, text: str, place: Installation, *, mode: int = 0o640) -> N
         raise ConfigurationError(f"cannot write {path}: {error.strerror}") from None
 
 
+def one_line(text: str) -> str:
+    """Return a text of a program or a server, which could feign a line of ours, as one line."""
+    return text.replace("\n", "\\n")
+
+
 def say(text: str) -> None:
     """Tell the operator, in characters that do nothing to a terminal."""
     shown = "".join(one if one.isprintable() or one == "\n" else "\ufffd" for one in text)

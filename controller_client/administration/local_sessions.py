@@ -15,7 +15,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Final
 
-from controller_client.administration.installation import find, groups_of, say
+from controller_client.administration.installation import find, groups_of, one_line, say
 from controller_client.administration.managers import manager_of
 from controller_client.config.errors import ConfigurationError
 from controller_client.config.places import SERVICE_STATE_DIR, default_state_dir
@@ -145,10 +145,17 @@ def show(options: argparse.Namespace) -> int:
         return 0
     for one in found:
         state = f"process {one.pid}" if one.is_running else "ended"
-        say(f"{one.session_id}  {state}  {one.command}")
+        say(f"{one.session_id}  {state}  {one_line(one.command)}")
     if not found:
-        say("no sessions")
+        say(f"no sessions in {state_dir}{_hint(state_dir)}")
     return 0
+
+
+def _hint(state_dir: Path) -> str:
+    """Say where the host's service has its sessions, to a user who has looked elsewhere."""
+    if os.geteuid() == 0 or state_dir == SERVICE_STATE_DIR or not is_there(SERVICE_STATE_DIR):
+        return ""
+    return f"; those of the service are in {SERVICE_STATE_DIR}: use sudo"
 
 
 def kill(options: argparse.Namespace) -> int:

@@ -18,6 +18,7 @@ from controller_client.administration.installation import (
     Installation,
     find,
     make,
+    one_line,
     say,
     write_configuration,
 )
@@ -125,10 +126,11 @@ def _tell(place: Installation, *, as_json: bool) -> int:
     elif found is None:
         say(f"not running; start it: holdline-controller service start\nsessions: {running}")
     else:
-        reason = f": {found.why}" if found.why else ""
+        reason = f": {one_line(found.why)}" if found.why else ""
         say(
-            f"{found.state} ({found.server}) since {_moment(found.since)}{reason}\n"
-            f"version {found.version}, process {found.pid}, started {_moment(found.started)}\n"
+            f"{found.state} ({one_line(found.server)}) since {_moment(found.since)}{reason}\n"
+            f"version {one_line(found.version)}, process {found.pid}, "
+            f"started {_moment(found.started)}\n"
             f"sessions: {running}"
         )
     if found is None:
@@ -192,7 +194,7 @@ def _list_what_goes_on(found: list[Found]) -> None:
 
 def _list(found: list[Found]) -> None:
     for one in found:
-        say(f"  {one.session_id}  {one.command}")
+        say(f"  {one.session_id}  {one_line(one.command)}")
 
 
 def _purge(place: Installation, *, is_in_use: bool) -> None:

@@ -12,7 +12,7 @@ from controller_client.administration.doctor import host
 from controller_client.administration.doctor.finding import Finding
 from controller_client.administration.doctor.network import examine_network
 from controller_client.administration.doctor.users import examine_users
-from controller_client.administration.installation import say
+from controller_client.administration.installation import one_line, say
 from controller_client.administration.local_sessions import become_owner, state_dir_of
 from controller_client.config.errors import ConfigurationError
 from controller_client.config.file import find_file
@@ -39,9 +39,9 @@ def examine(options: argparse.Namespace) -> int:
 
 
 def _tell(finding: Finding) -> None:
-    say(f"{_SIGNS[finding.level]}  {finding.check:<13} {finding.text}")
+    say(f"{_SIGNS[finding.level]}  {finding.check:<13} {one_line(finding.text)}")
     if finding.remedy:
-        say(f"{'':24}-> {finding.remedy}")
+        say(f"{'':24}-> {one_line(finding.remedy)}")
 
 
 def _findings(options: argparse.Namespace, state_dir: Path) -> Iterator[Finding]:
