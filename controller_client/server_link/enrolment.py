@@ -5,6 +5,7 @@ request with the standard library's HTTP client: certificates are verified, prox
 environment are ignored (a proxy is an option), and redirects are not followed.
 """
 
+import errno
 import http.client
 import json
 import os
@@ -94,6 +95,8 @@ class _Draft:
 
     def __enter__(self) -> Self:
         try:
+            if self._path.is_dir():
+                raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
             self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             self._descriptor, name = tempfile.mkstemp(
                 prefix=f".{self._path.name}.", dir=self._path.parent
@@ -131,10 +134,11 @@ class _Draft:
         os.truncate(self._descriptor, len(line))
         os.fsync(self._descriptor)
         earlier = earlier_credential_file(self._path)
-        earlier.unlink(missing_ok=True)
-        if is_rotation:
-            # A file system without hard links keeps none.
-            with suppress(OSError):
+        # A file system without hard links keeps none, nor does a place that something else has. The
+        # new credential is written all the same: the server may know no other by now.
+        with suppress(OSError):
+            earlier.unlink(missing_ok=True)
+            if is_rotation:
                 os.link(self._path, earlier)
         self._fresh.replace(self._path)
         sync_directory(self._path.parent)
@@ -215,7 +219,7 @@ def _proxy_login(proxy: SplitResult) -> dict[str, str]:
 def _checked(status: int, data: bytes) -> tuple[dict[str, str], bool]:
     try:
         answer = json.loads(data)
-    except ValueError:
+    except (ValueError, RecursionError):
         answer = None
     # A server that failed, or a proxy before one, does not say how far the server came.
     failed = AnswerLost if status >= 500 else EnrolmentFailed

@@ -3,15 +3,18 @@
 import argparse
 import os
 import pwd
+import sys
 from pathlib import Path
 
 import pytest
 
-from controller_client.administration import service
+from controller_client.administration import installation, service
 from controller_client.administration.installation import find
 from controller_client.administration.managers import Unmanaged
 from controller_client.cli import main
+from controller_client.config.errors import ConfigurationError
 
+ROOT = Path(__file__).parents[4]
 USER = pwd.getpwuid(os.geteuid()).pw_name
 
 
@@ -22,6 +25,17 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         monkeypatch.setenv(variable, str(tmp_path / place))
     monkeypatch.setattr(service, "manager_of", Unmanaged)
     return tmp_path
+
+
+@pytest.fixture
+def command(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The command of an installation, which leads to this checkout."""
+    script = home / "holdline-controller"
+    script.write_text(
+        f'#!/bin/sh\ncd "{ROOT}" && exec {sys.executable} -m controller_client "$@"\n'
+    )
+    script.chmod(0o755)
+    monkeypatch.setattr(installation, "command_path", lambda: script)
 
 
 def install(*options: str) -> int:
@@ -89,6 +103,59 @@ def test_a_purge_that_leaves_something_says_so_and_can_be_done_again(
     assert main(purge) == 0
     assert not state.exists()
     assert not configuration.exists()
+
+
+@pytest.mark.usefixtures("command")
+def test_each_command_works_again_without_harm(
+    home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    state, configuration = home / "state/holdline-controller", home / "config/holdline"
+    for _ in range(2):
+        assert install() == 0
+        assert "not enrolled yet" in capsys.readouterr().out
+    written = (configuration / "controller.toml").read_text()
+    (state / "credential").touch(0o600)
+    (state / "credential").write_text("ctl_a_b")
+    for action in ("stop", "uninstall", "uninstall"):
+        assert main(["service", action, "--user"]) == 0
+    # Neither of them takes away what an installation that comes later needs.
+    assert (state / "credential").read_text() == "ctl_a_b"
+    assert (configuration / "controller.toml").read_text() == written
+    for _ in range(2):
+        assert main(["service", "uninstall", "--user", "--purge"]) == 0
+    assert not state.exists()
+    assert not configuration.exists()
+    assert main(["service", "status", "--user"]) == service.NOT_RUNNING
+
+
+@pytest.mark.usefixtures("home", "command")
+def test_a_code_is_not_used_by_a_host_that_is_enrolled(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert install("--run-as", USER) == 0
+    place = find(argparse.Namespace(user=True, action="x", config=None, state_dir=None))
+    place.credential_file.touch(0o600)
+    options = argparse.Namespace(code="enr_a_b", replace=False, name=None, label=None)
+    capsys.readouterr()
+    service._enrol(place, options)
+    assert "the code is not used" in capsys.readouterr().out
+    # With --replace the server is asked, and here nobody answers.
+    options.replace = True
+    with pytest.raises(ConfigurationError, match="server cannot be reached"):
+        service._enrol(place, options)
+    assert place.credential_file.exists()
+
+
+@pytest.mark.usefixtures("command")
+@pytest.mark.parametrize("name", ["ca.pem", "policy.toml", "stop", "notes"])
+def test_a_purge_leaves_what_an_installation_did_not_write(home: Path, name: str) -> None:
+    assert install() == 0
+    other = home / "config/holdline" / name
+    other.write_text("by hand")
+    assert main(["service", "uninstall", "--user", "--purge"]) == 0
+    # The copy of the authorities is the installation's.
+    assert other.exists() == (name != "ca.pem")
+    assert not (home / "config/holdline/controller.toml").exists()
 
 
 def test_nobody_who_closes_the_question_has_agreed_to_end_sessions(
