@@ -1,9 +1,10 @@
 """Masks secrets in output before anything else on the host sees it, wherever the output is cut.
 
-A secret is looked for as it is, and in the forms that programs give it: base64 (at any alignment,
-so also inside ``user:password``), quoted for a URL, for JSON, for a shell, for HTML and XML, and as
-UTF-16. This is best effort. It does not find a secret that is split by escape sequences or line
-breaks, reversed, compressed or encrypted, nor one that is shorter than MIN_MASKED_BYTES.
+A secret is looked for as it is, and in the forms of ``spellings`` that programs give it: base64 (at
+any alignment, so also inside ``user:password``), quoted for a URL, for JSON, for a shell, for HTML
+and XML, and as UTF-16. This is best effort. It does not find a secret that is split by escape
+sequences or line breaks, reversed, compressed or encrypted, nor one that is shorter than
+MIN_MASKED_BYTES.
 
 Of overlapping finds the leftmost counts, and of those the longest. Output that may be the beginning
 of a find is held back until more output decides it, or ``release`` gives up waiting. It is never
@@ -13,7 +14,7 @@ that is less than half of it. The rest is masked all the same when it comes.
 
 import math
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from controller_client.protocol.limits import MIN_MASKED_BYTES
@@ -30,8 +31,8 @@ class SecretForms:
 
     def __init__(self) -> None:
         self._forms: tuple[bytes, ...] = ()
-        self._found = re.compile(b"(?!)")
-        self._begins = self._found
+        self._found: re.Pattern[bytes] | None = None
+        self._begins = re.compile(b"(?!)")
 
     @property
     def longest(self) -> int:
@@ -40,13 +41,15 @@ class SecretForms:
 
     def add(self, secret: bytes) -> None:
         """Look for the forms of this secret, too."""
+        # Only a holder that is given a secret needs these.
+        from controller_client.holder.output.spellings import forms_of
+
         forms = set(self._forms) | {
             form for form in forms_of(secret) if len(form) >= MIN_MASKED_BYTES
         }
         if forms != set(self._forms):
             self._forms = tuple(sorted(forms, key=lambda form: (-len(form), form)))
-            # Longest first, because the first form that fits is taken.
-            self._found = re.compile(b"|".join(map(re.escape, self._forms)))
+            self._found = None
             self._begins = re.compile(
                 b"[" + re.escape(bytes({form[0] for form in self._forms})) + b"]"
             )
@@ -56,6 +59,9 @@ class SecretForms:
         # Nearly always there is none. To search for each form by itself is far faster than the
         # pattern of all forms.
         if any(form in data for form in self._forms):
+            if self._found is None:
+                # Longest first, because the first form that fits is taken.
+                self._found = re.compile(b"|".join(map(re.escape, self._forms)))
             yield from (match.span() for match in self._found.finditer(data))
 
     def is_most_of_one(self, tail: bytes) -> bool:
@@ -171,71 +177,3 @@ class SessionMasks:
         for stream, mask in self._masks.items():
             if mask.held_bytes and now >= mask.fed_at + HOLD_SECONDS:
                 yield stream, mask.release()
-
-
-def forms_of(secret: bytes) -> Iterable[bytes]:
-    """The secret as it is and as programs write it."""
-    # Only a holder that is given a secret needs these.
-    import json
-    from html import escape
-    from itertools import product
-    from shlex import quote
-    from urllib.parse import quote_from_bytes, quote_plus
-
-    text = secret.decode("utf-8", "surrogateescape")
-    yield secret
-    yield from _base64_forms(secret)
-    for safe in ("/", ""):
-        quoted = quote_from_bytes(secret, safe=safe)
-        yield from (
-            quoted.encode(),
-            _lower_escapes(quoted).encode(),
-            quoted.replace("%20", "+").encode(),
-        )
-    yield quote_plus(secret).encode()
-    for is_ascii in (True, False):
-        as_json = json.dumps(text, ensure_ascii=is_ascii)[1:-1]
-        for form in (as_json, as_json.replace("/", "\\/")):
-            yield form.encode("utf-8", "surrogateescape")
-    for is_quoted in (True, False):
-        as_html = escape(text, quote=is_quoted)
-        for apostrophe, quotation in product(("&#x27;", "&#39;", "&apos;"), ("&quot;", "&#34;")):
-            yield (
-                as_html.replace("&#x27;", apostrophe)
-                .replace("&quot;", quotation)
-                .encode("utf-8", "surrogateescape")
-            )
-    # UTF-16 of either byte order. For ASCII both orders have the same inner part, letters with a
-    # NUL between them, so that part is looked for.
-    for wide in (
-        text.encode("utf-16-le", "surrogatepass"),
-        text.encode("utf-16-be", "surrogatepass"),
-    ):
-        yield wide.strip(b"\0") if text.isascii() else wide
-    # Without the quotes around it, which may hold more than the secret.
-    for shell in (
-        quote(f"{text} ")[1:-2],
-        re.sub(r"([^\w@%+=:,./-])", r"\\\1", text),
-        re.sub(r'([$`"\\!])', r"\\\1", text),
-    ):
-        yield shell.encode("utf-8", "surrogateescape")
-    yield text.replace("'", "\\'").encode("utf-8", "surrogateescape")
-
-
-def _base64_forms(secret: bytes) -> Iterable[bytes]:
-    """Yield base64 of the secret alone, and the characters that are sure inside other text.
-
-    Which characters are sure depends on the alignment: 0, 1 or 2 bytes before the secret.
-    """
-    from base64 import b64encode, urlsafe_b64encode
-
-    for encode in (b64encode, urlsafe_b64encode):
-        yield encode(secret).rstrip(b"=")
-        for lead in range(3):
-            encoded = encode(b"\0" * lead + secret)
-            first = (lead * 8 + 5) // 6
-            yield encoded[first : (lead + len(secret)) * 8 // 6]
-
-
-def _lower_escapes(quoted: str) -> str:
-    return re.sub("%[0-9A-F]{2}", lambda match: match[0].lower(), quoted)

@@ -15,7 +15,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from controller_client.holder.output.mask import forms_of
+from controller_client.holder.output.spellings import forms_of
 from tests.support.accounts import Account, requires
 from tests.support.agents.commands import RunRows, submitter
 from tests.support.agents.fixtures import RUN_SECONDS

@@ -18,8 +18,8 @@ from controller_client.holder.output.mask import (
     OutputMask,
     SecretForms,
     SessionMasks,
-    forms_of,
 )
+from controller_client.holder.output.spellings import forms_of
 from controller_client.protocol.limits import MIN_MASKED_BYTES
 from tests.support.running.property_settings import STEADY
 
