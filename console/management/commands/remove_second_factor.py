@@ -8,6 +8,7 @@ from django.db import transaction
 
 from console.models import SecondFactor
 from projects.audit.log import audit
+from projects.management.naming import actor
 from projects.management.refusals import RefusingCommand
 
 
@@ -25,6 +26,6 @@ class Command(RefusingCommand):
         """Removes the factor. Raises CommandError if there is none."""
         if not SecondFactor.objects.filter(user__username=user).delete()[0]:
             raise CommandError(f"{user!r} has no second factor")
-        audit("operator", "second_factor.remove", (None, None, None), {"user": user})
+        audit(actor(), "second_factor.remove", (None, None, None), {"user": user})
         # Printed by Django, once this transaction has committed.
         return "removed"

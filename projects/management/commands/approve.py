@@ -4,7 +4,7 @@ from argparse import ArgumentParser
 from typing import Any
 
 from projects.enrolment.codes import controller_approve
-from projects.management.naming import controller_at
+from projects.management.naming import actor, controller_at
 from projects.management.refusals import RefusingCommand
 
 
@@ -19,5 +19,5 @@ class Command(RefusingCommand):
 
     def handle(self, *, controller: str, **_options: Any) -> None:
         # The host tries again by itself, at least every half minute.
-        is_first = controller_approve(controller=controller_at(controller), actor="operator")
+        is_first = controller_approve(controller=controller_at(controller), actor=actor())
         self.stdout.write("approved" if is_first else "it was approved already")

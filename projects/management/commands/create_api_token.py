@@ -10,7 +10,7 @@ from django.utils import timezone
 from projects.accounts.authentication import AGENT_SCOPES, SCOPES
 from projects.accounts.credentials import api_token_create
 from projects.accounts.toolsets import TOOLSETS
-from projects.management.naming import project_named
+from projects.management.naming import actor, project_named
 from projects.management.refusals import RefusingCommand
 from projects.models import ApprovalPolicy
 
@@ -72,6 +72,7 @@ class Command(RefusingCommand):
             starts_per_minute=options["starts_per_minute"],
             input_bytes_per_minute=options["input_bytes_per_minute"],
             approvals=options["approvals"],
+            actor=actor(),
         )
         self.stdout.write(token)
 

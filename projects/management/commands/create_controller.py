@@ -7,7 +7,7 @@ from django.core.management.base import CommandError
 from django.db import transaction
 
 from projects.accounts.credentials import controller_create, controller_credential_create
-from projects.management.naming import controller_named, controllers_of, project_named
+from projects.management.naming import actor, controller_named, controllers_of, project_named
 from projects.management.refusals import RefusingCommand
 
 
@@ -41,7 +41,7 @@ class Command(RefusingCommand):
                 f"project {project!r} already has a controller {name!r}; add --new-credential for "
                 "another credential"
             )
-        controller = existing or controller_create(project=row, name=name)
-        _, credential = controller_credential_create(controller=controller)
+        controller = existing or controller_create(project=row, name=name, actor=actor())
+        _, credential = controller_credential_create(controller=controller, actor=actor())
         # Printed by Django, once this transaction has committed.
         return credential

@@ -6,7 +6,7 @@ from typing import Any
 from django.core.management.base import CommandError
 
 from projects.enrolment.codes import CODE_MINUTES, enrolment_code_create
-from projects.management.naming import controller_named, controllers_of, project_named
+from projects.management.naming import actor, controller_named, controllers_of, project_named
 from projects.management.refusals import RefusingCommand
 
 
@@ -60,6 +60,7 @@ class Command(RefusingCommand):
                 minutes=minutes,
                 is_replacement=replace,
                 labels=" ".join(label),
+                actor=actor(),
             )
         except ValueError as error:
             raise CommandError(f"{error}; to replace the host, add --replace") from None

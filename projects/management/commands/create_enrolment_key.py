@@ -4,7 +4,7 @@ from argparse import ArgumentParser
 from typing import Any
 
 from projects.enrolment.codes import enrolment_key_create
-from projects.management.naming import project_named
+from projects.management.naming import actor, project_named
 from projects.management.refusals import RefusingCommand
 
 
@@ -28,6 +28,10 @@ class Command(RefusingCommand):
         self, *, project: str, hosts: int, hours: float, label: list[str], **_options: Any
     ) -> None:
         _, key = enrolment_key_create(
-            project=project_named(project), hosts=hosts, hours=hours, labels=" ".join(label)
+            project=project_named(project),
+            hosts=hosts,
+            hours=hours,
+            labels=" ".join(label),
+            actor=actor(),
         )
         self.stdout.write(key)

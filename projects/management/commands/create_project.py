@@ -7,7 +7,7 @@ from django.contrib.auth import get_user_model
 from django.db import transaction
 
 from projects.audit.log import audit
-from projects.management.naming import unknown
+from projects.management.naming import actor, unknown
 from projects.management.refusals import RefusingCommand
 from projects.models import ApprovalPolicy, Project
 
@@ -85,6 +85,6 @@ class Command(RefusingCommand):
                 remedy="Add users in the admin",
             )
         project.members.set(users)
-        audit("operator", "project.create", (project.id, None, None), {"name": name})
+        audit(actor(), "project.create", (project.id, None, None), {"name": name})
         # Printed by Django, once this transaction has committed.
         return str(project.id)

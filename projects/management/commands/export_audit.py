@@ -6,7 +6,7 @@ from typing import Any
 
 from projects.audit.log import audit
 from projects.audit.proof import audit_export, chains
-from projects.management.naming import project_named
+from projects.management.naming import actor, project_named
 from projects.management.refusals import RefusingCommand
 
 
@@ -24,6 +24,6 @@ class Command(RefusingCommand):
     def handle(self, *, project: str | None, **_options: Any) -> None:
         wanted = chains() if project is None else [project_named(project).id]
         for project_id in wanted:
-            audit("operator", "audit.export", (project_id, None, None))
+            audit(actor(), "audit.export", (project_id, None, None))
         for line in audit_export(wanted):
             self.stdout.write(json.dumps(line, separators=(",", ":")))

@@ -13,12 +13,11 @@ from projects.enrolment.revocation import (
     controller_credential_revoke,
     controller_revoke,
 )
-from projects.management.naming import controller_at, names_of, unknown
+from projects.management.naming import actor, controller_at, names_of, unknown
 from projects.management.refusals import RefusingCommand
 from projects.models import ApiToken, CommandSession, Controller, ControllerCredential
 from projects.sessions.selectors import ACTIVE
 
-ACTOR = "operator"
 MAX_SHOWN = 50
 
 
@@ -35,17 +34,17 @@ class Command(RefusingCommand):
 
     def handle(self, *, what: str, **_options: Any) -> None:
         if token := ApiToken.objects.filter(key_id=what).first():
-            api_token_revoke(token=token, actor=ACTOR)
+            api_token_revoke(token=token, actor=actor())
         elif (
             credential := ControllerCredential.objects.select_related("controller")
             .filter(key_id=what)
             .first()
         ):
-            controller_credential_revoke(credential=credential, actor=ACTOR)
+            controller_credential_revoke(credential=credential, actor=actor())
         elif "/" in what:
             controller = controller_at(what)
             self._list_sessions(controller)
-            controller_revoke(controller=controller, actor=ACTOR)
+            controller_revoke(controller=controller, actor=actor())
         else:
             raise _unknown(what)
         self.stdout.write("revoked")

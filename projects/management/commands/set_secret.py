@@ -8,14 +8,18 @@ from typing import Any
 from django.core.management.base import CommandError
 
 from controller_client.protocol.limits import MIN_MASKED_BYTES
-from projects.management.naming import controller_named, controllers_of, project_named, secret_named
+from projects.management.naming import (
+    actor,
+    controller_named,
+    controllers_of,
+    project_named,
+    secret_named,
+)
 from projects.management.refusals import RefusingCommand
 from projects.management.standard_input import input_text
 from projects.models import Project
 from projects.secrets.store import UnusableValue, secret_delete, secret_set
 from projects.secrets.terms import Terms, UnusableTerms
-
-ACTOR = "operator"
 
 
 class Command(RefusingCommand):
@@ -79,7 +83,7 @@ class Command(RefusingCommand):
         try:
             terms.check()
             value = _read_value(name)
-            secret_set(project=row, name=name, value=value, terms=terms, actor=ACTOR)
+            secret_set(project=row, name=name, value=value, terms=terms, actor=actor())
         except (UnusableTerms, UnusableValue) as error:
             raise CommandError(str(error)) from None
         self.stdout.write(f"secret {name} of {project} is set")
@@ -90,7 +94,7 @@ class Command(RefusingCommand):
             )
 
     def _delete(self, project: Project, name: str) -> None:
-        secret_delete(secret_named(project, name), actor=ACTOR)
+        secret_delete(secret_named(project, name), actor=actor())
         self.stdout.write(f"secret {name} of {project.name} is deleted")
 
 
