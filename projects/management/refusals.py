@@ -42,8 +42,28 @@ class RefusingCommand(BaseCommand):
 
     def execute(self, *arguments: Any, **options: Any) -> str | None:
         """Check and run the command."""
+        for name, value in options.items():
+            _require_text(name, value)
         with refusals():
             return super().execute(*arguments, **options)
+
+
+def _require_text(name: str, value: Any) -> None:
+    """Raises CommandError for an argument that is no text: no database looks for one.
+
+    Python lets bytes of a command line that are no UTF-8 through as halves of surrogate pairs.
+    """
+    for each in value if isinstance(value, list) else [value]:
+        if not isinstance(each, str):
+            # The name of a file is one of its system's, whatever its bytes are.
+            continue
+        try:
+            each.encode()
+        except UnicodeEncodeError:
+            raise refused(
+                f"{name.replace('_', ' ')}: {each!a} is not UTF-8 text (INVALID_ARGUMENT). "
+                "Write it as UTF-8"
+            ) from None
 
 
 def _problems(error: ValidationError) -> Iterator[str]:

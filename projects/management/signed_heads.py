@@ -10,7 +10,8 @@ from projects.audit.marks import Heads
 from projects.management.refusals import refused
 
 _SIGNED: Final = re.compile(
-    r"audit log of project ([0-9a-f-]{36}) signed at row (\d{1,18}): ([0-9a-f]{64})"
+    r"audit log of project ([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}) "
+    r"signed at row (\d{1,18}): ([0-9a-f]{64})"
 )
 
 
