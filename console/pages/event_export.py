@@ -27,7 +27,8 @@ _COLUMNS: Final = (
 )
 # A spreadsheet takes a cell that begins with one of these for a formula. It may part cells at
 # another separator than ours, and inside quotes that it reads as text.
-_FORMULA: Final = re.compile(r"^(?=[\t\r])|(^|[;,|\t\r\n\"'])(?=[=+@-])")
+# The second form of the four signs is as wide as an ideograph; some spreadsheets take it as well.
+_FORMULA: Final = re.compile(r"^(?=[\t\r])|(^|[;,|\t\r\n\"'])(?=[=+@\-\uff1d\uff0b\uff20\uff0d])")
 
 
 @page(SEE_EVENTS, EXPORT_EVENTS)

@@ -1,6 +1,7 @@
 """The timeline: who did what, when, and on which host."""
 
 from typing import Any, Final
+from uuid import UUID
 
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
@@ -9,9 +10,11 @@ from django.views.decorators.http import require_POST
 
 from console.parts.access import EXPORT_EVENTS, SEE_EVENTS, hosts_of, page
 from console.parts.events import Names, WrongFilter, events_of, names_of, wanted_by
-from projects.admin.parts.access import projects_of
+from projects.admin.parts.access import projects_of, sees_every_project
 from projects.admin.parts.display import detail_text, shortened, visible
-from projects.audit.proof import audit_verify
+from projects.audit.log import SERVER
+from projects.audit.marks import Heads, heads_repeated
+from projects.audit.proof import audit_verify, chains
 from projects.models import AuditEvent
 
 _SHOWN: Final = 200
@@ -72,6 +75,11 @@ def in_words(event: AuditEvent, names: Names) -> dict[str, Any]:
         "at": event.created_at,
         "actor": visible(event.actor),
         "action": visible(event.action),
+        # What a filter looks for is what the row has, not what is shown of it.
+        "by": event.actor,
+        "did": event.action,
+        "about_project": event.project_id,
+        "about_host": host,
         "project": names.projects.get(event.project_id, str(event.project_id)),
         "host_id": host if host in names.hosts else None,
         "host": visible(names.hosts.get(host, str(host))) if host else "",
@@ -85,20 +93,32 @@ def in_words(event: AuditEvent, names: Names) -> dict[str, Any]:
 @page(SEE_EVENTS, EXPORT_EVENTS)
 @require_POST
 def verify(request: HttpRequest) -> HttpResponse:
-    """Verifies the chains of the person's projects, or of the one that the form names."""
+    """Verifies the chains that the person sees, or the one of the project that the form names."""
     try:
         wanted = wanted_by(request.POST)
     except WrongFilter as error:
         messages.error(request, str(error))
         return redirect("console:timeline")
-    chosen = wanted.values.get("project")
-    rows = projects_of(request)
-    for project in rows.filter(pk=chosen) if chosen else rows:
-        verdict = audit_verify(project.pk)
+    known, chosen = heads_repeated(), wanted.values.get("project")
+    names = _chains_of(request, known)
+    if chosen:
+        names = {chain: name for chain, name in names.items() if chain == UUID(chosen)}
+    if not names:
+        messages.error(request, "Nothing is verified: you see no such log.")
+    for chain, name in names.items():
+        verdict = audit_verify(chain, known)
         if verdict.problems:
-            messages.error(request, f"{project.name}: {'; '.join(verdict.problems[:5])}")
+            messages.error(request, f"{name}: {'; '.join(verdict.problems[:5])}")
         else:
-            messages.success(
-                request, f"{project.name}: {verdict.rows} rows, none is missing or changed."
-            )
+            messages.success(request, f"{name}: {verdict.rows} rows, none is missing or changed.")
     return redirect("console:timeline")
+
+
+def _chains_of(request: HttpRequest, known: Heads) -> dict[UUID, str]:
+    """The chains whose rows the time line shows to this person, with their names."""
+    names = dict(projects_of(request).order_by("name").values_list("pk", "name"))
+    if sees_every_project(request):
+        # Also those of projects that are deleted, and that of the server itself.
+        rest = {chain: str(chain) for chain in chains(known) if chain not in names}
+        names |= rest | {SERVER: "the server"}
+    return names

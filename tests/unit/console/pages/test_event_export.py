@@ -45,6 +45,11 @@ def test_both_forms_have_names_and_leave_an_audit_row(
         ('"-cmd()', "\"'-cmd()"),
         ("a\n+cmd()", "a\n'+cmd()"),
         ("a=b-c", "a=b-c"),
+        ("\r1", "'\r1"),
+        ("\uff1dcmd()", "'\uff1dcmd()"),
+        ("a|\uff0dcmd()", "a|'\uff0dcmd()"),
+        ("-1+1", "'-1+1"),
+        ("'=cmd()", "''=cmd()"),
     ],
 )
 def test_no_cell_is_a_formula_wherever_a_table_is_parted(
