@@ -6,6 +6,7 @@ from uuid import UUID
 
 from asgiref.sync import async_to_sync
 from django.contrib import messages
+from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_POST
@@ -42,13 +43,15 @@ def host(request: HttpRequest, host_id: UUID) -> HttpResponse:
     rows = with_facts(hosts_of(request).select_related("project"))
     found = get_object_or_404(rows, pk=host_id)
     sessions = sessions_of(request).filter(controller=found).order_by("-created_at")
+    ended = list(sessions.exclude(state__in=ACTIVE)[: _MOST_ENDED + 1])
     return render(
         request,
         "console/host.html",
         {
             "host": in_words(found),
             "active": sessions.filter(IS_ACTIVE),
-            "ended": sessions.exclude(state__in=ACTIVE)[:_MOST_ENDED],
+            "ended": ended[:_MOST_ENDED],
+            "most_ended": _MOST_ENDED if len(ended) > _MOST_ENDED else 0,
             "server_version": __version__,
             "may_terminate": request.user.has_perm(TERMINATE),
             "may_manage": request.user.has_perm(MANAGE_HOSTS) and found.revoked_at is None,
@@ -91,7 +94,10 @@ def stop_all(request: HttpRequest, host_id: UUID) -> HttpResponse:
 def revoke(request: HttpRequest, host_id: UUID) -> HttpResponse:
     """Revokes the host, after its sessions have ended if the form says so."""
     found = get_object_or_404(hosts_of(request), pk=host_id)
-    wants_end = bool(request.POST.get("end")) and request.user.has_perm(TERMINATE)
+    wants_end = bool(request.POST.get("end"))
+    if wants_end and not request.user.has_perm(TERMINATE):
+        # The right was there when the form was shown. Nobody asked for a host without its end.
+        raise PermissionDenied
     if wants_end and not _end_sessions(request, found):
         messages.error(request, "The host is not revoked, because a session there has not ended.")
     else:

@@ -69,7 +69,9 @@ def search(request: HttpRequest) -> HttpResponse:
             status=400,
         )
     commands = sessions_of(request).filter(project__in=searched, command__icontains=wanted)
-    context["sessions"] = commands.order_by("-created_at")[:_MOST_COMMANDS]
+    sessions = list(commands.order_by("-created_at")[: _MOST_COMMANDS + 1])
+    context["sessions"] = sessions[:_MOST_COMMANDS]
+    context["most"] = _MOST_COMMANDS if len(sessions) > _MOST_COMMANDS else 0
     return render(request, "console/search.html", {**context, "found": found})
 
 

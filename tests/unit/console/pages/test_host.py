@@ -5,8 +5,10 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
+from controller_client.protocol.session_state import SessionState
 from projects import services
-from projects.models import Controller
+from projects.models import AuditEvent, Controller
+from tests.support.rows import make_session
 from tests.unit.console.conftest import PersonWith, Tenant
 
 RIGHTS = ("view_controller", "view_commandsession", "terminate_session", "manage_controller")
@@ -54,6 +56,67 @@ def test_a_host_stays_when_a_session_does_not_end(
     answer = person_with(*RIGHTS).post(f"/hosts/{ours.host.pk}/revoke/", {"end": "1"}, follow=True)
     assert Controller.objects.get(pk=ours.host.pk).revoked_at is None
     assert "cannot end it" in answer.text
+
+
+def test_who_lost_the_right_to_end_revokes_no_host_whose_sessions_were_to_end_first(
+    person_with: PersonWith, ours: Tenant, ended: list[Any]
+) -> None:
+    client = person_with("view_controller", "view_commandsession", "manage_controller")
+    assert "End its sessions first" not in client.get(f"/hosts/{ours.host.pk}/").text
+    assert client.post(f"/hosts/{ours.host.pk}/revoke/", {"end": "1"}).status_code == 403
+    assert Controller.objects.get(pk=ours.host.pk).revoked_at is None
+    client.post(f"/hosts/{ours.host.pk}/revoke/")
+    assert Controller.objects.get(pk=ours.host.pk).revoked_at is not None
+    assert ended == []
+
+
+@pytest.mark.parametrize("address", ["", "echo/", "stop/", "revoke/"])
+def test_a_host_of_another_project_does_not_exist(
+    person_with: PersonWith, theirs: Tenant, ended: list[Any], address: str
+) -> None:
+    client = person_with(*RIGHTS)
+    send = client.post if address else client.get
+    assert send(f"/hosts/{theirs.host.pk}/{address}", {"end": "1"}).status_code == 404
+    assert Controller.objects.get(pk=theirs.host.pk).revoked_at is None
+    assert ended == []
+
+
+def test_a_second_revocation_and_a_second_stop_do_nothing_more(
+    person_with: PersonWith, ours: Tenant, ended: list[Any]
+) -> None:
+    client = person_with(*RIGHTS)
+    for _ in range(2):
+        client.post(f"/hosts/{ours.host.pk}/revoke/", {"end": "1"})
+    rows = AuditEvent.objects.filter(action="controller.revoke")
+    assert [row.actor for row in rows] == ["admin:ann"]
+    text = client.get(f"/hosts/{ours.host.pk}/").text
+    assert "Revoke this host" not in text
+
+
+def test_a_list_of_ended_sessions_that_is_cut_says_so(
+    person_with: PersonWith, ours: Tenant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("console.pages.host._MOST_ENDED", 2)
+    client, address = person_with(*RIGHTS), f"/hosts/{ours.host.pk}/"
+    for number in range(2):
+        make_session(ours.host, SessionState.EXITED, command=f"ended-{number}")
+    text = client.get(address).text
+    assert "ended-0" in text
+    assert "These are the newest" not in text
+    make_session(ours.host, SessionState.EXITED, command="ended-2")
+    text = client.get(address).text
+    assert "These are the newest 2" in text
+    assert "ended-0" not in text
+    assert "ended-2" in text
+
+
+def test_a_host_without_the_right_to_sessions_shows_none_of_them(
+    person_with: PersonWith, ours: Tenant
+) -> None:
+    make_session(ours.host, SessionState.EXITED, command="ended-command")
+    text = person_with("view_controller").get(f"/hosts/{ours.host.pk}/").text
+    assert ours.session.command not in text
+    assert "ended-command" not in text
 
 
 def test_looking_alone_gives_no_buttons(person_with: PersonWith, ours: Tenant) -> None:

@@ -1,9 +1,19 @@
 """The search of people: hits with their moment, on record, and only in their own projects."""
 
 import pytest
+from django.test import Client
 
 from console.pages import search
-from projects.models import AuditEvent, CommandSession, Monitor, MonitorChunk, OutputChunk
+from controller_client.protocol.session_state import SessionState
+from projects.models import (
+    AuditEvent,
+    CommandSession,
+    Monitor,
+    MonitorChunk,
+    OutputChunk,
+    Project,
+)
+from tests.support.rows import make_session
 from tests.unit.console.conftest import PersonWith, Tenant
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -86,3 +96,66 @@ def test_a_command_is_found_by_its_text(person_with: PersonWith, ours: Tenant) -
 
 def test_hits_need_the_right_to_read_screens(person_with: PersonWith) -> None:
     assert person_with("view_commandsession").get("/search/?q=needle").status_code == 403
+
+
+# ---- where a search ends -------------------------------------------------------------------------
+
+
+def _cut(person: Client, query: str) -> tuple[bool, bool]:
+    """If the page says that lines, and that commands, were left out."""
+    text = person.get(f"/search/?{query}").text
+    return "There is more than these lines" in text, "These are the newest" in text
+
+
+def test_a_search_of_more_projects_than_it_reads_says_so(
+    person_with: PersonWith, ours: Tenant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client = person_with(*RIGHTS)
+    monkeypatch.setattr(search, "_MOST_PROJECTS", 1)
+    assert _cut(client, "q=needle") == (False, False)
+    another = Project.objects.create(name="z-another")
+    another.members.set(ours.project.members.all())
+    assert _cut(client, "q=needle") == (True, False)
+    assert _cut(client, f"q=needle&project={ours.project.pk}") == (False, False)
+
+
+def test_hits_beyond_those_that_are_shown_are_said(
+    person_with: PersonWith, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client = person_with(*RIGHTS)
+    monkeypatch.setattr(search, "_MOST_HITS", 3)
+    assert _cut(client, "q=.*t") == (False, False)
+    monkeypatch.setattr(search, "_MOST_HITS", 1)
+    assert _cut(client, "q=.*t") == (True, False)
+
+
+def test_commands_beyond_those_that_are_shown_are_said(
+    person_with: PersonWith, ours: Tenant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client = person_with(*RIGHTS)
+    monkeypatch.setattr(search, "_MOST_COMMANDS", 1)
+    assert _cut(client, "q=command-of") == (False, False)
+    make_session(ours.host, SessionState.EXITED, command="command-of-later")
+    assert _cut(client, "q=command-of") == (False, True)
+    text = client.get("/search/?q=command-of").text
+    assert "command-of-later" in text
+    assert ours.session.command not in text
+
+
+@pytest.mark.parametrize("query", ["q=", "q=needle&project=x", "q=needle&project=%27", "q=nowhere"])
+def test_a_search_that_finds_nothing_is_not_on_record(person_with: PersonWith, query: str) -> None:
+    assert person_with(*RIGHTS).get(f"/search/?{query}").status_code == 200
+    assert not AuditEvent.objects.filter(action="transcript.search").exists()
+
+
+def test_a_line_is_matched_and_not_what_lies_across_two(person_with: PersonWith) -> None:
+    client = person_with(*RIGHTS)
+    assert "<mark>" not in client.get("/search/?q=first(.|%5Cn)needle").text
+    assert "<mark>needle of ours</mark>" in client.get("/search/?q=^needle.*ours$").text
+
+
+def test_each_search_that_shows_output_is_on_record(person_with: PersonWith) -> None:
+    client = person_with(*RIGHTS)
+    for _ in range(2):
+        client.get("/search/?q=needle")
+    assert AuditEvent.objects.filter(action="transcript.search").count() == 2
