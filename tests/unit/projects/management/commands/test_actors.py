@@ -6,6 +6,7 @@ from io import StringIO
 import pytest
 from django.contrib.auth import get_user_model
 from django.core.management import call_command
+from django.db import DatabaseError, connection
 from django.utils import timezone
 
 from console.models import SecondFactor
@@ -17,7 +18,9 @@ from projects.models import (
     AuditEvent,
     Controller,
     ControllerCredential,
+    EnrolmentCode,
     Project,
+    Secret,
 )
 from projects.secrets.store import Terms, secret_set
 
@@ -42,27 +45,27 @@ def _lab(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(getpass, "getuser", lambda: "ada")
 
 
-@pytest.mark.parametrize(
-    ("arguments", "typed", "action"),
-    [
-        ("create_project new", "", "project.create"),
-        ("create_api_token lab", "", "api_token.create"),
-        ("create_controller lab web2", "", "controller.create"),
-        ("create_controller lab web1 --new-credential", "", "controller_credential.create"),
-        ("create_enrolment_code lab web2", "", "enrolment_code.create"),
-        ("create_enrolment_key lab --hosts 2", "", "enrolment_code.create"),
-        ("approve lab/web1", "", "controller.approve"),
-        ("revoke lab/web1", "", "controller.revoke"),
-        (f"revoke {'0' * 16}", "", "api_token.revoke"),
-        (f"revoke {'1' * 16}", "", "controller_credential.revoke"),
-        ("set_secret lab vault --any-controller", "another value\n", "secret.set"),
-        ("set_secret lab vault --delete", "", "secret.delete"),
-        ("set_attention_target lab ops", "https://example.com/\n", "attention_target.change"),
-        ("set_attention_target lab ops --delete", "", "attention_target.delete"),
-        ("export_audit --project lab", "", "audit.export"),
-        ("remove_second_factor ada", "", "second_factor.remove"),
-    ],
-)
+_COMMANDS = [
+    ("create_project new", "", "project.create"),
+    ("create_api_token lab", "", "api_token.create"),
+    ("create_controller lab web2", "", "controller.create"),
+    ("create_controller lab web1 --new-credential", "", "controller_credential.create"),
+    ("create_enrolment_code lab web2", "", "enrolment_code.create"),
+    ("create_enrolment_key lab --hosts 2", "", "enrolment_code.create"),
+    ("approve lab/web1", "", "controller.approve"),
+    ("revoke lab/web1", "", "controller.revoke"),
+    (f"revoke {'0' * 16}", "", "api_token.revoke"),
+    (f"revoke {'1' * 16}", "", "controller_credential.revoke"),
+    ("set_secret lab vault --any-controller", "another value\n", "secret.set"),
+    ("set_secret lab vault --delete", "", "secret.delete"),
+    ("set_attention_target lab ops", "https://example.com/\n", "attention_target.change"),
+    ("set_attention_target lab ops --delete", "", "attention_target.delete"),
+    ("export_audit --project lab", "", "audit.export"),
+    ("remove_second_factor ada", "", "second_factor.remove"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "typed", "action"), _COMMANDS)
 def test_each_command_puts_its_person_on_record(
     arguments: str, typed: str, action: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -71,3 +74,30 @@ def test_each_command_puts_its_person_on_record(
     rows = AuditEvent.objects.exclude(actor="test")
     assert action in set(rows.values_list("action", flat=True))
     assert set(rows.values_list("actor", flat=True)) == {"cli:ada"}
+
+
+def _kept() -> list[object]:
+    models = (Project, ApiToken, Controller, ControllerCredential, EnrolmentCode, Secret)
+    others = (AttentionTarget, SecondFactor, AuditEvent)
+    return [list(model._default_manager.order_by("pk").values()) for model in (*models, *others)]
+
+
+@pytest.mark.sqlite
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize(("arguments", "typed", "_action"), _COMMANDS)
+def test_a_command_whose_row_cannot_be_written_does_nothing(
+    arguments: str, typed: str, _action: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.stdin", StringIO(typed))
+    before = _kept()
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "CREATE TRIGGER refuse_rows BEFORE INSERT ON projects_auditevent BEGIN SELECT "
+            "RAISE(ABORT, 'no row'); END"
+        )
+    with pytest.raises(DatabaseError):
+        call_command(*arguments.split(), stdout=(out := StringIO()), stderr=StringIO())
+    assert _kept() == before
+    assert out.getvalue() == ""
+    with connection.cursor() as cursor:
+        cursor.execute("DROP TRIGGER refuse_rows")

@@ -11,6 +11,9 @@ from projects.output import log as output_log
 from projects.output.log import NewChunk
 from projects.output.recording import events
 from projects.output.recording.events import NewEvent
+from projects.policy.typed_input import Typing
+from projects.sessions.transactions.input import _audited as audited_input
+from projects.sessions.transactions.input import _NumberedInput
 from projects.storage import clock
 from projects.upkeep import sweeper
 from tests.support.rows import make_controller, make_session
@@ -34,6 +37,35 @@ def test_events_are_numbered_for_each_session_from_one() -> None:
     ]
     with pytest.raises(IntegrityError), transaction.atomic():
         SessionEvent.objects.create(session=one, seq=3, kind="gap", offset=0)
+
+
+@pytest.mark.parametrize(
+    ("size", "open_class", "hidden_class"),
+    [
+        (0, 0, 16),
+        (1, 16, 16),
+        (16, 16, 16),
+        (17, 256, 256),
+        (256, 256, 256),
+        (257, 4096, 4096),
+        (4096, 4096, 4096),
+        (4097, 65_536, 65_536),
+        (65_536, 65_536, 65_536),
+    ],
+)
+def test_a_size_is_told_as_the_next_round_one(
+    size: int, open_class: int, hidden_class: int
+) -> None:
+    assert events.size_class(size, is_hidden=False) == open_class
+    assert events.size_class(size, is_hidden=True) == hidden_class
+    typing = Typing(data=b"x" * size)
+    told = audited_input(typing, _NumberedInput(3, 0, "line", "cat", ""))
+    assert told == {"input_seq": 3, "at_most_bytes": open_class, "keys": 0, "eof": False}
+    hidden = audited_input(typing, _NumberedInput(3, 0, "secret", "cat", ""))
+    assert hidden == {
+        "input_seq": 3,
+        "typed": f"(hidden input, at most {hidden_class} keys)",
+    }
 
 
 def test_an_event_keeps_the_times_of_its_host() -> None:
