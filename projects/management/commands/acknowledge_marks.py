@@ -5,7 +5,7 @@ from typing import Any
 
 from projects.audit.proof import chains, marks_acknowledge
 from projects.management.naming import actor
-from projects.management.refusals import RefusingCommand
+from projects.management.refusals import RefusingCommand, refused
 
 
 class Command(RefusingCommand):
@@ -18,6 +18,8 @@ class Command(RefusingCommand):
         parser.add_argument("--reason", required=True, help="how they came about, for the record")
 
     def handle(self, *, reason: str, **_options: Any) -> None:
+        if not reason.strip():
+            raise refused("say how the marks came about: --reason (INVALID_ARGUMENT)")
         for chain in chains():
             for one in marks_acknowledge(chain, actor=actor(), reason=reason):
                 self.stdout.write(

@@ -190,6 +190,15 @@ def test_an_acknowledged_foreign_mark_fails_nothing_and_proves_nothing(
     assert audit_verify(project_id).problems == ("rows 1 to 1 are missing",)
 
 
+@pytest.mark.parametrize("reason", ["", "  ", "\n"])
+def test_marks_are_not_acknowledged_without_a_reason(project_id: UUID, reason: str) -> None:
+    _insert(project_id, 2)
+    with pytest.raises(CommandError, match="--reason"):
+        call_command("acknowledge_marks", reason=reason)
+    assert not AuditEvent.objects.filter(action="audit.acknowledge").exists()
+    assert len(audit_verify(project_id).problems) == 1
+
+
 def _expire_all(chain: UUID) -> None:
     """As retention does, until only the newest rows are left."""
     audit("a", "b", (chain, None, None))
