@@ -23,6 +23,7 @@ from projects.models import CommandSession
 from projects.output.recording.index import replay_index
 from projects.output.recording.replay import replay_part
 from projects.output.recording.screens import ScreenPlace, places, state_at
+from projects.output.recording.timeline import beginning_of
 from projects.output.result import Result
 from projects.reads.recordings import EXPORT_FORMATS, recording_attachment, recording_export
 from projects.sessions.selectors import ACTIVE
@@ -44,11 +45,13 @@ def replay(request: HttpRequest, session_id: UUID) -> HttpResponse:
     """Shows the player of one session. A session of another project does not exist."""
     found = session_or_404(request, session_id)
     audit_look(request, found, "replay")
+    may_erase = request.user.has_perm(ERASE) and found.state not in ACTIVE
     shown = {
         "session": found,
         "has_terminal": has_terminal(),
         "formats": EXPORT_FORMATS,
-        "may_erase": request.user.has_perm(ERASE) and found.state not in ACTIVE,
+        "may_erase": may_erase,
+        "began_at": async_to_sync(at_length)(beginning_of, found.pk) if may_erase else "",
     }
     return render(request, "console/replay.html", shown)
 
@@ -136,7 +139,11 @@ def erase(request: HttpRequest, session_id: UUID) -> HttpResponse:
         else:
             since, until = (_seconds(request, name) for name in ("from", "to"))
             size = async_to_sync(services.output_black_out)(
-                *about, from_seconds=since, to_seconds=until, actor=actor
+                *about,
+                from_seconds=since,
+                to_seconds=until,
+                actor=actor,
+                began_at=request.POST.get("began_at"),
             )
             messages.success(request, f"Blacked out: {size} bytes.")
     except ValueError:

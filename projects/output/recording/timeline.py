@@ -94,6 +94,12 @@ def clock_of(session_id: UUID) -> RecordingClock:
     return RecordingClock([found for found in (*chunks, first) if found is not None])
 
 
+def beginning_of(session_id: UUID) -> str:
+    """Return the date from which the seconds of a recording count; empty if it has nothing."""
+    began_at = clock_of(session_id).began_at
+    return began_at.isoformat() if began_at else ""
+
+
 def moments(
     session: CommandSession, clock: RecordingClock, *, with_data: bool = True
 ) -> Iterator[Moment]:

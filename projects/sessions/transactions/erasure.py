@@ -11,6 +11,7 @@ from projects.models import CommandSession
 from projects.output import log as output_log
 from projects.output.recording import erasure
 from projects.output.recording.erasure import Range
+from projects.output.recording.timeline import beginning_of
 from projects.sessions.selectors import ACTIVE
 from projects.storage import clock
 from projects.storage.access import at_length, in_database
@@ -50,25 +51,40 @@ def output_clear_some(session_id: UUID, at_end: Callable[[], None] = lambda: Non
 
 
 async def output_black_out(
-    project_id: UUID, session_id: UUID, *, from_seconds: float, to_seconds: float, actor: str
+    project_id: UUID,
+    session_id: UUID,
+    *,
+    from_seconds: float,
+    to_seconds: float,
+    actor: str,
+    began_at: str | None = None,
 ) -> int:
     """Delete what was printed between two moments, in seconds since the recording began.
 
-    Returns the number of bytes. Raises SessionNotFound, SessionActive, or InvalidArgument if
-    nothing was printed then, or too much to delete at once.
+    ``began_at`` is its beginning as a person was shown it; None: as it is now. Returns the number
+    of bytes. Raises SessionNotFound, SessionActive, or InvalidArgument if nothing was printed then,
+    too much to delete at once, or the recording begins at another moment than was shown.
     """
     about = (project_id, session_id)
-    ranges = await at_length(_ranges, *about, from_seconds, to_seconds)
+    ranges = await at_length(_ranges, *about, from_seconds, to_seconds, began_at)
     detail = {"from_seconds": from_seconds, "to_seconds": to_seconds}
     await in_database(_black_out, *about, ranges, actor, detail)
     return sum(found.size for found in ranges.values())
 
 
 def _ranges(
-    project_id: UUID, session_id: UUID, from_seconds: float, to_seconds: float
+    project_id: UUID,
+    session_id: UUID,
+    from_seconds: float,
+    to_seconds: float,
+    began_at: str | None,
 ) -> dict[Stream, Range]:
     """Raises SessionNotFound, SessionActive or InvalidArgument."""
-    ranges = erasure.ranges_between(_ended(project_id, session_id), from_seconds, to_seconds)
+    session = _ended(project_id, session_id)
+    # Without its first piece a recording may begin later, and its seconds count from there.
+    if began_at is not None and began_at != beginning_of(session_id):
+        raise InvalidArgument(["from, to: the recording begins later now; look at it again"])
+    ranges = erasure.ranges_between(session, from_seconds, to_seconds)
     if not ranges:
         raise InvalidArgument(["from, to: nothing was printed between them"])
     if (

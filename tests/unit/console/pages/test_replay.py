@@ -1,6 +1,7 @@
 """The replay is for those who may see screens, only of their projects, and looks are audited."""
 
 import json
+import re
 from unittest.mock import patch
 
 import pytest
@@ -10,7 +11,7 @@ from django.utils import timezone
 from console.parts.looks import LOOK_LASTS
 from controller_client.protocol.messages import HostTime
 from projects.errors.base import Forbidden
-from projects.models import AuditEvent, CommandSession
+from projects.models import AuditEvent, CommandSession, OutputChunk
 from projects.output import log as output_log
 from projects.output.log import NewChunk
 from projects.output.recording import screens
@@ -172,3 +173,87 @@ def test_who_may_see_a_recording_may_not_delete_of_it(
     start = f"/sessions/{ours.session.pk}/replay/"
     assert "Delete what was printed" not in client.get(start).text
     assert client.post(f"{start}erase/", {"whole": "1"}).status_code == 403
+
+
+def _print_pieces(session: CommandSession) -> None:
+    """Prints a piece every ten seconds."""
+    for number, data in enumerate((b"one ", b"two ", b"six ")):
+        at = HostTime(wall=1_763_850_000.0 + 10 * number, clock=7.0 + 10 * number)
+        output_log.append([NewChunk(session.pk, "stdout", 4 * number, number, data, at)])
+    CommandSession.objects.filter(pk=session.pk).update(stdout_next_offset=12, state="EXITED")
+
+
+def test_a_page_that_is_out_of_date_deletes_nothing_at_another_moment(
+    person_with: PersonWith, ours: Tenant
+) -> None:
+    _print_pieces(ours.session)
+    client = person_with(*RIGHTS, "clear_output")
+    start = f"/sessions/{ours.session.pk}/replay/"
+
+    def erased(since: int, shown: str) -> str:
+        (began_at,) = re.findall(r'name="began_at" value="([^"]+)"', shown)
+        fields = {"from": since, "to": since, "began_at": began_at}
+        return str(client.post(f"{start}erase/", fields, follow=True).text)
+
+    page = client.get(start).text
+    assert "Blacked out: 4 bytes." in erased(0, page)
+    assert "begins later now" in erased(10, page)
+    kept = OutputChunk.objects.filter(session=ours.session).order_by("offset")
+    assert [bytes(row.data) for row in kept] == [b"two ", b"six "]
+    assert "Blacked out: 4 bytes." in erased(10, client.get(start).text)
+    assert [bytes(row.data) for row in kept.all()] == [b"two "]
+
+
+def test_what_was_blacked_out_is_not_blacked_out_again(
+    person_with: PersonWith, ours: Tenant
+) -> None:
+    _print_pieces(ours.session)
+    client = person_with(*RIGHTS, "clear_output")
+    address = f"/sessions/{ours.session.pk}/replay/erase/"
+    said = [client.post(address, {"from": 10, "to": 10}, follow=True).text for _ in range(2)]
+    assert "Blacked out: 4 bytes." in said[0]
+    assert "nothing was printed between them" in said[1]
+    for _ in range(2):
+        client.post(address, {"whole": "1"})
+    rows = AuditEvent.objects.filter(action__startswith="session.").order_by("seq")
+    assert list(rows.values_list("action", flat=True)) == ["session.black_out", "session.clear"]
+
+
+@pytest.mark.parametrize(
+    "between",
+    [
+        {"from": "20", "to": "10"},
+        {"from": "nan", "to": "nan"},
+        {"from": "-inf", "to": "inf"},
+        {"from": "-9", "to": "-1"},
+        {"from": "20.2", "to": "1e300"},
+        {"from": "", "to": ""},
+        {"to": "5"},
+        {"from": "0x0", "to": "99"},
+        {"from": "0", "to": "99", "began_at": ""},
+        {"from": "0", "to": "99", "began_at": "yesterday"},
+    ],
+)
+def test_moments_that_hold_nothing_delete_nothing(
+    person_with: PersonWith, ours: Tenant, between: dict[str, str]
+) -> None:
+    _print_pieces(ours.session)
+    client = person_with(*RIGHTS, "clear_output")
+    said = client.post(f"/sessions/{ours.session.pk}/replay/erase/", between, follow=True).text
+    assert "Nothing is deleted" in said
+    assert OutputChunk.objects.filter(session=ours.session).count() == 3
+    assert not AuditEvent.objects.filter(action__startswith="session.").exists()
+
+
+@pytest.mark.parametrize("wanted", ["cast", "text", "raw"])
+def test_a_download_holds_what_was_stored_when_it_began(
+    person_with: PersonWith, ours: Tenant, wanted: str
+) -> None:
+    _print_pieces(ours.session)
+    client = person_with(*RIGHTS)
+    answer = client.post(f"/sessions/{ours.session.pk}/replay/download/", {"format": wanted})
+    output_log.append([NewChunk(ours.session.pk, "stdout", 12, 9, b"later")])
+    CommandSession.objects.filter(pk=ours.session.pk).update(stdout_next_offset=17)
+    text = read(answer)
+    assert "six" in text
+    assert "later" not in text
