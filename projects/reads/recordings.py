@@ -104,8 +104,8 @@ async def recording_export(
     ``cast``: asciicast v3. ``text``: what was printed, without control characters. ``raw``: the
     bytes as they are stored; bytes that are gone leave no trace in them.
     """
-    session = await in_database(_begin_export, project_id, session_id, export_format, actor)
-    return streamed(export_pieces(session, export_format), require)
+    newest, session = await in_database(_begin_export, project_id, session_id, export_format, actor)
+    return streamed(export_pieces(session, export_format, newest), require)
 
 
 def recording_attachment(
@@ -130,20 +130,24 @@ def session_newest_text(session: CommandSession, *, actor: str) -> dict[Stream, 
     }
 
 
-def export_pieces(session: CommandSession, export_format: ExportFormat) -> Iterator[bytes]:
+def export_pieces(
+    session: CommandSession, export_format: ExportFormat, upto_event: int | None = None
+) -> Iterator[bytes]:
     """Yield the export in pieces of bounded size. Run each step in a database thread."""
     if export_format == "cast":
-        return _batches(cast(session))
+        return _batches(cast(session, upto_event))
     return _text(session) if export_format == "text" else _raw(session)
 
 
 def _begin_export(
     project_id: UUID, session_id: UUID, export_format: ExportFormat, actor: str
-) -> CommandSession:
+) -> tuple[int, CommandSession]:
+    """Return the newest event and the row of the session, which reaches at least as far."""
+    newest = rows.newest_event(session_id)
     session = selectors.session_of(project_id, session_id)
     about = (project_id, session.controller_id, session_id)
     audit(actor, "transcript.download", about, {"format": export_format})
-    return session
+    return newest, session
 
 
 def _batches(lines: Iterator[str]) -> Iterator[bytes]:

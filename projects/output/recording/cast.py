@@ -30,12 +30,15 @@ Line = tuple[float, str, str]
 _HELD_CHARS: Final = 64 * 1024
 
 
-def cast(session: CommandSession) -> Iterator[str]:
-    """Yield the lines of the cast of ``session``, as far as its row reaches."""
+def cast(session: CommandSession, upto_event: int | None = None) -> Iterator[str]:
+    """Yield the lines of the cast of ``session``, as far as its row reaches.
+
+    ``upto_event`` is the last event that is told; None: every event.
+    """
     clock = clock_of(session.pk)
     yield _json(_header(session, clock))
     mask = secret_mask(session.pk)
-    lines = masked(_lines(moments(session, clock), mask), mask)
+    lines = masked(_lines(moments(session, clock, upto_event=upto_event), mask), mask)
     before = 0
     for time, code, text in lines:
         # Rounded sums do not drift, rounded differences do.

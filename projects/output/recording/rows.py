@@ -81,9 +81,19 @@ def ends(session: CommandSession) -> dict[Stream, int]:
     return {"stdout": session.stdout_next_offset, "stderr": session.stderr_next_offset}
 
 
-def events(session_id: UUID, after_seq: int = 0) -> Iterator[SessionEvent]:
+def newest_event(session_id: UUID) -> int:
+    """Return the number of the newest event of a session; 0 if it has none."""
+    rows = SessionEvent.objects.filter(session_id=session_id).order_by("-seq")
+    return rows.values_list("seq", flat=True).first() or 0
+
+
+def events(
+    session_id: UUID, after_seq: int = 0, upto_seq: int | None = None
+) -> Iterator[SessionEvent]:
     """Yield the events of a session in their order, from the one after ``after_seq`` on."""
     rows = SessionEvent.objects.filter(session_id=session_id).order_by("seq")
+    if upto_seq is not None:
+        rows = rows.filter(seq__lte=upto_seq)
     while page := list(rows.filter(seq__gt=after_seq)[:EVENTS_PER_PAGE]):
         yield from page
         after_seq = page[-1].seq

@@ -101,16 +101,30 @@ def beginning_of(session_id: UUID) -> str:
 
 
 def moments(
-    session: CommandSession, clock: RecordingClock, *, with_data: bool = True
+    session: CommandSession,
+    clock: RecordingClock,
+    *,
+    with_data: bool = True,
+    upto_event: int | None = None,
 ) -> Iterator[Moment]:
-    """Yield everything that is stored of ``session``, as far as its row reaches."""
-    return _Merge(session, clock, with_data=with_data).all()
+    """Yield everything that is stored of ``session``, as far as its row reaches.
+
+    ``upto_event`` is the last event to yield; None: every event.
+    """
+    return _Merge(session, clock, with_data=with_data, upto_event=upto_event).all()
 
 
 class _Merge:
     """The merge of the streams and the events of one session."""
 
-    def __init__(self, session: CommandSession, clock: RecordingClock, *, with_data: bool) -> None:
+    def __init__(
+        self,
+        session: CommandSession,
+        clock: RecordingClock,
+        *,
+        with_data: bool,
+        upto_event: int | None,
+    ) -> None:
         self._session = session
         self._clock = clock
         self._ends: dict[Stream, int] = {
@@ -119,7 +133,7 @@ class _Merge:
         }
         self._with_data = with_data
         self._positions: dict[Stream, int] = {"stdout": 0, "stderr": 0}
-        self._events = rows.events(session.pk)
+        self._events = rows.events(session.pk, upto_seq=upto_event)
         self._event = next(self._events, None)
         self._time = 0.0
 

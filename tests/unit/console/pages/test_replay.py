@@ -14,7 +14,8 @@ from projects.errors.base import Forbidden
 from projects.models import AuditEvent, CommandSession, OutputChunk
 from projects.output import log as output_log
 from projects.output.log import NewChunk
-from projects.output.recording import screens
+from projects.output.recording import events, screens
+from projects.output.recording.events import NewEvent
 from projects.output.recording.screens import NewScreen, ScreenPlace
 from projects.reads import streamed
 from tests.unit.console.conftest import PersonWith, Tenant, read
@@ -254,6 +255,8 @@ def test_a_download_holds_what_was_stored_when_it_began(
     answer = client.post(f"/sessions/{ours.session.pk}/replay/download/", {"format": wanted})
     output_log.append([NewChunk(ours.session.pk, "stdout", 12, 9, b"later")])
     CommandSession.objects.filter(pk=ours.session.pk).update(stdout_next_offset=17)
+    detail = {"state": "awaiting_input", "kind": "line", "prompt": "later?"}
+    events.append([NewEvent(ours.session.pk, "prompt", 17, detail=detail)])
     text = read(answer)
     assert "six" in text
     assert "later" not in text
