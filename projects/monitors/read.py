@@ -6,6 +6,7 @@ it has read nothing. A reply that was lost after it is given again to a retry wi
 """
 
 import asyncio
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass, replace
 from typing import Final
 from uuid import UUID
@@ -63,8 +64,15 @@ class FileEvent:
             self,
             reset=self.reset or earlier.reset,
             gap=self.gap or earlier.gap,
+            lost_bytes=_sum_of(event.lost_bytes for event in (earlier, self) if event.gap),
             late=self.late or earlier.late,
         )
+
+
+def _sum_of(sizes: Iterable[int | None]) -> int | None:
+    """The sum of the sizes; None if one is not known, or there are none."""
+    known = list(sizes)
+    return sum(size or 0 for size in known) if known and None not in known else None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -131,16 +139,12 @@ async def monitor_read(
         not update.is_repeat and update.event.has_more and update.next_offset - first < DIGEST_BYTES
     ):
         try:
-            more = await _read(
-                project_id, wanted, 0.0, request_id, since=first, expected=update.next_offset
-            )
+            more = await _read(project_id, wanted, 0.0, request_id, earlier=update)
         except _MovedOnError:
             break
+        update = replace(more, data=update.data + more.data, offset=first)
         if not more.data:
             break
-        update = replace(
-            more, data=update.data + more.data, offset=first, event=more.event.after(update.event)
-        )
     return replace(update, digest=await asyncio.to_thread(_digest_of, update))
 
 
@@ -150,13 +154,12 @@ async def _read(
     wait_seconds: float,
     request_id: UUID | None,
     *,
-    since: int | None = None,
-    expected: int | None = None,
+    earlier: MonitorUpdate | None = None,
 ) -> MonitorUpdate:
-    """One read. ``since`` is the offset of the reply that this read continues.
+    """One read. ``earlier`` is the reply that this read continues; the event is that of both.
 
-    Raises _MovedOnError, and reads nothing, if another read moved the monitor on from the offset
-    ``expected``: what this read moved it past would be in no reply.
+    Raises _MovedOnError, and reads nothing, if another read moved the monitor on from the end of
+    ``earlier``: what this read moved it past would be in no reply.
 
     Of two reads of one place the second reads on, unless it has a ``request_id``: it may be a call
     that its caller gave up and repeated, and nobody would hear what it moves the monitor past.
@@ -167,20 +170,22 @@ async def _read(
     while True:
         # Looked up in every round: the call that this one retries may still be running.
         place, repeated = await in_database(
-            _look, project_id, session_id, request_id if since is None else None
+            _look, project_id, session_id, request_id if earlier is None else None
         )
         if repeated is not None:
             return repeated
-        if expected is not None and place.next_offset != expected:
+        if earlier is not None and place.next_offset != earlier.next_offset:
             raise _MovedOnError
         if is_second and request_id is not None:
             event = FileEvent(file_position=place.position, has_more=True)
+            if earlier is not None:
+                event = event.after(earlier.event)
             return _update(place, event, place.next_offset, b"")
         left = max(0.0, deadline - loop.time())
         chunk = await read_file(place.controller_id, place.question(left))
         if chunk.failure is not None:
             raise await in_database(read_error, chunk.failure, place.controller_id)
-        update = await in_database(_advance, place, chunk, request_id, since)
+        update = await in_database(_advance, place, chunk, request_id, earlier)
         if update is not None:
             return update
         is_second = True
@@ -227,7 +232,7 @@ def _update(place: Place, event: FileEvent, offset: int, data: bytes) -> Monitor
 
 @transaction.atomic
 def _advance(
-    place: Place, chunk: FileChunk, request_id: UUID | None, since: int | None
+    place: Place, chunk: FileChunk, request_id: UUID | None, earlier: MonitorUpdate | None
 ) -> MonitorUpdate | None:
     """Moves the monitor on; None if another read of this place was first, or it was stopped."""
     columns = place.columns_after(chunk)
@@ -240,6 +245,8 @@ def _advance(
         late=chunk.late,
     )
     update = _update(place, event, place.next_offset, chunk.data)
+    if earlier is not None:
+        update = replace(update, event=event.after(earlier.event))
     if not chunk.data and chunk.reset is None and chunk.gap is None:
         # Nothing came, so nothing is written: a caller may ask often.
         return update
@@ -249,9 +256,9 @@ def _advance(
         **columns,
         next_offset=update.next_offset,
         version=F("version") + 1,
-        shown_from=place.next_offset if since is None else since,
+        shown_from=place.next_offset if earlier is None else earlier.offset,
         shown_to=update.next_offset,
-        shown_event=asdict(event),
+        shown_event=asdict(update.event),
         request_id=request_id,
         read_at=clock.now(),
     )
