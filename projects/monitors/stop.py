@@ -9,10 +9,9 @@ from pydantic import Field
 from controller_client.protocol.messages import DeleteFile
 from projects.accounts.authentication import Caller
 from projects.audit.log import audit
-from projects.errors.base import Unavailable
-from projects.errors.hosts import ControllerRevoked
+from projects.errors.hosts import ControllerOffline, ControllerRevoked
 from projects.models import Monitor
-from projects.monitors.errors import HostTooOld, MonitorNotFound
+from projects.monitors.errors import HostSilent, HostTooOld, MonitorNotFound
 from projects.monitors.place import Place, monitor_id_of, place_of
 from projects.monitors.questions import delete_file
 from projects.output.result import Result
@@ -23,6 +22,11 @@ from projects.storage import clock
 from projects.storage.access import in_database
 
 DELETE_SCOPE: Final = "monitor:delete"
+_DELETE_FAILED: Final = "delete_failed"
+_REASONS_OF_HOSTS: Final = frozenset(
+    {"not_managed", "not_owned", "other_file", "file_not_found", _DELETE_FAILED}
+)
+"""Why a host keeps a log. A host may say anything; every other word means that it failed."""
 
 
 class MonitorEnd(Result):
@@ -91,9 +95,12 @@ async def _delete_log(place: Place, caller: Caller | None) -> str | None:
     question = DeleteFile(path=place.path, identity=place.identity)
     try:
         answer = await delete_file(place.controller_id, question)
-    except (ControllerRevoked, Unavailable, HostTooOld) as error:
+    except (ControllerRevoked, ControllerOffline, HostSilent, HostTooOld) as error:
         return error.code.lower()
-    return answer.failure.code.lower()[:32] if answer.failure is not None else None
+    if answer.failure is None:
+        return None
+    reason = answer.failure.code.lower()
+    return reason if reason in _REASONS_OF_HOSTS else _DELETE_FAILED
 
 
 @transaction.atomic
