@@ -149,7 +149,7 @@ class _Completion:
         omitted = out.omitted_bytes + err.omitted_bytes
         return OneShotResult(
             session_id=self.session_id,
-            success=now.is_final and now.exit_code == 0 and not now.is_timed_out,
+            success=now.ended_as == "exited" and now.exit_code == 0,
             stdout=out.text,
             stderr=err.text,
             return_code=return_code_of(now.exit_code, now.signal or None),

@@ -7,7 +7,7 @@ from uuid import UUID, uuid4
 import pytest
 
 from controller_client.protocol.limits import MAX_STDIN_BYTES
-from controller_client.protocol.messages import Failure, Gap, RunCommand
+from controller_client.protocol.messages import EndReason, Failure, Gap, RunCommand
 from projects.errors.calls import InvalidArgument, RequestIdReused
 from projects.errors.commands import StartFailed
 from projects.errors.inputs import InputTooLarge
@@ -94,6 +94,18 @@ async def test_an_exit_code_is_no_error_of_the_call(project_id: UUID, host: Acti
     await host.say(host.result(await _begun(host), exit_code=1))
     result = await call
     assert (result.success, result.return_code, result.error) == (False, 1, None)
+
+
+@pytest.mark.parametrize("end_reason", ["exited", "terminated", "timed_out", "lost"])
+async def test_success_is_an_exit_code_of_zero_that_the_program_chose_itself(
+    project_id: UUID, host: ActingHost, end_reason: EndReason
+) -> None:
+    call = asyncio.create_task(command_execute(project_id, "trap 'exit 0' TERM; make"))
+    await host.say(host.result(await _begun(host), exit_code=0, end_reason=end_reason))
+    result = await call
+    assert (result.success, result.error is None) == ((end_reason == "exited"),) * 2
+    assert (result.end_reason, result.return_code) == (end_reason, 0)
+    assert result.timed_out == (end_reason == "timed_out")
 
 
 async def test_a_start_the_host_refuses_is_told_by_its_code(
