@@ -143,10 +143,12 @@ def _session_list(
         conditions["s.created_at < %s"] = [time_as_parameter(before)]
     values = [value for found in conditions.values() for value in found]
     statement = sql(_SESSIONS, columns=_COLUMNS, of=" AND ".join(conditions))
-    rows = fetch_rows(ListedSession, statement, [*values, limit])
+    # One row more tells whether there is a next page.
+    rows = fetch_rows(ListedSession, statement, [*values, limit + 1])
+    page = rows[:limit]
     return SessionPage(
-        sessions=[session_status(row, row.controller_name) for row in rows],
-        next_before=rows[-1].created_at if len(rows) == limit else None,
+        sessions=[session_status(row, row.controller_name) for row in page],
+        next_before=page[-1].created_at if len(rows) > limit else None,
     )
 
 
@@ -158,7 +160,8 @@ def _monitor_list(
         found = found.filter(_MONITOR_IS_ACTIVE)
     if before is not None:
         found = found.filter(started_at__lt=before)
-    rows = list(found.order_by("-started_at")[:limit])
+    rows = list(found.order_by("-started_at")[: limit + 1])
+    page = rows[:limit]
     listed = [
         ListedMonitor(
             session_id=row.session_id,
@@ -172,10 +175,10 @@ def _monitor_list(
             start_time=row.started_at,
             read_at=row.read_at,
         )
-        for row in rows
+        for row in page
     ]
     return MonitorPage(
-        monitors=listed, next_before=rows[-1].started_at if len(rows) == limit else None
+        monitors=listed, next_before=page[-1].started_at if len(rows) > limit else None
     )
 
 

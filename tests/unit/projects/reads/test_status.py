@@ -105,6 +105,24 @@ async def test_lists_are_newest_first_paged_and_of_the_own_project(
         await session_list(session.project_id, controller="elsewhere")
 
 
+async def test_only_a_page_that_has_a_next_one_names_it(
+    controller: Controller, session: CommandSession
+) -> None:
+    def more() -> None:
+        for number in range(3):
+            make_session(controller, created_at=timezone.now() + timedelta(seconds=number + 1))
+
+    await in_database(more)
+    for limit, pages in ((1, 4), (2, 2), (3, 2), (4, 1), (5, 1)):
+        sizes: list[int] = []
+        before = None
+        while not sizes or before is not None:
+            page = await session_list(session.project_id, limit=limit, before=before)
+            sizes.append(len(page.sessions))
+            before = page.next_before
+        assert (len(sizes), sum(sizes), min(sizes) > 0) == (pages, 4, True), limit
+
+
 async def test_a_session_shows_its_tail_and_its_receipts(session: CommandSession) -> None:
     await in_database(audit, "token:bot", "session.start", (session.project_id, None, session.id))
     # A monitor of another project may have this id: its caller chose it.

@@ -54,6 +54,18 @@ async def test_active_monitors_of_the_project_are_listed_newest_first() -> None:
     assert len(everything["monitors"]) == 4
 
 
+async def test_only_a_page_that_has_a_next_one_names_it() -> None:
+    controller, _ = await in_database(_two_projects)
+    caller = Caller(controller.project_id, "x", frozenset(SCOPES))
+    tool = tool_named("list_session_monitors")
+    for limit, is_last in ((2, False), (3, True), (4, True)):
+        page = (await tool.call({"limit": limit}, caller)).body
+        assert len(page["monitors"]) == min(limit, 3)
+        assert (page["next_before"] is None) == is_last
+    oldest = (await tool.call({"limit": 3}, caller)).body["monitors"][-1]["start_time"]
+    assert (await tool.call({"before": oldest}, caller)).body["monitors"] == []
+
+
 async def test_an_unknown_monitor_is_answered_with_the_tool_that_lists_them() -> None:
     controller, _ = await in_database(_two_projects)
     caller = Caller(controller.project_id, "x", frozenset(SCOPES))
