@@ -20,7 +20,13 @@ from projects.output.stream_text import StreamText
 from projects.output.text_view import TextView
 from projects.output.view import STDOUT, View, view_screen, view_turn
 from projects.secrets.masks import mask_of, secret_mask
-from projects.sessions.answers.hints import hint_for, omitted_hint, refused_hint, takeover_hint
+from projects.sessions.answers.hints import (
+    hint_for,
+    omitted_hint,
+    refused_hint,
+    takeover_hint,
+    unsettled_hint,
+)
 from projects.sessions.answers.prompt import prompt_of
 from projects.sessions.answers.results import (
     InteractiveOutputResult,
@@ -211,6 +217,8 @@ def _conclude(turn: Turn, now: Snapshot, state: TerminalState) -> InteractiveOut
     # Last, so that output of which no answer could be made is shown by a later turn.
     if turn.is_showing and shown_to > now.shown_offset:
         execute(_SHOWN, [shown_to, as_parameter(turn.session_id), shown_to])
+    if turn.until == "settled" and not (now.is_command_settled or now.is_final):
+        return result.model_copy(update={"hint": sentences(unsettled_hint(), result.hint)})
     if not now.command_failure_code:
         return result
     refused = refused_hint(now.command_failure_code, now.command_failure_message)

@@ -187,6 +187,11 @@ def omitted_hint(offset: int, size: int) -> str:
     return said(_OMITTED, offset=offset, size=size)
 
 
+def unsettled_hint() -> str:
+    """The hint for a new size that the host has not confirmed while the call waited."""
+    return "The host has not confirmed the new size yet; it is set as soon as the host takes it."
+
+
 def ended_hint(
     end_reason: str | None,
     exit_code: int | None,

@@ -19,7 +19,9 @@ from projects.sessions.interactive import (
     controller_start_interactive_command,
     session_resize,
 )
+from projects.storage.access import in_database
 from tests.support.hosts.acting_host import ActingHost
+from tests.support.rows import make_session
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -117,6 +119,19 @@ async def test_a_resize_that_was_refused_is_refused_again(
     first, second = await sized(), await sized()
     assert (first.state, second.state) == ("awaiting_input", "awaiting_input")
     assert len(host.commands) == 2
+
+
+async def test_a_new_size_that_no_host_has_confirmed_is_not_told_as_done(
+    project_id: UUID, controller: Controller
+) -> None:
+    session = await in_database(make_session, controller, io_mode="pty")
+    sized = partial(session_resize, project_id, session.id, rows=9, cols=9, request_id=uuid4())
+    unsettled = await sized(wait_seconds=0)
+    assert unsettled.hint.startswith("The host has not confirmed the new size yet")
+    async with ActingHost(controller) as late:
+        settled = await sized()
+    assert "not confirmed" not in settled.hint
+    assert len(late.commands) == 1
 
 
 @pytest.mark.parametrize("request_id", [uuid4(), None], ids=["with id", "without"])
