@@ -66,10 +66,16 @@ def check_launch(caller: Caller | None, launch: Launch) -> None:
             caller.require(scope)
     if not launch.command.strip():
         raise EmptyCommand
-    texts = [launch.command, launch.cwd or "", *launch.env.keys(), *launch.env.values()]
-    if any("\0" in text for text in texts):
+    texts = [
+        ("command", launch.command),
+        ("cwd", launch.cwd or ""),
+        *(("env", text) for variable in launch.env.items() for text in variable),
+    ]
+    if any("\0" in text for _, text in texts):
         raise CommandHasNul
-    problems = [problem for text in texts if (problem := _encoding_problem(text))][:1]
+    problems = [
+        f"{name}: {problem}" for name, text in texts if (problem := _encoding_problem(text))
+    ][:1]
     if not problems:
         problems = _size_problems(launch)
     bad_names = [name[:64] for name in launch.env if not _ENV_NAME.fullmatch(name)]
@@ -78,7 +84,7 @@ def check_launch(caller: Caller | None, launch: Launch) -> None:
     seconds = launch.lifetime_seconds
     if seconds is not None and not MIN_LIFETIME_SECONDS <= seconds <= MAX_LIFETIME_SECONDS:
         bounds = f"{MIN_LIFETIME_SECONDS:g} and {MAX_LIFETIME_SECONDS:g}"
-        problems.append(f"lifetime_seconds: must be between {bounds}")
+        problems.append(f"lifetime_seconds: must be between {bounds} s")
     if problems:
         raise InvalidArgument(problems)
     if launch.stdin_text:

@@ -81,6 +81,8 @@ class Tool(Generic[InputT]):
 
     ``description`` and ``guidance`` are written for callers that have all tools; ``shown_to`` is
     what a caller sees of them.
+
+    ``renamed`` has the tool's own name of each argument that its service calls otherwise.
     """
 
     name: str
@@ -96,6 +98,7 @@ class Tool(Generic[InputT]):
     is_read_only: bool = False
     is_destructive: bool = False
     is_idempotent: bool = False
+    renamed: Mapping[str, str] = field(default_factory=dict)
     examples: tuple[Mapping[str, Any], ...] = field(default=())
 
     async def call(self, arguments: Mapping[str, Any] | None, caller: Caller) -> ToolOutcome:
@@ -130,6 +133,8 @@ class Tool(Generic[InputT]):
                     body, _RAW_MEMBERS if getattr(model, "view", None) == "raw" else frozenset()
                 )
             )
+        except InvalidArgument as error:
+            return ToolOutcome(shown_in(dict(self._as_called(error).body())), is_error=True)
         except ControllerActionError as error:
             return ToolOutcome(shown_in(dict(error.body())), is_error=True)
         except MemoryError:
@@ -244,6 +249,16 @@ class Tool(Generic[InputT]):
                 [_problem(dict(problem)) for problem in problems[:_MOST_NAMED]], " ".join(texts)
             ) from None
 
+    def _as_called(self, error: InvalidArgument) -> InvalidArgument:
+        """The error with the names that arguments have in this tool."""
+        problems = []
+        for problem in error.problems:
+            name, colon, text = problem.partition(":")
+            problems.append(f"{self.renamed.get(name, name)}{colon}{text}")
+        renamed = InvalidArgument(problems)
+        renamed.hint = error.hint
+        return renamed
+
     def _description_of(self, argument: str) -> str:
         text: str = self.input_schema["properties"].get(argument, {}).get("description", "")
         return text
@@ -271,10 +286,12 @@ _WORDS: Final = {
     "float_type": "must be a number",
     "int_from_float": "must be a whole number",
     "int_parsing": "must be a whole number",
+    "int_parsing_size": "must be a whole number of fewer digits",
     "int_type": "must be a whole number",
     "bool_parsing": "must be true or false",
     "bool_type": "must be true or false",
     "string_type": "must be a text",
+    "string_unicode": "contains a lone surrogate, which is no character",
     "string_too_long": "must have at most {max_length} characters",
     "tuple_type": "must be a list",
     "list_type": "must be a list",

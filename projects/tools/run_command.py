@@ -97,4 +97,5 @@ RUN_COMMAND = Tool(
     scopes_for=start_scopes,
     errors=(*START_ERRORS, SessionLimitReached),
     is_destructive=True,
+    renamed={"cwd": "working_directory"},
 )

@@ -87,4 +87,5 @@ START_COMMAND = Tool(
     scopes_for=start_scopes,
     errors=(*START_ERRORS, SessionLimitReached, StartUnconfirmed, StartLost),
     is_destructive=True,
+    renamed={"lifetime_seconds": "lifetime"},
 )

@@ -72,4 +72,5 @@ WRITE_INPUT = Tool(
         RequestNotKnown,
     ),
     is_destructive=True,
+    renamed={"input_text": "input"},
 )
