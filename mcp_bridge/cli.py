@@ -11,7 +11,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
-from urllib.parse import urlencode, urlsplit
+from urllib.parse import SplitResult, parse_qsl, urlencode, urlsplit, urlunsplit
 
 import anyio
 
@@ -72,6 +72,8 @@ def _target(options: argparse.Namespace, environment: Mapping[str, str]) -> tupl
         raise ValueError("no address of a server: use --url or HOLDLINE_URL")
     if not token:
         raise ValueError("no token: use --token-file or HOLDLINE_TOKEN")
+    if " " in token or not (token.isascii() and token.isprintable()):
+        raise ValueError("this is no API token of Holdline: copy it again, in one line")
     parts = urlsplit(url)
     if parts.scheme not in {"http", "https"} or not parts.hostname:
         raise ValueError("the address must be a URL such as https://holdline.example.com/mcp")
@@ -80,9 +82,14 @@ def _target(options: argparse.Namespace, environment: Mapping[str, str]) -> tupl
             "http:// would send the token unencrypted and is allowed to this machine only; use "
             "https://"
         )
-    if options.toolsets:
-        url += ("&" if parts.query else "?") + urlencode({"toolsets": options.toolsets})
-    return url, token
+    return (_narrowed(parts, options.toolsets) if options.toolsets else url), token
+
+
+def _narrowed(parts: SplitResult, toolsets: str) -> str:
+    """Return the address with these toolsets in place of those that it had."""
+    kept = [pair for pair in parse_qsl(parts.query, True) if pair[0] != "toolsets"]
+    query = urlencode([*kept, ("toolsets", toolsets)])
+    return urlunsplit(parts._replace(query=query, fragment=""))
 
 
 def _parser() -> argparse.ArgumentParser:
