@@ -29,7 +29,7 @@ from projects.sessions.answers.hints import stopped_hint
 from projects.sessions.answers.results import Survivors
 from projects.sessions.answers.unread import BackgroundOutput, UnreadOutput
 from projects.sessions.idempotency import request_for
-from projects.sessions.snapshot import session_snapshot
+from projects.sessions.snapshot import Snapshot, session_snapshot
 from projects.sessions.transactions.acting import actor_of, require_cleared, touch
 from projects.sessions.transactions.control import terminate_session
 from projects.sessions.transactions.input import send_input
@@ -234,15 +234,18 @@ async def background_stop(
     if acted.is_withdrawn:
         return Stopping(success=True, hint="It had not begun yet, and never will.", survivors=())
     if acted.command_seq is None:
-        now = await in_database(session_snapshot, project_id, session_id)
-        hint = sentences(
-            said("The program was over already. read_output still gives its output."),
-            stopped_hint(now.survivors),
-        )
-        return Stopping(success=False, hint=hint, survivors=now.survivors)
+        return _over_already(await in_database(session_snapshot, project_id, session_id))
     signal = _Signal(project_id, session_id, acted.command_seq, known_name, is_escalated)
     async with rung(acted) as bell:
         return await watch(bell, signal.look, STOP_WAIT_SECONDS, look_first=not acted.is_new)
+
+
+def _over_already(now: Snapshot) -> Stopping:
+    hint = sentences(
+        said("The program was over already. read_output still gives its output."),
+        stopped_hint(now.survivors),
+    )
+    return Stopping(success=False, hint=hint, survivors=now.survivors)
 
 
 def known_signal(name: str) -> str:
@@ -307,8 +310,12 @@ class _Signal:
         if now.command_failure_code == "UNKNOWN_SIGNAL":
             known = [name for name in SIGNAL_NAMES if name != self.signal_name]
             raise UnknownSignal(self.signal_name, known)
-        is_sent = now.is_command_settled
+        is_sent = now.is_command_settled and not now.command_failure_code
         if now.is_final:
+            # The word that the signal was sent can get lost behind the end that it made.
+            is_ended_by_it = now.ended_as == "terminated" or now.signal == self.signal_name
+            if not (is_sent or is_ended_by_it):
+                return _over_already(now)
             return Stopping(success=True, hint=stopped_hint(now.survivors), survivors=now.survivors)
         if not is_last and (self.is_escalated or not is_sent):
             return None

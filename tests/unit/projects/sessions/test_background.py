@@ -2,6 +2,7 @@
 
 import asyncio
 from datetime import timedelta
+from typing import Any
 from uuid import UUID, uuid4
 
 import pytest
@@ -23,6 +24,7 @@ from projects.output import log as output_log
 from projects.output.log import NewChunk
 from projects.sessions.background import (
     BackgroundOutput,
+    Stopping,
     background_read,
     background_start,
     background_stop,
@@ -181,6 +183,38 @@ async def test_a_signal_only_the_host_does_not_know_is_named(
     with pytest.raises(UnknownSignal, match="'SIGSTKFLT'") as unknown:
         await background_stop(project_id, started.session_id, signal_name="stkflt")
     assert "SIGSTKFLT" not in unknown.value.hint
+
+
+@pytest.mark.parametrize(
+    ("signal", "end", "is_sent"),
+    [
+        ("HUP", {"exit_code": 0}, False),
+        ("HUP", {"end_reason": "timed_out", "signal": "SIGKILL"}, False),
+        ("HUP", {"signal": "SIGHUP"}, True),
+        ("HUP", {"end_reason": "terminated", "exit_code": 0}, True),
+    ],
+)
+async def test_success_of_a_signal_is_that_it_was_sent(
+    project_id: UUID, host: ActingHost, signal: str, end: dict[str, Any], is_sent: bool
+) -> None:
+    started = await background_start(project_id, "serve")
+    session = str(started.session_id)
+    host.on_signal = lambda _: Failure(code="SESSION_ENDED", message="the program has ended")
+    request_id = uuid4()
+
+    async def stop() -> Stopping:
+        return await background_stop(
+            project_id, started.session_id, signal_name=signal, request_id=request_id
+        )
+
+    call = asyncio.create_task(stop())
+    await await_until(lambda: len(host.commands) == 2, 30, "the signal to reach the host")
+    await host.say(host.ended(session, **end))
+    stopped = await call
+    assert stopped.success is is_sent
+    assert ("over already" in (stopped.hint or "")) is not is_sent
+    assert await stop() == stopped
+    assert len(host.commands) == 2
 
 
 @pytest.mark.parametrize(
