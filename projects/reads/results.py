@@ -22,7 +22,9 @@ class ControllerStatus(Result):
 
     id: UUID
     name: str
-    online: bool = Field(description="Its daemon is connected, so programs can be started there.")
+    online: bool = Field(
+        description="Its daemon is connected. Its policy may still refuse programs."
+    )
     os: str
     platform: str
     hostname: str
@@ -35,8 +37,8 @@ class ControllerStatus(Result):
     )
     lease_expires_at: datetime | None = Field(
         description=(
-            "The host counts as online until then. A time in the past tells when it was "
-            "last heard of."
+            "The host counts as online until then. A time in the past: it was last heard of up to "
+            "a lease (30 s, unless the server says otherwise) before."
         )
     )
 

@@ -60,7 +60,7 @@ class BackgroundStarted(CamelResult):
     """A program that was started, with its first output if that was waited for."""
 
     session_id: UUID
-    pid: int
+    pid: int = Field(description="0: not known, because the session was over first.")
     stdout: str | None = Field(
         default=None,
         exclude_if=lambda text: text is None,

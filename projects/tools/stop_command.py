@@ -48,8 +48,8 @@ STOP_COMMAND = Tool(
     title="Stop a background command",
     description=(
         "Sends a signal to the whole process tree of a background session. success "
-        "means that the signal was sent; survivors names the processes that are still"
-        " there after the end."
+        "means that the signal was sent, or that the program had not begun and never will; "
+        "survivors names the processes that are still there after the end."
     ),
     guidance="Its output stays. Read it with read_output.",
     input_model=StopCommandInput,

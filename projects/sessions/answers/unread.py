@@ -50,7 +50,9 @@ class BackgroundOutput(CamelResult):
     end_reason: str | None = Field(
         default=None,
         exclude_if=lambda reason: reason is None,
-        description="exited, terminated, timed_out, lost.",
+        description=(
+            "exited, terminated, timed_out, lost; start_failed or expired if it never began."
+        ),
     )
     ended_by: str | None = Field(
         default=None,
