@@ -19,14 +19,20 @@ def prompt_of(session_id: UUID, now: Snapshot) -> Prompt:
         partial(lines_above, session_id, now.stdout_next_offset, mask),
         partial(_screen, session_id, now, mask),
     )
-    # The prompt of a full screen is a piece of a drawn line, with the blanks in it.
-    text = " ".join(asked.split()) if now.terminal_kind == "screen" else asked
     return Prompt(
         kind=now.terminal_kind,  # type: ignore[arg-type]  # written from the protocol's own literals
-        text=text,
+        text=shown_text(now.terminal_kind, asked),
         evidence=now.terminal_evidence,  # type: ignore[arg-type]  # likewise
         **expectation(now.terminal_kind, asked, around)._asdict(),
     )
+
+
+def shown_text(kind: str, asked: str) -> str:
+    """The text of a prompt, without the blanks that fill the row of a drawn screen."""
+    # A program that waits for a key may draw a table without being a full screen, as top does. Its
+    # last row is filled up to the columns of the terminal, which no question is.
+    is_row = kind == "screen" or (kind == "key" and asked.endswith("  "))
+    return " ".join(asked.split()) if is_row else asked
 
 
 def _screen(session_id: UUID, now: Snapshot, mask: SecretMask) -> DrawnScreen | None:

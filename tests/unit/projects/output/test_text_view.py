@@ -185,6 +185,8 @@ def test_boxes_are_drawn_as_boxes() -> None:
 def test_a_table_that_is_redrawn_has_no_blanks_at_its_lines_ends() -> None:
     drawn = b"PID USER      \x1b(B\x1b[m\x1b[K\r\n  1 root      \x1b[K\r\nplain  \r\nName: \x1b[K"
     assert text_of(drawn) == "PID USER\n  1 root\nplain  \nName: "
+    last = b"PID USER      \x1b[K\r\n  1 root      \x1b(B\x1b[m\x1b[K"
+    assert text_of(last) == "PID USER\n  1 root"
 
 
 def test_a_long_line_that_is_erased_again_and_again_takes_a_moment() -> None:
