@@ -23,6 +23,7 @@ from projects.admin.parts.display import shortened
 from projects.errors.base import ControllerActionError
 from projects.models import CommandSession
 from projects.sessions.answers.hints import in_iso
+from projects.sessions.answers.results import InteractiveOutputResult
 from projects.sessions.selectors import ACTIVE
 
 TYPING_WAIT_SECONDS = 3.0
@@ -147,6 +148,11 @@ async def _type(
         has_keyboard=True,
         request_id=request_id,
     )
+    return f"{done} {sentence_about(result)}"
+
+
+def sentence_about(result: InteractiveOutputResult) -> str:
+    """Says what the program does after something was typed."""
     if result.prompt:
-        return f"{done} The program waits for input ({result.prompt.kind})."
-    return f"{done} The program is {result.state}."
+        return f"The program waits for input ({result.prompt.kind})."
+    return "The program has ended." if result.state == "exited" else "The program goes on."

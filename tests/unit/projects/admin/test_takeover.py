@@ -14,6 +14,7 @@ from controller_client.protocol.codec import decode_from_server
 from controller_client.protocol.messages import SendInput
 from projects.admin import takeover
 from projects.models import AuditEvent, CommandSession, ControllerCommand
+from projects.sessions.answers.results import InteractiveOutputResult
 from projects.storage.sealing import open_sealed
 from tests.support.rows import make_controller, make_session
 
@@ -115,6 +116,15 @@ def test_each_button_types_what_it_says(
     message = decode_from_server.decode(body)
     assert isinstance(message, SendInput)
     assert (message.data, message.keys) == (typed, keys)
+
+
+@pytest.mark.parametrize(
+    ("state", "said"),
+    [("exited", "The program has ended."), ("running", "The program goes on.")],
+)
+def test_what_the_program_does_then_is_said_in_a_sentence(state: str, said: str) -> None:
+    result = InteractiveOutputResult.model_construct(state=state, prompt=None)
+    assert takeover.sentence_about(result) == said
 
 
 def test_a_keyboard_is_for_those_who_may_take_it(admin_client: Client) -> None:
