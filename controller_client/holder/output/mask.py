@@ -2,9 +2,9 @@
 
 A secret is looked for as it is, and in the forms of ``spellings`` that programs give it: base64 (at
 any alignment, so also inside ``user:password``), quoted for a URL, for JSON, for a shell, for HTML
-and XML, and as UTF-16. This is best effort. It does not find a secret that is split by escape
-sequences or line breaks, reversed, compressed or encrypted, nor one that is shorter than
-MIN_MASKED_BYTES.
+and XML, for SQL and CSV, and as UTF-16. This is best effort. It does not find a secret that is
+split by escape sequences or line breaks, reversed, compressed or encrypted, nor one that is shorter
+than MIN_MASKED_BYTES.
 
 Of overlapping finds the leftmost counts, and of those the longest. Output that may be the beginning
 of a find is held back until more output decides it, or ``release`` gives up waiting. It is never

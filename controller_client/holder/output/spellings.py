@@ -18,8 +18,11 @@ from urllib.parse import quote_from_bytes
 _UNESCAPED_IN_URLS: Final = ("", "/", "$&+=:@", "!'()*", ";,/?:@&=+$#!'()*", "*")
 # What is written as a number in JSON besides what has to be: by templates, by Go and Django, by PHP
 # if it is asked to, by Gson, by .NET.
-_NUMBERED_IN_JSON: Final = ("", "<>", "<>&", "<>&'", "<>&'\"", "<>&'=", "<>&'\"+`")
+_NUMBERED_IN_JSON: Final = (
+    *("", "<>", "<>&", '<>&"', "<>&'", "<>&'\"", "<>&'=", "<>&'+`", "<>&'\"+`"),
+)
 _APOSTROPHES: Final = ("'", "&#x27;", "&#39;", "&#039;", "&apos;")
+_REFERENCES: Final = ("&#%d;", "&#x%x;", "&#x%X;")
 _QUOTATION_MARKS: Final = ('"', "&quot;", "&#34;")
 # What a backslash is put before: by bash, by zsh, by fish, by Ruby, and by whoever is careful.
 _QUOTED_BY_SHELLS: Final = (
@@ -43,7 +46,8 @@ def forms_of(secret: bytes) -> Iterator[bytes]:
     text = secret.decode("utf-8", "surrogateescape")
     yield secret
     yield from _base64_forms(secret)
-    for form in (*_in_urls(secret), *_in_json(text), *_in_html(text), *_in_shells(text)):
+    forms = (*_in_json(text), *_in_html(text), *_in_shells(text), *_in_tables(text))
+    for form in (*_in_urls(secret), *forms):
         yield form.encode("utf-8", "surrogateescape")
     # UTF-16 of either byte order. For ASCII both orders have the same inner part, letters with a
     # NUL between them, so that part is looked for.
@@ -80,10 +84,12 @@ def _lower(found: re.Match[str]) -> str:
 
 
 def _in_json(text: str) -> Iterator[str]:
-    for numbered, is_ascii in product(_NUMBERED_IN_JSON, (True, False)):
+    # Django writes these numbers in capitals, and those of other letters not.
+    styles = ("\\u%04x", "\\u%04X")
+    for numbered, is_ascii, style in product(_NUMBERED_IN_JSON, (True, False), styles):
         form = json.dumps(text, ensure_ascii=is_ascii)[1:-1]
         for character in numbered:
-            escaped = f"\\u{ord(character):04x}"
+            escaped = style % ord(character)
             form = form.replace('\\"' if character == '"' else character, escaped)
         for slash in ("/", "\\/"):
             slashed = form.replace("/", slash)
@@ -99,7 +105,11 @@ def _in_html(text: str) -> Iterable[str]:
     # A > may stay as it is.
     for form in (escape(text, quote=False), text.replace("&", "&amp;").replace("<", "&lt;")):
         for apostrophe, quotation_mark in product(_APOSTROPHES, _QUOTATION_MARKS):
-            yield form.replace("'", apostrophe).replace('"', quotation_mark)
+            quoted = form.replace("'", apostrophe).replace('"', quotation_mark)
+            yield quoted
+            yield quoted.encode("ascii", "xmlcharrefreplace").decode()
+    for reference, letters in product(_REFERENCES, (r"[<>&\"']", r"[^\w ./-]")):
+        yield re.sub(letters, lambda found, form=reference: form % ord(found[0]), text)
 
 
 def _in_shells(text: str) -> Iterator[str]:
@@ -108,3 +118,9 @@ def _in_shells(text: str) -> Iterator[str]:
     yield text.replace("'", "'\\''")
     for quoted in _QUOTED_BY_SHELLS:
         yield quoted.sub(lambda found: f"\\{found[0]}", text)
+
+
+def _in_tables(text: str) -> Iterator[str]:
+    # SQL and YAML double an apostrophe, SQL and CSV a quotation mark.
+    yield text.replace("'", "''")
+    yield text.replace('"', '""')
