@@ -10,9 +10,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import httpx2
 import pytest
 
 from tests.support.mcp.client import detached
+from tests.support.mcp.requests import modern
 from tests.support.ports import free_port
 from tests.support.stack import PROJECT_ROOT, Stack, running_stack
 from tests.support.waiting import await_until, wait_until
@@ -251,3 +253,8 @@ async def test_revoking_a_token_ends_its_waiting_calls_and_refuses_later_ones(
         await asyncio.to_thread(manage, own_stack, "revoke", token.split("_")[1])
         async with asyncio.timeout(CLOSED_SECONDS):
             assert (await waiting)["code"] == "UNAUTHENTICATED"
+    body, headers = modern("list_sessions")
+    async with httpx2.AsyncClient(headers={**headers, "authorization": f"Bearer {token}"}) as http:
+        later = await http.post(f"http://127.0.0.1:{own_stack.port}/mcp", json=body)
+    assert (later.status_code, later.json()["error"]["data"]["code"]) == (401, "UNAUTHENTICATED")
+    assert own_stack.database.rows(query) == [(1,)], "the program goes on"
