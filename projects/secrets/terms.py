@@ -54,7 +54,8 @@ class Terms:
             or (
                 not earlier.any_controller and not set(self.controllers) <= set(earlier.controllers)
             )
-            or (self.may_echo and not earlier.may_echo)
+            # Without programs, a secret of before may be typed nowhere where it is shown.
+            or (self.may_echo and not (earlier.may_echo and earlier.commands))
         )
         if is_wider or not earlier.commands:
             return is_wider

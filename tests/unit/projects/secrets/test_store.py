@@ -96,13 +96,36 @@ def test_a_secret_is_sealed_and_opens_to_what_was_set(controller: Controller) ->
 
 @pytest.mark.parametrize(
     "value",
-    ["", "two\nlines", "tab\there", "escape\x1b[A", "x" * (MAX_VALUE_BYTES + 1), "nul\0", "c1\x9b"],
+    [
+        "",
+        "two\nlines",
+        "tab\there",
+        "escape\x1b[A",
+        "x" * (MAX_VALUE_BYTES + 1),
+        "\u00e9" * (MAX_VALUE_BYTES // 2) + "x",
+        "nul\0",
+        "del\x7f",
+        "c1\x9b",
+        "a line\x85",
+        "end\r",
+    ],
 )
 def test_what_cannot_be_typed_at_a_prompt_is_no_value(controller: Controller, value: str) -> None:
     with pytest.raises(UnusableValue) as error:
         _set(controller, value)
     assert value[:3] == "" or value[:3] not in str(error.value)
     assert not Secret.objects.exists()
+
+
+@pytest.mark.parametrize(
+    "value",
+    ["x", " ", " blanks at its ends ", "x" * MAX_VALUE_BYTES, "\u00e9" * (MAX_VALUE_BYTES // 2)],
+)
+def test_a_value_of_one_line_and_a_kibibyte_is_kept_as_it_is(
+    controller: Controller, value: str
+) -> None:
+    _set(controller, value)
+    assert _open(controller).value == value.encode()
 
 
 def test_every_refusal_is_the_same(controller: Controller) -> None:

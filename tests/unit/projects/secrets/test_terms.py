@@ -59,6 +59,37 @@ def test_from_everything_nothing_is_wider_but_echo() -> None:
     assert Terms(any_controller=True, commands=("sudo",), may_echo=True).widen(every)
 
 
+@pytest.mark.parametrize(
+    ("earlier", "terms", "is_wider"),
+    [
+        # Each way to narrow, alone and back again.
+        (BOUND, Terms(commands=("sudo",)), False),
+        (Terms(commands=("sudo",)), BOUND, True),
+        (Terms(any_controller=True), Terms(controllers={HERE}), False),
+        (Terms(controllers={HERE}), Terms(any_controller=True), True),
+        (Terms(controllers={HERE, THERE}), Terms(controllers={THERE}), False),
+        (Terms(commands=("sudo", "su")), Terms(commands=("su",)), False),
+        (Terms(commands=("su",)), Terms(commands=("su", "su -")), False),
+        (Terms(commands=("su -",)), Terms(commands=("su",)), True),
+        (Terms(commands=("su -",)), Terms(commands=("su - ada",)), True),
+        (Terms(commands=("/bin/su",)), Terms(commands=("su",)), True),
+        (Terms(commands=("su",)), Terms(commands=("/bin/su",)), True),
+        (Terms(commands=("su",), may_echo=True), Terms(commands=("su",)), False),
+        (Terms(commands=("su",), may_echo=True), Terms(commands=("su -",), may_echo=True), False),
+        # May be typed nowhere where it is shown, whatever its row of an earlier version says.
+        (Terms(may_echo=True), Terms(commands=("cat",), may_echo=True), True),
+        (Terms(may_echo=True), Terms(commands=("cat",)), False),
+        # Narrower in one thing makes up for nothing that is wider in another.
+        (Terms(any_controller=True, commands=("su",)), Terms(controllers={HERE}), True),
+        (Terms(controllers={HERE}), Terms(controllers={THERE}, commands=("su",)), True),
+    ],
+)
+def test_who_does_not_know_a_value_can_only_narrow(
+    earlier: Terms, terms: Terms, is_wider: bool
+) -> None:
+    assert terms.widen(earlier) is is_wider
+
+
 def test_one_line_of_a_program_is_not_another() -> None:
     assert Terms(commands=("ssh web2",)).widen(Terms(commands=("ssh web1",)))
     assert Terms(commands=("ssh",)).widen(Terms(commands=("ssh web1",)))

@@ -56,6 +56,32 @@ def test_a_value_is_read_from_standard_input(
     assert not Secret.objects.exists()
 
 
+@pytest.mark.parametrize(
+    ("given", "kept"),
+    [
+        ("hunter2", "hunter2"),
+        ("hunter2\n", "hunter2"),
+        ("hunter2\r\n", "hunter2"),
+        (" hunter2 \n", " hunter2 "),
+        ("p\u00e4ss'w\"rd $x `y` \\n\n", "p\u00e4ss'w\"rd $x `y` \\n"),
+    ],
+)
+def test_only_the_end_of_its_line_is_no_part_of_a_value(
+    controller: Controller, monkeypatch: pytest.MonkeyPatch, given: str, kept: str
+) -> None:
+    _run(monkeypatch, given, "set_secret", "lab", "sudo", "--any-controller")
+    assert _opened(controller).decode() == kept
+
+
+@pytest.mark.parametrize("given", ["", "\n", "\r\n", "two\n\n", "one\rtwo\n", "x" * 1025, "a\0b\n"])
+def test_what_is_no_line_is_no_value(
+    controller: Controller, monkeypatch: pytest.MonkeyPatch, given: str
+) -> None:
+    with pytest.raises(CommandError):
+        _run(monkeypatch, given, "set_secret", "lab", "sudo", "--any-controller")
+    assert not Secret.objects.exists()
+
+
 def test_a_value_is_asked_for_twice_on_a_terminal(
     controller: Controller, monkeypatch: pytest.MonkeyPatch
 ) -> None:
