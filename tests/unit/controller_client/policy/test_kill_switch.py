@@ -3,6 +3,7 @@
 import asyncio
 import logging
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -49,26 +50,6 @@ def test_a_stop_in_a_writable_place_survives_removal_and_restart(
     assert not KillSwitch([stop], kept_stop(tmp_path)).is_on
 
 
-def test_anything_of_that_name_is_a_stop(stop: Path, tmp_path: Path) -> None:
-    """A directory, a pipe, and links to something, to nothing and to themselves are stops."""
-    (tmp_path / "target").touch()
-    for number, make in enumerate(
-        (
-            Path.mkdir,
-            os.mkfifo,
-            lambda path: path.symlink_to("target"),
-            lambda path: path.symlink_to("nowhere"),
-            lambda path: path.symlink_to("stop"),
-        )
-    ):
-        switch = KillSwitch([stop], tmp_path / f"stopped{number}")
-        assert not switch.is_on
-        make(stop)
-        assert switch.is_on
-        stop.rename(tmp_path / f"moved{number}")
-        assert switch.is_on
-
-
 def test_a_stop_in_either_place_stops(tmp_path: Path) -> None:
     for name in ("one", "other"):
         places = [tmp_path / "one/stop", tmp_path / "other/stop"]
@@ -111,6 +92,69 @@ def test_a_kept_stop_is_written_through_no_link(tmp_path: Path) -> None:
     assert switch.is_on
     assert victim.read_text() == "whole"
     assert KillSwitch([], tmp_path / "stopped").is_on
+
+
+@pytest.mark.parametrize("is_protected", [True, False])
+@pytest.mark.parametrize(
+    "put",
+    [
+        lambda path: path.touch(0o000),
+        Path.mkdir,
+        lambda path: path.symlink_to("/nonexistent/file"),
+        lambda path: path.symlink_to(path.name),
+        os.mkfifo,
+        lambda path: path.write_text("go on"),
+    ],
+    ids=["closed", "directory", "dangling", "loop", "fifo", "text"],
+)
+def test_whatever_has_the_name_stops_the_host(
+    stop: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    put: Callable[[Path], None],
+    is_protected: bool,
+) -> None:
+    monkeypatch.setattr(kill_switch, "is_writable", lambda _: not is_protected)
+    switch = KillSwitch([tmp_path / "elsewhere", stop], kept_stop(tmp_path))
+    assert not switch.is_on
+    put(stop)
+    assert switch.is_on
+    assert switch.is_on
+    assert kept_stop(tmp_path).exists() is not is_protected
+
+
+@pytest.mark.parametrize("name", ["Stop", "stop.txt", ".stop", "stop "])
+def test_another_name_stops_nothing(stop: Path, tmp_path: Path, name: str) -> None:
+    (tmp_path / name).touch()
+    assert not KillSwitch([stop], kept_stop(tmp_path)).is_on
+
+
+def test_a_kept_stop_is_kept_whatever_it_is_made_of(stop: Path, tmp_path: Path) -> None:
+    kept = kept_stop(tmp_path)
+    kept.symlink_to("/nonexistent/file")
+    switch = KillSwitch([stop], kept)
+    assert switch.is_on
+    kept.unlink()
+    kept.mkdir()
+    # Nothing can be written there, and the stop that was seen holds all the same.
+    other = KillSwitch([stop])
+    stop.touch()
+    assert other.is_on
+    stop.unlink()
+    assert (switch.is_on, other.is_on) == (True, True)
+
+
+def test_a_place_that_cannot_be_looked_at_stops_the_host(tmp_path: Path) -> None:
+    closed = tmp_path / "closed"
+    closed.mkdir(0o000)
+    user = os.geteuid()
+    if user == 0:
+        os.seteuid(65534)
+    try:
+        assert KillSwitch([closed / "stop"]).is_on
+        assert KillSwitch([], closed / "stopped").is_on
+    finally:
+        os.seteuid(user)
 
 
 async def test_a_stop_that_a_program_removes_at_once_is_seen(stop: Path, tmp_path: Path) -> None:

@@ -25,6 +25,9 @@ def test_each_limit_is_the_lower_one_and_none_is_no_limit() -> None:
         ("file_size_bytes=4096", "FSIZE", "(4096, 4096)"),
         ("processes=77", "NPROC", "(77, 77)"),
         ("memory_bytes=1 << 33", "AS", "(8589934592, 8589934592)"),
+        # The largest number that a message has.
+        ("memory_bytes=1 << 62", "AS", "(4611686018427387904, 4611686018427387904)"),
+        ("file_size_bytes=0", "FSIZE", "(0, 0)"),
     ],
 )
 def test_a_process_is_limited_for_good(limits: str, kind: str, expected: str) -> None:
