@@ -81,20 +81,33 @@ def remove_old(directory: Path, keep: int, *, made: str) -> list[str]:
     """Remove all whole backups but ``made`` and the newest others, ``keep`` in all.
 
     The backup that was just made stays even if a clock that went ahead named others after it.
-    Returns the names of those removed.
+    Returns the names of those removed; ``too_many`` has those that may not be.
     """
+    removed = []
+    for path in _old(directory, keep, made):
+        # First it stops being a backup: a removal that is cut short leaves none that looks whole.
+        gone = path.with_name(f"{_UNFINISHED}{path.name}")
+        try:
+            path.rename(gone)
+        except OSError:
+            continue
+        shutil.rmtree(gone, ignore_errors=True)
+        removed.append(path.name)
+    return removed
+
+
+def too_many(directory: Path, keep: int, *, made: str) -> list[str]:
+    """The names of whole backups beyond the newest ``keep``: others' in a shared directory."""
+    return [path.name for path in _old(directory, keep, made)]
+
+
+def _old(directory: Path, keep: int, made: str) -> list[Path]:
     others = sorted(
         path
         for path in directory.iterdir()
         if _NAME.fullmatch(path.name) and path.name != made and _is_whole(path)
     )
-    old = others[: max(0, len(others) + 1 - keep)]
-    for path in old:
-        # First it stops being a backup: a removal that is cut short leaves none that looks whole.
-        gone = path.with_name(f"{_UNFINISHED}{path.name}")
-        path.rename(gone)
-        shutil.rmtree(gone, ignore_errors=True)
-    return [path.name for path in old]
+    return others[: max(0, len(others) + 1 - keep)]
 
 
 def _is_whole(backup: Path) -> bool:

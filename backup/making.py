@@ -50,6 +50,7 @@ def backup_make(
             left = backups.left_over(directory)
             if keep is not None:
                 left += backups.of_others(directory)
+                left += backups.too_many(directory, keep, made=name_of(made_at))
     except OSError as error:
         raise BackupError(f"the backup cannot be written: {error}") from None
     path = directory / name_of(made_at)

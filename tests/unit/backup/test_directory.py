@@ -77,28 +77,52 @@ def test_two_backups_at_once_are_refused(tmp_path: Path) -> None:
         pass
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root becomes another user")
-def test_a_backup_of_another_user_is_left_alone_and_named(tmp_path: Path) -> None:
-    of_root, made = "holdline-20260101T000000Z", "holdline-20260102T000000Z"
-    for name in (of_root, made):
-        _make(tmp_path, name)
-    nobody = pwd.getpwnam("nobody")
-    for path in (tmp_path, tmp_path / made):
-        os.chown(path, nobody.pw_uid, nobody.pw_gid)
-    tmp_path.parent.chmod(0o755)
+def _looked_at_as_nobody(directory: Path, made: str) -> str:
+    """What a user without rights removes of the directory, and says that it cannot."""
+    directory.parent.chmod(0o755)
     look = (
         "import os, sys; from pathlib import Path; from backup import directory as d; "
         "os.chdir(sys.argv[1]); os.setuid(int(sys.argv[2])); at = Path('.'); "
-        f"print(d.remove_old(at, 1, made={made!r}), d.of_others(at))"
+        f"print(d.remove_old(at, 1, made={made!r}), d.of_others(at), "
+        f"d.too_many(at, 1, made={made!r}))"
     )
     done = subprocess.run(
-        [sys.executable, "-c", look, tmp_path, str(nobody.pw_uid)],
+        [sys.executable, "-c", look, directory, str(pwd.getpwnam("nobody").pw_uid)],
         capture_output=True,
         text=True,
         check=False,
         cwd=PROJECT_ROOT,
     )
-    assert (done.stdout, done.stderr) == (f"[] ['{of_root}']\n", "")
+    assert done.stderr == ""
+    return done.stdout
+
+
+def _give_to_nobody(*paths: Path) -> None:
+    nobody = pwd.getpwnam("nobody")
+    for path in paths:
+        os.chown(path, nobody.pw_uid, nobody.pw_gid)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root becomes another user")
+def test_a_backup_of_another_user_is_left_alone_and_named(tmp_path: Path) -> None:
+    of_root, made = "holdline-20260101T000000Z", "holdline-20260102T000000Z"
+    for name in (of_root, made):
+        _make(tmp_path, name)
+    _give_to_nobody(tmp_path, tmp_path / made)
+    assert _looked_at_as_nobody(tmp_path, made) == f"[] ['{of_root}'] []\n"
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root becomes another user")
+def test_one_old_backup_that_may_not_go_keeps_no_other(tmp_path: Path) -> None:
+    of_root, own, made = (f"holdline-2026010{day}T000000Z" for day in (1, 2, 3))
+    for name in (of_root, own, made):
+        _make(tmp_path, name)
+    # Everybody may read what root has made, and in such a directory nobody else may rename it.
+    (tmp_path / of_root).chmod(0o755)
+    tmp_path.chmod(0o1777)
+    _give_to_nobody(tmp_path / own, tmp_path / made)
+    assert _looked_at_as_nobody(tmp_path, made) == f"['{own}'] [] ['{of_root}']\n"
+    assert _names(tmp_path) == [of_root, made]
 
 
 def test_a_name_that_is_a_link_is_neither_written_nor_read(tmp_path: Path) -> None:
