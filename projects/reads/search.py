@@ -59,7 +59,8 @@ class Hit(Result):
     stream: StreamName
     offset: int = Field(
         description=(
-            "Where the line begins. read_session_output(offset=this) shows it and what follows."
+            "Where the line begins in its stream. Of a session, read_session_output with this "
+            "offset and stream shows it and what follows."
         )
     )
     line: str
@@ -80,7 +81,8 @@ class SearchResult(Result):
     )
     next: SearchPosition | None = Field(
         description=(
-            "Search again with these arguments to continue; null: everything was searched."
+            "Search again with these arguments to continue, in one session in this stream alone; "
+            "null: everything was searched."
         )
     )
 

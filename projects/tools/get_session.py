@@ -83,9 +83,8 @@ GET_SESSION = Tool(
         "and what was done to it."
     ),
     guidance=(
-        "It changes nothing on the host. To go on with an interactive session use send_command_input. For the "
-        "whole output of any session use"
-        " read_session_output."
+        "It changes nothing on the host. To go on with an interactive session use "
+        "send_command_input. For the whole output of any session use read_session_output."
     ),
     input_model=GetSessionInput,
     output_model=services.SessionDetails,

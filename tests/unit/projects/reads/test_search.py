@@ -5,14 +5,17 @@ from uuid import UUID
 
 import pytest
 
+from projects.accounts.authentication import SCOPES, Caller
 from projects.errors.calls import InvalidPattern
 from projects.errors.sessions import SessionNotFound
 from projects.models import CommandSession
 from projects.output import log as output_log
 from projects.output.log import NewChunk
 from projects.reads import search, searched_streams
+from projects.reads.status import session_read_output
 from projects.secrets.masks import MASK, secret_remember
 from projects.storage.access import in_database
+from projects.tools.search_session_output import SEARCH_SESSION_OUTPUT
 from tests.support.rows import make_controller, make_session
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -172,6 +175,58 @@ async def test_standard_error_and_what_is_behind_a_gap_are_searched() -> None:
         ("stderr", 0, "x before"),
         ("stderr", 100, "x behind"),
     ]
+
+
+async def test_next_is_all_that_another_call_of_the_tool_needs() -> None:
+    session = await in_database(stored, b"x 1\nno\nx 2\n", b"x 3\n")
+    await in_database(lambda: stored(b"x 4\nx 5\n", stream="stderr", session=session))
+    await in_database(lambda: stored(b"x 6\n", session=make_session(session.controller)))
+    caller = Caller(session.project_id, "token:x", frozenset(SCOPES))
+    name = str(session.id)
+    for begun in ({}, {"stream": "stderr"}, {"session_id": name, "stream": "stdout"}):
+        whole = (await SEARCH_SESSION_OUTPUT.call({**begun, "pattern": "x"}, caller)).body
+        assert (whole["stopped_by"], whole["next"]) == (None, None)
+        hits: list[dict[str, Any]] = []
+        asked: dict[str, Any] | None = begun
+        for _ in whole["hits"]:
+            asking = {**(asked or {}), "pattern": "x", "max_results": 1}
+            part = (await SEARCH_SESSION_OUTPUT.call(asking, caller)).body
+            assert (part["next"] is None) == (part["stopped_by"] is None)
+            hits += part["hits"]
+            asked = part["next"]
+        assert asked is None
+        places = [(hit["session_id"], hit["stream"], hit["offset"]) for hit in hits]
+        assert places == [
+            (hit["session_id"], hit["stream"], hit["offset"]) for hit in whole["hits"]
+        ]
+
+
+async def test_a_search_of_one_session_goes_on_in_the_stream_it_stopped_in() -> None:
+    session = await in_database(stored, b"x 1\nx 2\n")
+    await in_database(lambda: stored(b"x 3\n", stream="stderr", session=session))
+    assert [hit.line for hit in (await found(session, "x")).hits] == ["x 1", "x 2", "x 3"]
+    part = await found(session, "x", max_results=1)
+    assert part.next is not None
+    rest = await found(session, "x", stream=part.next.stream, offset=part.next.offset)
+    assert ([hit.line for hit in rest.hits], rest.next) == (["x 2"], None)
+    text = search.SearchResult.model_fields["next"].description or ""
+    assert "in one session in this stream alone" in text
+
+
+async def test_the_offset_of_a_hit_is_where_a_read_of_its_stream_shows_the_line() -> None:
+    session = await in_database(stored, "\u00e9\u4e2d\r\nx out\r\nrest\r\n".encode())
+    await in_database(
+        lambda: stored(b"\x1b[1mfirst\x1b[0m\nx err\n", stream="stderr", session=session)
+    )
+    hits = (await found(session, "^x ")).hits
+    assert {hit.stream for hit in hits} == {"stdout", "stderr"}
+    for hit in hits:
+        assert hit.stream != "log"
+        read = await session_read_output(
+            session.project_id, hit.session_id, offset=hit.offset, stream=hit.stream
+        )
+        assert read.output.startswith(f"{hit.line}\n")
+        assert read.offset == hit.offset
 
 
 @pytest.mark.parametrize("pattern", ["", "(", "(?=x)", "x" * 10_000])
