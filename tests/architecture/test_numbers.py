@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from chaos.judge import resources
+from chaos.mutations import MUTATIONS
 from controller_client.holder.process import LINGER_SECONDS
 from controller_client.logs.watch import IDLE_SECONDS
 from controller_client.protocol.limits import MAX_RING_BYTES, RING_BYTES, TERMINATE_GRACE_SECONDS
@@ -56,6 +58,8 @@ STATED = [
     ("processes-and-tasks.md", f"a caller chooses the cost, and {_WORDS[UPKEEP_THREADS]} for up"),
     ("processes-and-tasks.md", f"asks the host every {PERIOD_SECONDS:g} s, and when a person"),
     ("processes-and-tasks.md", f"the first wait | {IDLE_SECONDS:g} s without a wait"),
+    ("reliability.md", f"has at most {resources._MOST_BYTES_A_CALL // 1024} KiB a call beside"),
+    ("reliability.md", f"a process {resources._WARM_PROCESS_SECONDS:g} s after it was first seen"),
     (BRIDGE, f"| {USAGE} | wrong usage |"),
     (BRIDGE, f"| {UNAVAILABLE} | at the start, the server could not be reached"),
 ]
@@ -119,3 +123,23 @@ def test_the_toolsets_of_the_page_are_those_that_there_are() -> None:
         if name == "all":
             named = {tool.name for tool in ALL_TOOLS}
         assert named == TOOLSETS[name], name
+
+
+def test_the_mistakes_of_the_page_are_those_that_are_made() -> None:
+    page = (DOCS / "reliability.md").read_text()
+    _, _, table = page.partition("| Mistake | Caught by | Seconds |\n")
+    rows = re.findall(r"^\| (.+) \| (.+) \| \d+ \|$", table.partition("\n\n")[0], re.MULTILINE)
+    stated = [(mistake.replace("`", ""), rule) for mistake, rule in rows]
+    assert stated == [(mutation.name, mutation.rule) for mutation in MUTATIONS]
+    assert "All ten were caught" in page
+    assert len(MUTATIONS) == 10
+
+
+def test_what_counts_as_warm_and_as_growth_is_stated() -> None:
+    page = " ".join((DOCS / "reliability.md").read_text().split())
+    assert "in a run whose load is two minutes old" in page
+    assert resources._WARM_LOAD_SECONDS == 120
+    assert "A run of less than seven minutes is not judged by this" in page
+    assert resources._WARM_LOAD_SECONDS + resources._LEAST_SECONDS == 420
+    assert "no more than a tenth higher late in the run than early" in page
+    assert resources._MOST_GROWTH == 1.1
