@@ -126,5 +126,10 @@ class Unavailable(ControllerActionError):
 
 def listed(names: Sequence[str]) -> str:
     """``names`` as the end of a hint: all of them, or as many as a hint has room for."""
+    return f"{shortened(names)}{'' if len(names) > MAX_LISTED_NAMES else '.'}"
+
+
+def shortened(names: Sequence[str]) -> str:
+    """``names`` one after the other: all of them, or as many as a text has room for."""
     shown = ", ".join(names[:MAX_LISTED_NAMES])
-    return f"{shown}, … ({len(names)} in all)" if len(names) > MAX_LISTED_NAMES else f"{shown}."
+    return f"{shown}, … ({len(names)} in all)" if len(names) > MAX_LISTED_NAMES else shown

@@ -39,7 +39,7 @@ class ControllerAmbiguous(Conflict):
     code = "CONTROLLER_AMBIGUOUS"
 
     def __init__(self, names: Sequence[str]) -> None:
-        self.hint = f"Name one with controller=: {', '.join(names)}."
+        self.hint = f"Name one with controller=: {listed(names)}"
         super().__init__("this project has several hosts")
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import ClassVar
 
-from projects.errors.base import Conflict, InvalidInput
+from projects.errors.base import Conflict, InvalidInput, shortened
 from projects.errors.shown_tools import said
 
 
@@ -63,6 +63,6 @@ class SessionLimitReached(Conflict):
             "Max interactive sessions", "max_interactive_sessions", project
         )
         self.hint = f"{said(self.ENDING[kind], oldest=active[0])} {raising}" if active else raising
-        shown = f"; active: {', '.join(active)}" if active else ""
+        shown = f"; active: {shortened(active)}" if active else ""
         sessions = f"{kind.replace('_', '-')} session{'' if limit == 1 else 's'}"
         super().__init__(f"project {project} allows {limit} {sessions} at a time{shown}")

@@ -22,6 +22,7 @@ from projects.errors.base import (
     InvalidInput,
     NotFound,
     Unavailable,
+    listed,
 )
 from projects.errors.shown_tools import said
 
@@ -111,7 +112,7 @@ class PathNotAllowed(Forbidden):
             "(holdline-controller run --log-root)."
         )
         if log_roots:
-            self.hint += f" Open on this host: {', '.join(log_roots)}."
+            self.hint += f" Open on this host: {listed(log_roots)}"
         super().__init__("this path may not be monitored")
 
 
