@@ -17,7 +17,15 @@ from pathlib import Path
 from mcp import Client, StdioServerParameters
 from mcp.client.stdio import stdio_client
 
-from tests.support.installs.quickstart import ROOT, SECONDS, left_behind, printed, run, staying_up
+from tests.support.installs.quickstart import (
+    ROOT,
+    SECONDS,
+    left_behind,
+    manage,
+    printed,
+    run,
+    staying_up,
+)
 from tests.support.mcp.client import connect
 from tests.support.ports import free_port
 from tests.support.processes import pids_mentioning, pids_with_environment
@@ -43,8 +51,10 @@ def test_once_shows_every_prompt_and_a_second_start_reuses_everything(tmp_path: 
     assert left_behind(data_dir) == []
 
     port = free_port()
+    manage(data_dir, "create_controller", "quickstart", "web1")
     second = run("--once", "--data-dir", str(data_dir), port=port)
     assert second.returncode == 0, second.stdout + second.stderr
+    assert "kind: secret   evidence: kernel" in second.stdout, "shown on the host of this machine"
     assert "Installing" not in second.stdout
     server = json.loads(configuration.read_text())["mcpServers"]["holdline"]
     assert server == {

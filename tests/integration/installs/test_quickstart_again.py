@@ -19,6 +19,7 @@ from tests.support.installs.quickstart import (
     SECONDS,
     caller_of,
     left_behind,
+    manage,
     printed,
     run,
     staying_up,
@@ -29,18 +30,6 @@ from tests.support.processes import pids_mentioning, pids_with_environment
 from tests.support.waiting import await_until
 
 ASKING = """bash -c 'read -p "name? " n; echo "hello $n"'"""
-
-
-def manage(data_dir: Path, *arguments: str) -> str:
-    environment = {
-        **os.environ,
-        "HOLDLINE_DATA_DIR": str(data_dir),
-        "DJANGO_SETTINGS_MODULE": "config.settings.base",
-    }
-    command = [sys.executable, "manage.py", *arguments]
-    return subprocess.run(
-        command, cwd=ROOT, env=environment, capture_output=True, text=True, check=True
-    ).stdout
 
 
 def rows(data_dir: Path, question: str) -> list[Any]:

@@ -40,6 +40,19 @@ def run(
     )
 
 
+def manage(data_dir: Path, *arguments: str) -> str:
+    """The output of a command of manage.py, which must succeed."""
+    environment = {
+        **os.environ,
+        "HOLDLINE_DATA_DIR": str(data_dir),
+        "DJANGO_SETTINGS_MODULE": "config.settings.base",
+    }
+    command = [sys.executable, "manage.py", *arguments]
+    return subprocess.run(
+        command, cwd=ROOT, env=environment, capture_output=True, text=True, check=True
+    ).stdout
+
+
 @contextmanager
 def staying_up(
     data_dir: Path, port: int, *arguments: str, **extra: str
