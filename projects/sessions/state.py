@@ -9,7 +9,7 @@ an old state changes nothing.
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Protocol, TypedDict, Unpack
+from typing import Final, Protocol, TypedDict, Unpack
 from uuid import UUID
 
 from controller_client.protocol.messages import HostTime
@@ -31,6 +31,7 @@ from projects.storage.columns import as_json, as_parameter, as_time, as_uuid, ti
 from projects.storage.rows import execute, row_insert, row_swap
 
 SESSION_ENDED = "SESSION_ENDED"
+_MAX_DURATION_MS: Final = 2.0**53
 
 # A command that was still on its way to the program cannot reach the program any more. Bodies may
 # hold secrets and are deleted at once. Only an input that was never sent is known not to be typed:
@@ -83,7 +84,7 @@ class SessionColumns(TypedDict, total=False):
     signal: str
     failure_code: str
     failure_message: str
-    duration_ms: int
+    duration_ms: int | None
     survivors: list[str]
     notes: list[str]
 
@@ -266,6 +267,16 @@ def settle_commands(session_id: UUID, now: datetime) -> None:
     """Settle every open command of a session that is over."""
     words = [SESSION_ENDED, INPUT_UNCONFIRMED, ENDED_BEFORE, ENDED_MEANWHILE]
     execute(_SETTLE_ALL, [time_as_parameter(now), *words, as_parameter(session_id)])
+
+
+def measured_ms(end_reason: str, duration_seconds: float) -> int | None:
+    """How many milliseconds the program ran, by its host; None if nobody measured it.
+
+    A holder measures, and the program of a dead holder is lost. The host chooses the number.
+    """
+    if end_reason == "lost":
+        return None
+    return round(min(max(0.0, duration_seconds * 1000), _MAX_DURATION_MS))
 
 
 def _ended_at(started_at: datetime | None, duration_seconds: float, now: datetime) -> datetime:

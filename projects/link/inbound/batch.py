@@ -84,6 +84,7 @@ from projects.sessions.state import (
     end_session,
     ended_by,
     ending_session,
+    measured_ms,
     move_session,
     settle_commands,
 )
@@ -107,7 +108,6 @@ SessionMessage = (
 
 MAX_NOTES: Final = 64
 MAX_NOTE_CHARS: Final = 256
-MAX_DURATION_MS: Final = 2.0**53
 _END_STATES: Final = {
     "exited": SessionState.EXITED,
     "terminated": SessionState.TERMINATED,
@@ -346,7 +346,7 @@ class _Batch:
             _END_STATES[message.end_reason],
             duration_seconds=message.duration_seconds,
             at=message.at,
-            duration_ms=round(min(max(0.0, message.duration_seconds * 1000), MAX_DURATION_MS)),
+            duration_ms=measured_ms(message.end_reason, message.duration_seconds),
             end_reason=message.end_reason,
             ended_by=_ENDED_BY.get(message.end_reason) or ended_by(session, died_of),
             exit_code=message.exit_code,

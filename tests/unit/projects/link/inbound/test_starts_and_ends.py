@@ -293,3 +293,11 @@ def test_an_unbelievable_duration_is_stored_as_the_nearest_that_fits(
     )
     session.refresh_from_db()
     assert session.duration_ms in (0, 2**53)
+
+
+def test_a_lost_program_is_not_said_to_have_run_for_no_time(
+    controller: Controller, session: CommandSession
+) -> None:
+    _commit(controller, InteractiveCmdDone(session_id=str(session.id), end_reason="lost"))
+    session.refresh_from_db()
+    assert (session.state, session.duration_ms) == ("LOST", None)
