@@ -9,7 +9,7 @@ from websockets.proxy import parse_proxy
 from controller_client.config.daemon import check_user, load_config
 from controller_client.config.errors import ConfigurationError
 from controller_client.config.places import prepare_state_dir, read_credential
-from controller_client.config.server_address import check_server_url, check_way
+from controller_client.config.server_address import DIRECT, check_server_url, check_way
 from controller_client.protocol.messages import ResourceLimits
 
 CREDENTIAL = "ctl_abc123_" + "s" * 43
@@ -81,6 +81,11 @@ def test_a_proxy_that_is_understood_is_one_that_the_connection_can_use(proxy: st
     assert parse_proxy(proxy).host in {"p", "::1"}
 
 
+def test_a_proxy_without_a_text_is_none_and_no_proxy_is_shown() -> None:
+    assert check_way(None, "") == check_way(None, None) == DIRECT
+    assert "w%23rd" not in repr(check_way(None, "http://ada:w%23rd@p:1"))
+
+
 def test_a_file_of_authorities_that_cannot_be_read_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError, match="--ca-file"):
         check_way(tmp_path / "none", None)
@@ -97,6 +102,9 @@ def test_a_file_of_authorities_that_cannot_be_read_is_refused(tmp_path: Path) ->
         "http://192.0.2.1/",
         "http://127.0.0.1.evil.example/",
         "127.0.0.1:8000",
+        "ftp://holdline.example/ws/controller/",
+        "file:///etc/passwd",
+        "WS://holdline.example/",
         "wss://",
         "wss://host:port/",
         "wss://[::1/",

@@ -1,6 +1,8 @@
 """controller.toml gives what the command line leaves open, and says what is wrong with it."""
 
+import os
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import cast
 
@@ -9,7 +11,15 @@ import pytest
 
 from controller_client.cli import main
 from controller_client.config.errors import ConfigurationError
-from controller_client.config.file import KEYS, LIMITS, MOST, OFF, find_file, read_file
+from controller_client.config.file import (
+    KEYS,
+    LIMITS,
+    MOST,
+    OFF,
+    find_file,
+    read_file,
+    user_file,
+)
 from controller_client.protocol.messages import ResourceLimits
 
 CREDENTIAL = "ctl_abc123_" + "s" * 43
@@ -78,7 +88,15 @@ def test_the_example_of_the_documentation_has_every_key(tmp_path: Path) -> None:
         ('log_roots = "/var/log"', "log_roots has to be a list"),
         ("allow_root = 1", "allow_root has to be true or false"),
         ('log_level = "loud"', "log_level has to be one of debug"),
+        ('labels = "gpu"', "labels has to be a list of texts"),
+        ('labels = ["gpu", ""]', "labels has to be a text"),
+        ('log_roots = ["/var/log", "log"]', "log_roots has to be an absolute path"),
         ("[limits]\nprocesses = true", "limits.processes has to be a whole number"),
+        ("[limits]\nprocesses = 0", "limits.processes has to be a whole number from 1"),
+        ("[limits]\nprocesses = -1", "limits.processes has to be a whole number"),
+        ("[limits]\nprocesses = 1.5", "limits.processes has to be a whole number"),
+        ('[limits]\nprocesses = "many"', "limits.processes has to be a whole number"),
+        (f"[limits]\nmemory_mib = {1 << 40}", "limits.memory_mib has to be a whole number"),
         ("limits = 3", "limits has to be a table"),
         ("[[limits]]\nprocesses = 3", "limits has to be a table"),
         ("[limits.processes]\nmost = 3", "limits.processes has to be a whole number"),
@@ -124,6 +142,59 @@ def test_a_limit_has_its_bounds_in_the_file(
         assert msgspec.json.decode(msgspec.json.encode(limits), type=ResourceLimits) == limits
         path = _file(tmp_path, f"[limits]\n{key} = {MOST + 1}")
     with pytest.raises(ConfigurationError, match=f"limits.{key} has to be a whole number from 1"):
+        read_file(path)
+
+
+def test_a_file_larger_than_any_configuration_is_refused(tmp_path: Path) -> None:
+    largest = _file(tmp_path, "#" * (1 << 20))
+    assert read_file(largest) == {}
+    with largest.open("a") as file:
+        file.write("#")
+    with pytest.raises(ConfigurationError, match="larger than"):
+        read_file(largest)
+
+
+@pytest.mark.parametrize("put", [os.mkfifo, Path.mkdir])
+def test_what_is_no_file_is_refused_at_once(tmp_path: Path, put: Callable[[Path], object]) -> None:
+    put(tmp_path / "controller.toml")
+    with pytest.raises(ConfigurationError, match="not a regular file"):
+        read_file(tmp_path / "controller.toml")
+
+
+def test_a_link_to_a_file_and_a_missing_file_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to(_file(tmp_path, ""))
+    for name in ("link", "missing"):
+        with pytest.raises(ConfigurationError, match="cannot open the configuration file"):
+            read_file(tmp_path / name)
+
+
+def test_without_a_place_for_configurations_the_users_own_file_is_below_home(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.delenv("XDG_CONFIG_HOME", raising=False)
+    assert user_file() == tmp_path / ".config/holdline/controller.toml"
+    monkeypatch.setenv("XDG_CONFIG_HOME", "")
+    assert user_file() == tmp_path / ".config/holdline/controller.toml"
+
+
+def test_the_hosts_file_comes_before_the_users_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    (tmp_path / "holdline").mkdir()
+    own = _file(tmp_path / "holdline", "")
+    system = _file(tmp_path, "")
+    monkeypatch.setattr("controller_client.config.file.SYSTEM_FILE", system)
+    assert find_file(None) == system
+    system.unlink()
+    assert find_file(None) == own
+
+
+def test_a_file_that_others_can_write_is_refused(tmp_path: Path) -> None:
+    path = _file(tmp_path, "")
+    path.chmod(0o666)
+    with pytest.raises(ConfigurationError, match="chmod go-w"):
         read_file(path)
 
 

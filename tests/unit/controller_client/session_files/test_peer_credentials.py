@@ -27,8 +27,9 @@ def test_our_own_process_is_of_our_user() -> None:
 
 def test_a_process_of_another_user_is_not_of_ours(monkeypatch: pytest.MonkeyPatch) -> None:
     ours, peers = socket.socketpair()
+    another = os.getuid() + 1
     with ours, peers:
-        monkeypatch.setattr(os, "getuid", lambda uid=os.getuid(): uid + 1)
+        monkeypatch.setattr(os, "getuid", lambda: another)
         assert not is_same_user(ours)
 
 

@@ -38,6 +38,10 @@ def victim(tmp_path: Path) -> Path:
     return path
 
 
+def _descriptors() -> list[str]:
+    return sorted(path.name for path in Path("/proc/self/fd").iterdir())
+
+
 @pytest.mark.parametrize("name", ["pid", "done.json.new", "record.json.new", "overdue.new"])
 def test_a_link_in_the_place_of_a_file_is_replaced_not_followed(
     session: SessionDirectory, victim: Path, name: str
@@ -99,10 +103,10 @@ def test_a_lock_that_the_system_cannot_give_is_no_holder(
         raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
 
     monkeypatch.setattr(module.fcntl, "flock", refuse)
-    before = os.listdir("/proc/self/fd")
+    before = _descriptors()
     with pytest.raises(OSError, match="No locks"):
         session.is_holder_alive()
-    assert len(os.listdir("/proc/self/fd")) == len(before)
+    assert _descriptors() == before
 
 
 def test_a_holder_signs_over_what_a_longer_number_left(session: SessionDirectory) -> None:
@@ -138,7 +142,7 @@ def test_an_end_that_fills_half_a_frame_is_told_and_one_byte_more_is_not(
 ) -> None:
     def survivors(length: int) -> InteractiveCmdDone:
         return InteractiveCmdDone(
-            session_id="0b0c", end_reason="exited", exit_code=0, streams=[], survivors=["x" * length]
+            session_id="0b0c", end_reason="exited", streams=[], survivors=["x" * length]
         )
 
     session.write_done(survivors(1))
@@ -166,10 +170,10 @@ def test_the_end_survives_a_crash_of_the_host(
 
 
 def test_nobody_listens_in_a_session_without_a_holder(session: SessionDirectory) -> None:
-    before = os.listdir("/proc/self/fd")
+    before = _descriptors()
     with pytest.raises(FileNotFoundError):
         session.connect()
-    assert len(os.listdir("/proc/self/fd")) == len(before)
+    assert _descriptors() == before
 
 
 def test_a_link_in_the_place_of_a_session_leads_to_no_socket(

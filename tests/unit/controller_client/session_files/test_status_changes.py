@@ -89,10 +89,10 @@ def test_a_state_directory_without_a_lock_has_no_daemon(tmp_path: Path) -> None:
 
 def test_a_look_at_the_lock_leaves_it_free_and_follows_no_link(tmp_path: Path) -> None:
     os.close(lock_state_dir(tmp_path))
-    before = len(os.listdir("/proc/self/fd"))
+    before = len(list(Path("/proc/self/fd").iterdir()))
     for _ in range(3):
         assert not is_daemon_running(tmp_path)
-    assert len(os.listdir("/proc/self/fd")) == before
+    assert len(list(Path("/proc/self/fd").iterdir())) == before
     (tmp_path / "daemon.lock").rename(tmp_path / "kept")
     (tmp_path / "daemon.lock").symlink_to(tmp_path / "kept")
     with pytest.raises(OSError, match="symbolic links"):
