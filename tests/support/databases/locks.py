@@ -1,4 +1,4 @@
-"""What waits for a lock of PostgreSQL."""
+"""Locks of PostgreSQL, seen from outside of their transactions."""
 
 from django.db import connection
 
