@@ -240,58 +240,6 @@ def test_all_lists_have_to_agree_and_denied_wins(programs: Path) -> None:
     )
 
 
-def test_a_denied_path_means_the_file_that_is_there_now(programs: Path) -> None:
-    tool, other = programs / "tool", programs / "sleep"
-    policy = policy_of(programs, "tool", "sleep", "cat", str(other), denied=frozenset({str(tool)}))
-    # It is not there yet, and then leads to one file and later to another.
-    assert policy.admit(_start("sleep 1")).argv
-    tool.symlink_to("sleep")
-    for line in ("tool", "sleep 1", f"{other} 1", "cat a | sleep 1"):
-        assert "denies" in _refusal(policy, _start(line)).message
-    tool.unlink()
-    tool.symlink_to("cat")
-    assert policy.admit(_start("sleep 1")).argv
-    assert "denies" in _refusal(policy, _start("cat a")).message
-
-
-def test_a_denied_file_is_denied_by_its_other_names_too(programs: Path) -> None:
-    (programs / "nap").hardlink_to(programs / "sleep")
-    (programs / "sleep-2.0").hardlink_to(programs / "sleep")
-    denied = frozenset({str(programs / "sleep")})
-    policy = policy_of(programs, "nap", "sleep", "sleep-2.0", "cat", denied=denied)
-    for line in ("nap 1", "sleep 1", "sleep-2.0 1"):
-        assert "denies" in _refusal(policy, _start(line)).message
-    assert policy.admit(_start("cat a")).argv
-
-
-def test_a_denied_name_means_its_versions_in_every_directory(programs: Path) -> None:
-    (programs / "sleep2").write_bytes(b"\x7fELF")
-    (programs / "sleep2").chmod(0o755)
-    own = str(programs / "sleep2")
-    policy = policy_of(programs, "sleep2", own, "cat", denied=frozenset({"sleep"}))
-    for line in ("sleep2 1", f"{own} 1"):
-        assert "denies" in _refusal(policy, _start(line)).message
-
-
-def test_a_name_on_the_path_of_the_first_file_that_has_one_is_meant(tmp_path: Path) -> None:
-    files = []
-    for place in ("first", "second"):
-        (tmp_path / place).mkdir()
-        (tmp_path / place / "tool").write_bytes(b"\x7fELF")
-        (tmp_path / place / "tool").chmod(0o755)
-        files.append(
-            PolicyFile(
-                allowlist=Allowlist.parse(["tool", "sleep"]), search_path=str(tmp_path / place)
-            )
-        )
-    unsaid = PolicyFile(allowlist=Allowlist.parse(["tool", "sleep"]))
-    for policy in (HostPolicy(files), HostPolicy([unsaid, *files])):
-        admission = policy.admit(_start("tool")).admission
-        assert admission is not None
-        assert admission.program == str(tmp_path / "first/tool")
-        assert _refusal(policy, _start("sleep 1")).code == "PROGRAM_NOT_FOUND"
-
-
 def test_an_invalid_list_of_the_server_allows_nothing() -> None:
     assert (
         _refusal(HostPolicy(), _start("echo a", rules=ProjectRules(commands=["a b"]))).code
