@@ -17,6 +17,7 @@ from projects.accounts.errors import EnrolmentRefused
 from projects.enrolment.codes import enrolment_code_create, enrolment_key_create, host_enrol
 from projects.errors.calls import InvalidArgument
 from projects.models import AuditEvent, Controller, EnrolmentCode, Project
+from projects.reads.hosts import STATES
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -153,6 +154,71 @@ def test_the_commands_make_keys_and_find_hosts(project: Project) -> None:
     shown = StringIO()
     call_command("hosts", stdout=shown)
     assert "acme/old  offline  0.0.9+abc (outdated)  b gpu" in shown.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("label", "found"),
+    [
+        ("gpu", ["acme/a"]),
+        ("GPU", ["acme/b"]),
+        ("rack:7", ["acme/a", "acme/b"]),
+        ("rack:", []),
+        ("gp", []),
+        ("%", []),
+        ("g_u", []),
+        ("gpu rack:7", []),
+        (" ", []),
+        ("r.ck:7", []),
+        ("gpu ", []),
+    ],
+)
+def test_a_label_is_found_as_a_whole_word(project: Project, label: str, found: list[str]) -> None:
+    for name, labels in (("a", "gpu rack:7"), ("b", "GPU rack:7"), ("c", ""), ("d", "rack:77")):
+        Controller.objects.create(project=project, name=name, labels=labels)
+    assert [one["host"] for one in _hosts("--label", label)] == found
+
+
+def test_each_state_finds_its_hosts_and_only_revoked_finds_revoked_ones(project: Project) -> None:
+    now = timezone.now()
+    current = f"{__version__}+abc"
+    for name, fields in (
+        ("away", {"client_version": current}),
+        ("beside", {"client_version": f"{__version__}.1"}),
+        ("copied", {"alarmed_at": now, "client_version": current}),
+        ("fresh", {}),
+        ("gone", {"revoked_at": now, "alarmed_at": now, "client_version": "0.0.1"}),
+        ("here", {"lease_expires_at": now + timedelta(minutes=5), "client_version": current}),
+        ("old", {"client_version": "0.0.1+abc"}),
+        ("waiting", {"awaits_approval_since": now, "client_version": current}),
+    ):
+        Controller.objects.create(project=project, name=name, **fields)
+
+    def named(state: str) -> list[str]:
+        return [str(one["host"]).removeprefix("acme/") for one in _hosts("--state", state)]
+
+    assert {state: named(state) for state in STATES} == {
+        "online": ["here"],
+        "offline": ["away", "beside", "copied", "fresh", "old", "waiting"],
+        "alarm": ["copied"],
+        "waits": ["waiting"],
+        # A host that was never connected has no version yet.
+        "outdated": ["beside", "old"],
+        "revoked": ["gone"],
+    }
+    assert "gone" not in [one["host"] for one in _hosts()]
+    shown = {str(one["host"]): (one["state"], one["outdated"]) for one in _hosts("acme")}
+    assert shown["acme/here"] == ("online", False)
+    assert shown["acme/waiting"] == ("waits", False)
+    assert shown["acme/beside"] == ("offline", True)
+
+
+@pytest.mark.parametrize("number", [float("nan"), float("inf"), -1.0, 0.0, 1e300])
+def test_no_code_and_no_key_lasts_for_such_a_time(project: Project, number: float) -> None:
+    with pytest.raises(ValidationError):
+        enrolment_key_create(project=project, hosts=1, hours=number)
+    with pytest.raises(ValidationError):
+        enrolment_code_create(project=project, name="web-1", minutes=number)
+    assert not EnrolmentCode.objects.exists()
 
 
 def test_a_host_that_replaces_another_keeps_its_labels(project: Project) -> None:
