@@ -1,5 +1,6 @@
 """Characters that cannot be seen are spelled out; what ordinary text needs stays."""
 
+import sys
 import unicodedata
 
 import pytest
@@ -53,6 +54,24 @@ def test_nothing_that_reorders_or_hides_remains(text: str) -> None:
     assert not any(unicodedata.bidirectional(char) in bidirectional for char in shown)
     assert not any(0xE0000 <= ord(char) <= 0xE0FFF for char in shown)
     assert visible(shown) == shown
+
+
+# Signs that stand before a number or a word of their script, and are seen there.
+_SEEN = {*range(0x600, 0x606), 0x6DD, 0x70F, 0x890, 0x891, 0x8E2, 0x110BD, 0x110CD}
+
+
+def test_every_format_character_of_unicode_is_spelled_out_in_ascii() -> None:
+    unseen = [
+        number
+        for number in range(sys.maxunicode + 1)
+        if unicodedata.category(chr(number)) in {"Cf", "Zl", "Zp"} and number not in _SEEN
+    ]
+    assert len(unseen) > 150
+    for number in unseen:
+        assert visible(f"a{chr(number)}b") == f"a\\u{{{number:04x}}}b"
+    # The variation selectors, of which a run can hide a text, and the tags.
+    for number in (*range(0xFE00, 0xFE0E), *range(0xE0000, 0xE0200)):
+        assert visible(f"\u263a{chr(number)}") == f"\u263a\\u{{{number:04x}}}"
 
 
 def test_a_value_has_no_character_that_acts_on_a_terminal() -> None:
