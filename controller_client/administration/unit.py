@@ -44,8 +44,12 @@ def unit_text(place: Installation, *, allow_sudo: bool) -> str:
 
 
 def _command_line(words: list[str]) -> str:
-    """Write words as systemd reads them: the path of a user's home may have a blank."""
-    return " ".join(map(_quoted, words))
+    """Write words as systemd reads them: the path of a user's home may have a blank.
+
+    It looks for variables in all words but the first.
+    """
+    command, *arguments = words
+    return " ".join(map(_quoted, [command, *(word.replace("$", "$$") for word in arguments)]))
 
 
 def _quoted(word: str) -> str:

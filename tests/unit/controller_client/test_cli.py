@@ -3,6 +3,7 @@
 import importlib
 import os
 import re
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -10,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from controller_client import __version__
-from controller_client.cli import _parser, main
+from controller_client.cli import _own_name, _parser, main
 
 COMMANDS = {
     "run",
@@ -129,6 +130,26 @@ def test_root_is_refused_with_78_before_anything_is_read_or_asked(
     assert main([*command, "--server", "ws://127.0.0.1:9/", "--state-dir", "/nowhere"]) == 78
     assert "--allow-root" in capsys.readouterr().err
     assert not Path("/nowhere").exists()
+
+
+@pytest.mark.parametrize(
+    ("hostname", "name"),
+    [
+        ("web-1", "web-1"),
+        ("web-1.example", "web-1"),
+        ("Web_1", "Web_1"),
+        ("b\u00fccher.example", "b-cher"),
+        ("a b<c>", "a-b-c-"),
+        ("x" * 300, "x" * 64),
+        ("", ""),
+        (".example", ""),
+    ],
+)
+def test_a_host_names_itself_by_what_a_controller_can_be_called(
+    hostname: str, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(socket, "gethostname", lambda: hostname)
+    assert _own_name() == name
 
 
 def test_an_unexpected_error_ends_the_process_beside_a_thread_that_hangs() -> None:

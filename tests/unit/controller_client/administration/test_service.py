@@ -13,6 +13,7 @@ from controller_client.administration.installation import find
 from controller_client.administration.managers import Unmanaged
 from controller_client.cli import main
 from controller_client.config.errors import ConfigurationError
+from controller_client.config.file import read_file
 
 ROOT = Path(__file__).parents[4]
 USER = pwd.getpwuid(os.geteuid()).pw_name
@@ -103,6 +104,38 @@ def test_a_purge_that_leaves_something_says_so_and_can_be_done_again(
     assert main(purge) == 0
     assert not state.exists()
     assert not configuration.exists()
+
+
+def test_a_host_is_moved_to_another_server_only_by_its_configuration(
+    home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for server in ("https://h", "wss://h/ws/controller/", "https://h/", "HTTPS://h"):
+        assert install("--server", server) == 0
+    file = home / "config/holdline/controller.toml"
+    before = file.read_text()
+    capsys.readouterr()
+    for server in ("https://other", "https://h:8443", "https://h/elsewhere/"):
+        assert install("--server", server) == 78
+        assert "names another server: https://h. To move this host" in capsys.readouterr().err
+    assert file.read_text() == before
+
+
+@pytest.mark.parametrize("server", ["http://10.0.0.1", "h", "", "https://h/?x", "ftp://h"])
+def test_a_server_that_cannot_be_one_is_written_nowhere(home: Path, server: str) -> None:
+    assert install("--server", server) == 78
+    assert not (home / "config/holdline/controller.toml").exists()
+
+
+def test_what_a_configuration_has_already_stays_in_front_of_nothing(home: Path) -> None:
+    file = home / "config/holdline/controller.toml"
+    file.parent.mkdir(parents=True)
+    file.write_text("# by hand\nlabels = ['gpu']\n[limits]\nprocesses = 3\n")
+    file.chmod(0o600)
+    assert install() == 0
+    found = read_file(file)
+    assert (found["label"], found["max_processes"]) == (["gpu"], 3)
+    assert found["server"] == "http://127.0.0.1:9"
+    assert "# by hand\n" in file.read_text()
 
 
 @pytest.mark.usefixtures("command")

@@ -65,6 +65,25 @@ def test_a_path_with_a_blank_is_one_word_to_systemd() -> None:
     assert unit["ExecStart"] == '/bin/true run --config "/home/x y/50%% \\"c\\"\\\\.toml"'
 
 
+@pytest.mark.parametrize(
+    ("name", "written"),
+    [
+        ("plain", "/plain/c.toml"),
+        ("${HOME}", "/$${HOME}/c.toml"),
+        ("$HOME", "/$$HOME/c.toml"),
+        ("a$$b", "/a$$$$b/c.toml"),
+        ("%h", '"/%%h/c.toml"'),
+        ("tab\there", '"/tab\there/c.toml"'),
+        ("it's", '"/it\'s/c.toml"'),
+        ("\u00e9", "/\u00e9/c.toml"),
+    ],
+)
+def test_systemd_finds_no_variable_and_no_specifier_in_a_path(name: str, written: str) -> None:
+    place = replace(_place(is_system=False), config_file=Path(f"/{name}/c.toml"))
+    unit = _settings(unit_text(place, allow_sudo=False))
+    assert unit["ExecStart"] == f"/bin/true run --config {written}"
+
+
 @pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="needs systemd-analyze")
 @pytest.mark.parametrize("is_system", [True, False])
 def test_systemd_understands_the_unit(tmp_path: Path, is_system: bool) -> None:
