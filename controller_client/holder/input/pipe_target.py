@@ -30,7 +30,7 @@ class PipeTarget(InputTarget):
         """Return the bytes to write. Raises InputRefused."""
         if self._process.input_fd < 0:
             raise InputRefused(STDIN_CLOSED.code, STDIN_CLOSED.message)
-        keys = command.keys[:-1] if _ends_input(command) else command.keys
+        keys = command.keys[:-1] if _ends_with_end(command) else command.keys
         if {"ctrl-c", _END_KEY} & {*map(canonical_key, keys)}:
             raise InputRefused(
                 "NOT_A_TERMINAL",
@@ -61,4 +61,8 @@ class PipeTarget(InputTarget):
 
 
 def _ends_input(command: SendInput) -> bool:
-    return command.eof or [*map(canonical_key, command.keys[-1:])] == [_END_KEY]
+    return command.eof or _ends_with_end(command)
+
+
+def _ends_with_end(command: SendInput) -> bool:
+    return [*map(canonical_key, command.keys[-1:])] == [_END_KEY]
