@@ -120,7 +120,7 @@ class HostPolicy:
         """
         if (failure := self.stopped) is not None:
             raise StartFailed(failure.code, failure.message)
-        _check_size(start)
+        _check_start(start)
         admission = Admission(
             keeps_user=any(file.keeps_user for file in self._files), run_as=self.run_as
         )
@@ -320,8 +320,10 @@ def _plan_of(start: StartInteractiveCmd | RunCommand) -> CommandPlan:
     return parse_plan(start.command or "")
 
 
-def _check_size(start: StartInteractiveCmd | RunCommand) -> None:
-    """Refuse sizes of which a holder would die, or that would take all memory."""
+def _check_start(start: StartInteractiveCmd | RunCommand) -> None:
+    """Refuse a start that would run other words than it shows, or sizes that no holder survives."""
+    if (start.command is None) is (start.argv is None):
+        raise StartFailed("START_FAILED", "a start has either a command line or its words")
     sizes = (start.rows, start.cols) if isinstance(start, StartInteractiveCmd) else ()
     if not (
         1 <= start.ring_bytes <= MAX_RING_BYTES

@@ -223,6 +223,10 @@ async def test_a_resize_reaches_the_program(host: HolderHost) -> None:
         cols=90,
     )
     await talk.shows(b"30 90")
+    for rows, cols in ((0, 132), (50, 0), (-1, 132), (50, 65536), (1 << 40, 1)):
+        refused = await talk.resize(rows, cols)
+        assert refused.failure is not None
+        assert refused.failure.code == "BAD_SIZE"
     assert (await talk.resize(50, 132)).failure is None
     await talk.shows(b"50 132")
     await talk.done()

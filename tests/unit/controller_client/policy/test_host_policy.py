@@ -86,7 +86,33 @@ def test_an_argument_list_is_checked_against_the_list_too(programs: Path) -> Non
         _refusal(policy, RunCommand(seq=1, session_id="s", argv=["id"])).code
         == "COMMAND_NOT_ALLOWED"
     )
-    assert _refusal(policy, _start()).code == "COMMAND_NOT_ALLOWED"
+
+
+@pytest.mark.parametrize("listed", [(), ("sleep",)], ids=["open", "listed"])
+def test_a_start_has_either_a_line_or_its_words(programs: Path, listed: tuple[str, ...]) -> None:
+    policy = policy_of(programs, *listed) if listed else HostPolicy()
+    # Of two, one would be run and the other one shown.
+    for start in (
+        _start("sleep 1", argv=["id"]),
+        _start("sleep 1", argv=[]),
+        _start("", argv=["sleep", "1"]),
+        _start(),
+        RunCommand(seq=1, session_id="s"),
+        RunCommand(seq=1, session_id="s", command="sleep 1", argv=["sleep", "1"]),
+    ):
+        assert _refusal(policy, start).code == "START_FAILED"
+    for start in (_start("sleep 1"), _start(argv=["sleep", "1"])):
+        assert policy.admit(start).rules == start.rules
+
+
+@pytest.mark.parametrize(
+    ("name", "most"), [("rows", 65535), ("cols", 65535), ("ring_bytes", MAX_RING_BYTES)]
+)
+def test_the_sizes_of_a_start_have_their_bounds(name: str, most: int) -> None:
+    for right in (1, most):
+        assert getattr(HostPolicy().admit(_start("cat", **{name: right})), name) == right
+    for wrong in (0, -1, most + 1, 1 << 40):
+        assert _refusal(HostPolicy(), _start("cat", **{name: wrong})).code == "START_FAILED"
 
 
 @pytest.mark.parametrize(
