@@ -1,0 +1,89 @@
+"""agent_runs and answer_approval: what they list, in which order, and how a run is named."""
+
+import json
+from io import StringIO
+from uuid import UUID
+
+import pytest
+from django.core.management import CommandError, call_command
+from django.utils import timezone
+
+from agent.models import AgentRun
+from projects.models import Project
+from tests.support.rows import make_approval
+
+pytestmark = pytest.mark.django_db
+
+_LIMITS = ("max_steps", "max_tokens", "max_cost_cents", "output_bytes", "max_run_seconds")
+_FIRST, _SECOND = UUID("abcdef01" + "0" * 24), UUID("abcdef02" + "0" * 24)
+
+
+def _printed(*arguments: str) -> str:
+    call_command(*arguments, stdout=(out := StringIO()))
+    return out.getvalue()
+
+
+def _run(project: Project, run_id: UUID, **fields: object) -> AgentRun:
+    asked = {"task": f"task {run_id}", "model": "scripted:demo", **fields}
+    return AgentRun.objects.create(id=run_id, project=project, **dict.fromkeys(_LIMITS, 1), **asked)
+
+
+@pytest.fixture
+def runs() -> list[AgentRun]:
+    """Two runs of two projects whose ids begin alike; the second is newer."""
+    return [
+        _run(Project.objects.create(name="one"), _FIRST, state=AgentRun.State.FINISHED),
+        _run(Project.objects.create(name="two"), _SECOND, state=AgentRun.State.QUEUED),
+    ]
+
+
+def _listed(*arguments: str) -> list[str]:
+    return [row["id"] for row in json.loads(_printed("agent_runs", "--json", *arguments))]
+
+
+def test_an_empty_list_is_one_document_all_the_same() -> None:
+    assert json.loads(_printed("agent_runs", "--json")) == []
+    assert json.loads(_printed("answer_approval", "--json")) == []
+    assert _printed("agent_runs") == _printed("answer_approval") == ""
+
+
+@pytest.mark.usefixtures("runs")
+def test_runs_are_listed_newest_first_and_narrowed() -> None:
+    first, second = str(_FIRST), str(_SECOND)
+    assert _listed() == [second, first]
+    assert _listed("--limit", "1") == [second]
+    assert _listed("--project", "one") == [first]
+    assert _listed("--state", "finished") == [first]
+    assert _listed("--state", "finished", "--state", "queued") == [second, first]
+    assert _listed("--state", "running") == []
+    assert len(_printed("agent_runs").splitlines()) == 2
+
+
+@pytest.mark.usefixtures("runs")
+@pytest.mark.parametrize("length", [8, 9, 13, 36])
+def test_a_unique_prefix_names_a_run_in_any_case(length: int) -> None:
+    for name in (str(_FIRST)[:length], str(_FIRST)[:length].upper()):
+        assert json.loads(_printed("agent_runs", name, "--json"))["id"] == str(_FIRST)
+
+
+@pytest.mark.usefixtures("runs")
+@pytest.mark.parametrize("name", ["abcdef0", "a", "", " ", "%", "_", "0", "abcdef01-1", "x" * 5000])
+def test_a_prefix_of_several_runs_or_of_none_names_none(name: str) -> None:
+    for arguments in (("agent_runs",), ("run_agent", "--follow"), ("run_agent", "--stop")):
+        if name or arguments[0] == "agent_runs":
+            with pytest.raises(CommandError, match="RUN_NOT_FOUND") as refused:
+                call_command(*arguments, name)
+            assert refused.value.returncode == 4
+    assert set(AgentRun.objects.values_list("state", flat=True)) == {"finished", "queued"}
+
+
+def test_only_what_is_still_asked_is_listed(runs: list[AgentRun]) -> None:
+    asked, expired = (make_approval(run.project, asked_by=f"agent:{run.id}") for run in runs)
+    type(expired).objects.filter(pk=expired.pk).update(expires_at=timezone.now())
+    (row,) = json.loads(_printed("answer_approval", "--json"))
+    assert row["id"] == asked.pk
+    assert "answered" in _printed("answer_approval", str(asked.pk), "--deny", "--reason", "no")
+    assert "it is over" in _printed("answer_approval", str(asked.pk), "--approve")
+    asked.refresh_from_db()
+    assert (asked.answer, asked.reason) == ("denied", "no")
+    assert json.loads(_printed("answer_approval", "--json")) == []
