@@ -70,16 +70,17 @@ def page_before(
     """
     if not items and question.nothing:
         model_admin.message_user(request, question.nothing, messages.WARNING)
-    is_confirmed = request.POST.get("confirmed") == "yes"
-    if is_confirmed or len(items) <= int(question.is_for_many):
-        return None
     if len(items) > MOST_AT_ONCE:
+        # Also of what is confirmed: the form of the list can name all rows of all its pages.
         model_admin.message_user(
             request,
             f"{len(items)} rows are too many at once. Choose at most {MOST_AT_ONCE}.",
             messages.ERROR,
         )
         return redirect(request.get_full_path())
+    is_confirmed = request.POST.get("confirmed") == "yes"
+    if is_confirmed or len(items) <= int(question.is_for_many):
+        return None
     opts = model_admin.opts
     noun = question.noun or str(opts.verbose_name)
     count = count_of(items, noun, question.plural or str(opts.verbose_name_plural))

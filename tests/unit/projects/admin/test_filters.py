@@ -124,6 +124,29 @@ def test_more_rows_than_a_form_can_carry_are_refused(
     assert "too many at once" in answer.content.decode()
 
 
+@pytest.mark.parametrize("across", ["0", "1"])
+def test_an_answer_that_nobody_was_asked_for_covers_no_more_rows(
+    admin_client: Client, monkeypatch: pytest.MonkeyPatch, across: str
+) -> None:
+    asked: list[object] = []
+
+    async def ended(sessions: list[object], *, actor: str) -> list[str]:
+        asked.extend(sessions)
+        return ["" for _ in sessions]
+
+    monkeypatch.setattr("projects.services.sessions_terminate", ended)
+    monkeypatch.setattr("projects.admin.parts.confirmation.MOST_AT_ONCE", 2)
+    sessions = [make_session(make_controller(name)) for name in ("a", "b", "c")]
+    chosen = sessions[:1] if across == "1" else sessions
+    form = {**_act(chosen, "terminate", confirmed="yes"), "select_across": across}
+    answer = admin_client.post(SESSIONS, form, follow=True)
+    assert "3 rows are too many at once" in answer.content.decode()
+    assert asked == []
+    form = {**_act(sessions[:2], "terminate", confirmed="yes"), "select_across": "0"}
+    admin_client.post(SESSIONS, form, follow=True)
+    assert len(asked) == 2
+
+
 @pytest.mark.parametrize(
     ("action", "fields"),
     [
