@@ -176,6 +176,13 @@ def test_every_option_of_the_daemon_is_documented() -> None:
     assert [option for option in sorted(options - {"--version"}) if option not in page] == []
 
 
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_examples_use_public_modules_alone(document: Path) -> None:
+    examples = re.findall(r"```python\n(.*?)```", document.read_text(), re.DOTALL)
+    imported = re.findall(r"^\s*(?:from|import) (.+)$", "\n".join(examples), re.MULTILINE)
+    assert [names for names in imported if re.search(r"(?<!\w)_", names)] == []
+
+
 def test_the_libraries_of_the_daemon_are_named() -> None:
     page = (ROOT / "docs/howto/run-a-controller.md").read_text()
     (named,) = re.findall(r"This also installs (.*?)\. It installs no Django", page, re.DOTALL)
