@@ -47,6 +47,29 @@ def test_a_daemon_can_read_its_configuration_whatever_the_umask(tmp_path: Path) 
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root installs for others")
+def test_policy_and_stop_file_are_in_a_directory_that_is_roots(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file, state, nobody = tmp_path / "etc/x.toml", tmp_path / "state", pwd.getpwnam("nobody")
+    monkeypatch.setattr(installation, "SYSTEM_FILE", file)
+    (tmp_path / "etc").mkdir(mode=0o777)
+    os.chown(tmp_path / "etc", nobody.pw_uid, nobody.pw_gid)
+    installation.make(
+        Installation(is_system=True, user="nobody", state_dir=state, config_file=file)
+    )
+    made = {
+        place.name: (status.st_uid, status.st_gid, status.st_mode & 0o777)
+        for place in (file.parent, state)
+        for status in (place.stat(),)
+    }
+    # Whoever owns a directory can remove the files of others in it.
+    assert made == {
+        "etc": (0, nobody.pw_gid, 0o750),
+        "state": (nobody.pw_uid, nobody.pw_gid, 0o700),
+    }
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root installs for others")
 def test_the_daemons_user_is_who_has_its_state_directory_wherever_that_is(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
