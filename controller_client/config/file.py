@@ -131,7 +131,7 @@ def read_file(path: Path) -> dict[str, Value]:
         tables = tomllib.loads(read_owned_file("the configuration file", path))
         limits = _table(tables.pop("limits", {}))
         return _checked(tables, KEYS, "") | _checked(limits, LIMITS, "limits.")
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise ConfigurationError(f"{path} cannot be used: {error}") from None
 
 

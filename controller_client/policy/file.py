@@ -99,7 +99,7 @@ def read_policy_file(path: Path, *, is_daemon: bool = True) -> PolicyFile:
         policy = replace(parse_policy(tomllib.loads(text)), digest=digest)
         if is_daemon:
             _check_users(policy)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise ConfigurationError(f"the policy file {path} cannot be used: {error}") from None
     return policy
 

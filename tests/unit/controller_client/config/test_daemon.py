@@ -6,9 +6,14 @@ from pathlib import Path
 import pytest
 from websockets.proxy import parse_proxy
 
+from controller_client.config import places
 from controller_client.config.daemon import check_user, load_config
 from controller_client.config.errors import ConfigurationError
-from controller_client.config.places import prepare_state_dir, read_credential
+from controller_client.config.places import (
+    default_state_dir,
+    prepare_state_dir,
+    read_credential,
+)
 from controller_client.config.server_address import DIRECT, check_server_url, check_way
 from controller_client.protocol.messages import ResourceLimits
 
@@ -191,9 +196,30 @@ def test_a_state_directory_that_others_can_reach_or_redirect_is_refused(tmp_path
     shared.chmod(0o755)
     link.symlink_to(prepare_state_dir(tmp_path / "own"))
     file.touch()
-    for path in (shared, link, file):
-        with pytest.raises(ConfigurationError):
+    with pytest.raises(ConfigurationError, match="chmod 700"):
+        prepare_state_dir(shared)
+    with pytest.raises(ConfigurationError, match="is a link or a file"):
+        prepare_state_dir(link)
+    for path in (file, file / "below"):
+        with pytest.raises(ConfigurationError, match="cannot use the state directory"):
             prepare_state_dir(path)
+
+
+def test_the_state_directory_is_the_services_if_it_is_ours_else_the_users_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    service = tmp_path / "service"
+    monkeypatch.setattr(places, "SERVICE_STATE_DIR", service)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.delenv("XDG_STATE_HOME", raising=False)
+    assert default_state_dir() == tmp_path / ".local/state/holdline-controller"
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "states"))
+    assert default_state_dir() == tmp_path / "states/holdline-controller"
+    service.mkdir(mode=0o700)
+    assert default_state_dir() == prepare_state_dir(None) == service
+    another = os.geteuid() + 1
+    monkeypatch.setattr(os, "geteuid", lambda: another)
+    assert default_state_dir() == tmp_path / "states/holdline-controller"
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root")

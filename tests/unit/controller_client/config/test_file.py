@@ -109,6 +109,7 @@ def test_the_example_of_the_documentation_has_every_key(tmp_path: Path) -> None:
         ("log_level = []", "log_level has to be one of debug"),
         ("server = 'a'\nserver = 'b'", "cannot be used"),
         ("server = ", "cannot be used"),
+        ("server = " + "[" * 20_000, "cannot be used"),
         ("\udcff", "cannot be used"),
     ],
 )
