@@ -80,6 +80,15 @@ def test_a_chunk_over_the_limit_or_before_the_beginning_is_a_bad_frame() -> None
     assert receiver.expected == 0
 
 
+def test_the_largest_chunk_and_the_last_offset_are_taken() -> None:
+    receiver = StreamReceiver(0)
+    assert receiver.accept(0, b"x" * MAX_CHUNK_BYTES) == (0, b"x" * MAX_CHUNK_BYTES)
+    assert receiver.accept_gap(0, 2**63 - 1) == (MAX_CHUNK_BYTES, 2**63 - 1)
+    with pytest.raises(BadFrame):
+        receiver.accept(2**63 - 1, b"x")
+    assert receiver.expected == 2**63 - 1
+
+
 @given(
     st.binary(max_size=50), st.lists(st.tuples(st.integers(0, 50), st.integers(0, 20)), max_size=30)
 )
@@ -122,6 +131,18 @@ def test_committing_opens_the_window_again() -> None:
     assert window.in_flight_bytes == MAX_CHUNK_BYTES + 5
 
 
+def test_bytes_are_committed_in_parts_and_the_rest_stays_in_the_window() -> None:
+    window = ReceiveWindow()
+    window.received("a", 10)
+    window.received("b", 1)
+    window.committed("a", 4)
+    window.committed("a", 6)
+    assert window.in_flight_bytes == 1
+    for session in ("a", "never seen"):
+        with pytest.raises(LocalProtocolError):
+            window.committed(session, 1)
+
+
 def test_committing_more_than_was_received_is_our_error() -> None:
     window = ReceiveWindow()
     window.received("a", 3)
@@ -133,6 +154,7 @@ def test_committing_more_than_was_received_is_our_error() -> None:
 def test_a_session_without_bytes_in_flight_is_forgotten() -> None:
     window = ReceiveWindow()
     for n in range(100):
+        window.received(f"{n} without bytes", 0)
         window.received(str(n), 0)
         window.received(str(n), 7)
         window.committed(str(n), 7)
