@@ -7,13 +7,21 @@ from uuid import uuid4
 import pytest
 
 from controller_client.protocol.messages import (
+    CommandResult,
     Gap,
     InteractiveCmdDone,
+    RunCommand,
     StartInteractiveCmd,
     StreamFinal,
 )
-from controller_client.server_link.holders.dead_holder import DeadHolder
+from controller_client.protocol.values import NOTE_NOTHING_LEFT
+from controller_client.server_link.holders.dead_holder import (
+    NOTE_HOLDER_DIED,
+    DeadHolder,
+    remove_unless_held,
+)
 from controller_client.session_files.directory import SessionDirectory, create, directory_of
+from tests.support.descriptors import spare_descriptors
 
 EMPTY_SHA256 = "0" * 64
 
@@ -93,3 +101,76 @@ def test_an_end_nobody_recorded_is_a_loss_that_keeps_its_survivors(
     assert (end.end_reason, end.survivors) == ("lost", ["cat[12]"])
     again.remove()
     assert not directory.path.exists()
+
+
+def test_output_that_the_server_never_had_is_lost_from_its_first_byte(
+    directory: SessionDirectory,
+) -> None:
+    streams = [
+        StreamFinal(stream="stdout", next_offset=5, sha256=EMPTY_SHA256),
+        StreamFinal(stream="stderr", next_offset=0, sha256=EMPTY_SHA256),
+    ]
+    session_id = directory.session_id
+    directory.write_done(
+        InteractiveCmdDone(session_id=session_id, end_reason="exited", streams=streams)
+    )
+    remains = _claim(directory)
+    gap, end = remains.closing_messages({})
+    assert isinstance(gap, Gap)
+    assert (gap.session_id, gap.from_offset, gap.to_offset) == (session_id, 0, 5)
+    assert list(remains.closing_messages({"stdout": 5})) == [end]
+    remains.release()
+
+
+@pytest.mark.parametrize(
+    ("survivors", "is_all", "notes"),
+    [
+        ([], True, [NOTE_HOLDER_DIED, NOTE_NOTHING_LEFT]),
+        ([], False, [NOTE_HOLDER_DIED]),
+        (["cat[12]"], True, [NOTE_HOLDER_DIED]),
+    ],
+)
+def test_nothing_is_left_only_if_every_process_is_known(
+    directory: SessionDirectory, survivors: list[str], is_all: bool, notes: list[str]
+) -> None:
+    remains = _claim(directory)
+    remains.record_loss(survivors, is_all=is_all)
+    assert remains.done is not None
+    assert remains.done.notes == notes
+    assert directory.read_done() == remains.done
+    remains.release()
+
+
+def test_the_loss_of_a_one_shot_is_its_result(tmp_path: Path) -> None:
+    assert create(tmp_path, RunCommand(seq=1, session_id="one", command="true"))
+    remains = _claim(directory_of(tmp_path, "one"))
+    remains.record_loss([], is_all=True)
+    assert isinstance(remains.done, CommandResult)
+    assert not remains.done.timed_out
+    remains.release()
+
+
+def test_a_record_that_cannot_be_read_now_leaves_the_lock_free(
+    directory: SessionDirectory,
+) -> None:
+    directory.write_done(
+        InteractiveCmdDone(session_id=directory.session_id, end_reason="exited", streams=[])
+    )
+    with spare_descriptors(1), pytest.raises(OSError, match="Too many open files"):
+        DeadHolder.claim(directory)
+    remains = _claim(directory)
+    assert remains.summary().state == "done"
+    remains.release()
+
+
+def test_only_a_session_that_nobody_holds_is_removed(directory: SessionDirectory) -> None:
+    held = directory.lock()
+    assert held is not None
+    assert not remove_unless_held(directory)
+    os.close(held)
+    with spare_descriptors(0):
+        assert not remove_unless_held(directory)
+    assert directory.path.exists()
+    assert remove_unless_held(directory)
+    assert not directory.path.exists()
+    assert remove_unless_held(directory)
