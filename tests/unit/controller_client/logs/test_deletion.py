@@ -9,6 +9,8 @@ import pytest
 from controller_client.logs.deletion import delete, finish_deletions
 from controller_client.logs.paths import LogPaths, identity_of
 from controller_client.protocol.messages import DeleteFile
+from tests.support.descriptors import spare_descriptors
+from tests.support.processes import open_descriptors
 
 
 @pytest.fixture
@@ -119,6 +121,74 @@ def test_a_directory_that_anybody_can_write_to_is_not_managed(managed: Path) -> 
     managed.chmod(0o777)
     assert code_of(managed, managed / "a.log") == "NOT_MANAGED"
     assert (managed / "a.log").exists()
+
+
+def test_a_directory_below_that_anybody_can_write_to_is_not_managed(managed: Path) -> None:
+    inner = managed / "inner"
+    inner.mkdir()
+    (inner / "b.log").write_text("b")
+    inner.chmod(0o777)
+    assert code_of(managed, inner / "b.log") == "NOT_MANAGED"
+    inner.chmod(0o1777)
+    assert code_of(managed, inner / "b.log") == "NOT_MANAGED"
+    inner.chmod(0o770)
+    assert code_of(managed, inner / "b.log") is None
+
+
+def test_what_cannot_be_looked_at_now_is_not_called_unmanaged(managed: Path) -> None:
+    for spare in range(2):
+        with spare_descriptors(spare):
+            code = code_of(managed, managed / "a.log", "1:1")
+        assert code == ("OTHER_FILE" if spare else "DELETE_FAILED")
+    assert code_of(managed, managed / "none" / "a.log", "1:1") == "FILE_NOT_FOUND"
+    assert code_of(managed, managed / "a.log" / "below", "1:1") == "NOT_MANAGED"
+
+
+def test_whatever_the_answer_is_no_descriptor_stays_open(managed: Path) -> None:
+    inner = managed / "inner"
+    (inner / "more").mkdir(parents=True)
+    (inner / "more" / "b.log").write_text("b")
+    (inner / "open").mkdir()
+    (inner / "open").chmod(0o777)
+    before = open_descriptors(os.getpid())
+    for path in (
+        inner / "more" / "none.log",
+        inner / "none" / "b.log",
+        inner / "open" / "b.log",
+        inner / "more",
+        managed / "a.log" / "below",
+    ):
+        assert code_of(managed, path, "1:1") is not None
+    assert code_of(managed, inner / "more" / "b.log") is None
+    assert open_descriptors(os.getpid()) == before
+
+
+def test_a_swapped_file_whose_name_was_taken_again_keeps_its_secret_name(
+    managed: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rename, victim = os.rename, managed.parent / "victim" / "a.log"
+
+    def swap(source: str, target: str, **where: int) -> None:
+        monkeypatch.setattr(os, "rename", rename)
+        victim.replace(managed / "a.log")
+        rename(source, target, **where)
+        (managed / "a.log").write_text("a third")
+
+    monkeypatch.setattr(os, "rename", swap)
+    assert code_of(managed, managed / "a.log") == "OTHER_FILE"
+    assert sorted(path.read_text() for path in managed.iterdir()) == ["a third", "victim"]
+    assert (managed / "a.log").read_text() == "a third"
+
+
+def test_a_begun_deletion_is_finished_however_deep_it_is(managed: Path) -> None:
+    for level in range(2, 5):
+        directory = managed.joinpath(*"abcd"[:level])
+        directory.mkdir(parents=True, exist_ok=True)
+        (directory / "x.log").write_text("x")
+        identity = identity_of((directory / "x.log").stat()).replace(":", "-")
+        (directory / "x.log").rename(directory / f".deleting-{level:032x}-{identity}")
+    finish_deletions(LogPaths(managed=str(managed)))
+    assert [path for path in managed.rglob("*") if path.is_file()] == [managed / "a.log"]
 
 
 def test_a_directory_whose_place_a_link_took_is_not_managed(managed: Path) -> None:
