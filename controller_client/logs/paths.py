@@ -320,6 +320,7 @@ def _checked_root(root: str) -> str:
         not path.startswith("/")
         or path.startswith("//")
         or path == "/"
+        or "\0" in path
         or any(path == top or path.startswith(f"{top}/") for top in _NO_FILES)
     ):
         raise ValueError(

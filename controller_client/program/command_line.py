@@ -102,6 +102,8 @@ def _why_not_runnable(candidate: str) -> int | None:
     """
     try:
         status = Path(candidate).stat()
+    except ValueError:  # no file has a name with a NUL
+        return errno.ENOENT
     except OSError as error:
         if is_shortage(error):
             raise from_os_error(error, "the program cannot be looked for") from error

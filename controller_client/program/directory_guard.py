@@ -78,7 +78,7 @@ def is_within(real: str, roots: Iterable[str]) -> bool:
     A root that does not exist has nothing below it.
     """
     for root in roots:
-        with suppress(OSError):
+        with suppress(OSError, ValueError):
             top = os.path.realpath(root, strict=True)
             if real == top or real.startswith(top.rstrip("/") + "/"):
                 return True
@@ -91,10 +91,10 @@ def cwd_not_allowed(path: str) -> StartFailed:
 
 
 def _real_path(path: str) -> str | None:
-    """Return the path without links; None if it changes while it is followed."""
+    """Return the path without links; None if it changes while it is followed, or has a NUL."""
     try:
         return os.path.realpath(path)
-    except OSError:
+    except (OSError, ValueError):
         return None
 
 

@@ -156,7 +156,7 @@ def test_inside_what_is_missing_may_be_told(paths: LogPaths, root: Path, tmp_pat
 
 
 @pytest.mark.parametrize(
-    "root", ["/", "//", "relative", "/proc", "/dev/shm", "/sys/../proc/self", ""]
+    "root", ["/", "//", "relative", "/proc", "/dev/shm", "/sys/../proc/self", "", "/var/\0log"]
 )
 def test_some_directories_can_never_be_for_logs(root: str) -> None:
     with pytest.raises(ValueError, match="log directory"):

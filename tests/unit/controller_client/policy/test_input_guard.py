@@ -174,9 +174,9 @@ def test_a_verdict_that_a_server_sends_is_ignored(tmp_path: Path) -> None:
     assert (judged.refused, judged.is_line_checked) == (None, False)
 
 
-def _secret_of(guard: InputGuard) -> SendInput:
+def _secret_of(guard: InputGuard, *programs: str) -> SendInput:
     secret = SendInput(
-        seq=1, session_id="s", input_seq=1, secret=b"hunter2\n", secret_programs=["sleep"]
+        seq=1, session_id="s", input_seq=1, secret=b"hunter2\n", secret_programs=list(programs)
     )
     return guard.judged(secret, {PROVES_READERS})
 
@@ -184,7 +184,7 @@ def _secret_of(guard: InputGuard) -> SendInput:
 def test_a_list_of_commands_does_not_keep_a_secret_from_its_program(tmp_path: Path) -> None:
     admitted = POLICY.admit(_start("sleep 1"))
     assert "TERMINFO" in admitted.env
-    judged = _secret_of(_guard(tmp_path, admitted))
+    judged = _secret_of(_guard(tmp_path, admitted), "sleep")
     assert (judged.refused, [Path(file).name for file in judged.secret_files]) == (None, ["sleep"])
 
 
@@ -194,6 +194,17 @@ def test_a_list_of_commands_does_not_keep_a_secret_from_its_program(tmp_path: Pa
 def test_a_variable_of_the_caller_keeps_a_secret_from_its_program(
     tmp_path: Path, env: dict[str, str]
 ) -> None:
-    refused = _secret_of(_guard(tmp_path, HostPolicy().admit(_start("sleep 1", env=env)))).refused
+    guard = _guard(tmp_path, HostPolicy().admit(_start("sleep 1", env=env)))
+    refused = _secret_of(guard, "sleep").refused
     assert refused is not None
     assert refused.code == "ENV_NOT_ALLOWED"
+
+
+@pytest.mark.parametrize("name", ["no such program", "/no/such/program", "sl\0eep", "x" * 5000])
+def test_a_program_that_is_not_here_keeps_no_secret_from_another(tmp_path: Path, name: str) -> None:
+    guard = _guard(tmp_path, HostPolicy().admit(_start("sleep 1")))
+    judged = _secret_of(guard, name, "sleep")
+    assert (judged.refused, [Path(file).name for file in judged.secret_files]) == (None, ["sleep"])
+    refused = _secret_of(guard, name).refused
+    assert refused is not None
+    assert refused.code == "SECRET_NOT_FOR_READER"

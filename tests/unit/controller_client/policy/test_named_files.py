@@ -198,7 +198,10 @@ def test_every_command_of_a_line_is_named_and_data_is_not(script: Path) -> None:
     assert str(script.parent / "data") not in paths
 
 
-@pytest.mark.parametrize("command", ["", "nothing-there", "'", "sh \0", "echo", "sh -s now"])
+@pytest.mark.parametrize(
+    "command",
+    ["", "nothing-there", "'", "sh \0", "no\0program x", "./no\0program", "echo", "sh -s now"],
+)
 def test_what_names_no_file_is_no_error(tmp_path: Path, command: str) -> None:
     assert str(tmp_path) not in "".join(_paths(command, tmp_path))
 

@@ -104,6 +104,8 @@ def test_a_program_with_a_slash_is_looked_for_below_the_working_directory(direct
         ("only", "PROGRAM_NOT_EXECUTABLE", "EACCES"),
         ("./one", "PROGRAM_NOT_EXECUTABLE", "EISDIR"),
         ("./one/only/deeper", "PROGRAM_NOT_FOUND", "ENOENT"),
+        ("on\0ly", "PROGRAM_NOT_FOUND", "ENOENT"),
+        ("./on\0ly", "PROGRAM_NOT_FOUND", "ENOENT"),
     ],
 )
 def test_what_cannot_be_run_says_why(

@@ -98,6 +98,14 @@ def test_what_is_inside_and_no_directory_is_not_found(tree: Path) -> None:
     assert _refusal(tree / "work/nowhere", [str(tree / "work")]) == "CWD_NOT_FOUND"
 
 
+def test_a_path_with_a_nul_is_no_directory_and_allows_nothing(tree: Path) -> None:
+    work = str(tree / "work")
+    assert _refusal(f"{work}/a\0b", [work]) == "CWD_NOT_ALLOWED"
+    assert _refusal(work, [f"{work}\0"]) == "CWD_NOT_ALLOWED"
+    assert _where(tree / "work", [f"{work}\0", work]) == work
+    assert start_directory(None, f"{work}\0", [[work]]) == work
+
+
 def test_the_default_directory_is_home_or_else_the_first_allowed_one(tree: Path) -> None:
     work = str(tree / "work")
     assert start_directory("x", "/home", [[work]]) == "x"
