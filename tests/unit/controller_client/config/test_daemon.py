@@ -205,7 +205,7 @@ def test_a_state_directory_that_others_can_reach_or_redirect_is_refused(tmp_path
             prepare_state_dir(path)
 
 
-def test_the_state_directory_is_the_services_if_it_is_ours_else_the_users_own(
+def test_the_state_directory_is_the_services_own_or_the_users_own(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     service = tmp_path / "service"

@@ -169,7 +169,7 @@ def test_a_link_to_a_file_and_a_missing_file_are_refused(tmp_path: Path) -> None
             read_file(tmp_path / name)
 
 
-def test_without_a_place_for_configurations_the_users_own_file_is_below_home(
+def test_the_users_own_file_is_below_home_if_no_place_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))

@@ -8,7 +8,7 @@ from tempfile import TemporaryDirectory
 import pytest
 
 from controller_client.logs import paths as log_paths
-from controller_client.logs.paths import FileRefused, LogPaths
+from controller_client.logs.paths import MAX_PATH_BYTES, FileRefused, LogPaths
 
 
 @pytest.fixture
@@ -233,6 +233,34 @@ def test_a_directory_of_session_logs_that_was_changed_stays_as_it_is(tmp_path: P
     paths.share_with(OTHER_USER, OTHER_USER)
     assert paths.make_managed()
     assert (managed.stat().st_gid, managed.stat().st_mode & 0o7777) == (0, 0o750)
+
+
+@as_root
+def test_a_link_in_its_place_opens_no_other_directory_to_the_programs(tmp_path: Path) -> None:
+    (elsewhere := tmp_path / "elsewhere").mkdir(mode=0o700)
+    (tmp_path / "managed").symlink_to(elsewhere)
+    paths = LogPaths(managed=str(tmp_path / "managed"))
+    paths.share_with(OTHER_USER, OTHER_USER)
+    paths.make_managed()
+    assert (elsewhere.stat().st_gid, elsewhere.stat().st_mode & 0o7777) == (0, 0o700)
+
+
+def test_a_path_that_is_not_absolute_or_ends_with_a_slash_is_refused(
+    paths: LogPaths, root: Path
+) -> None:
+    for path in (str(root / "a.log")[1:], f"{root}/a.log/", f"{root}/sub/../a.log", ""):
+        assert content(paths, path) == "PATH_NOT_ALLOWED"
+
+
+def test_a_path_of_the_largest_length_is_looked_at_and_a_longer_one_is_not(
+    paths: LogPaths, root: Path
+) -> None:
+    longest = f"{root}/" + "é/" * MAX_PATH_BYTES
+    longest = longest.encode()[:MAX_PATH_BYTES].decode(errors="ignore").rstrip("/")
+    longest += "x" * (MAX_PATH_BYTES - len(longest.encode()))
+    assert content(paths, longest) == "FILE_NOT_FOUND"
+    assert content(paths, f"{longest}x") == "PATH_NOT_ALLOWED"
+    assert content(paths, f"{root}/\udcff") == "PATH_NOT_ALLOWED"
 
 
 def test_a_directory_that_cannot_be_made_is_called_unusable(tmp_path: Path) -> None:

@@ -196,3 +196,64 @@ def test_the_start_warns_of_places_that_programs_can_write(
     tmp_path.chmod(0o1777)
     warn_of_places(*places, run_as="nobody")
     assert caplog.text == ""
+
+
+def test_a_place_that_cannot_be_looked_at_counts_as_a_stop(tmp_path: Path) -> None:
+    loop = tmp_path / "loop"
+    loop.symlink_to(loop)
+    assert KillSwitch([tmp_path / "none", loop / "stop"]).is_on
+    assert KillSwitch([], kept_stop(loop)).is_on
+    assert not KillSwitch([tmp_path / "none" / "stop"], kept_stop(tmp_path / "none")).is_on
+
+
+def test_a_link_that_leads_nowhere_is_a_stop(stop: Path) -> None:
+    stop.symlink_to(stop.parent / "nowhere")
+    assert KillSwitch([stop]).is_on
+
+
+def test_a_stop_without_a_file_of_its_own_is_kept_in_memory(stop: Path, tmp_path: Path) -> None:
+    switch = KillSwitch([tmp_path / "other", stop])
+    stop.touch()
+    assert switch.is_on
+    stop.unlink()
+    assert switch.is_on
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_stop_is_kept_in_a_file_of_its_own_and_through_no_link(
+    stop: Path, tmp_path: Path
+) -> None:
+    stop.touch()
+    assert KillSwitch([stop], kept_stop(tmp_path)).is_on
+    assert kept_stop(tmp_path).stat().st_mode & 0o777 == 0o600
+    kept_stop(tmp_path).unlink()
+    kept_stop(tmp_path).symlink_to(tmp_path / "elsewhere")
+    assert KillSwitch([stop], kept_stop(tmp_path)).is_on
+    assert not (tmp_path / "elsewhere").exists()
+
+
+async def test_other_files_beside_the_switch_stop_nothing(stop: Path, tmp_path: Path) -> None:
+    switch = KillSwitch([stop], kept_stop(tmp_path))
+    close = switch.watch()
+    try:
+        for name in ("stop2", "sto", "policy.toml"):
+            _flash(tmp_path / name)
+        _flash(kept_stop(tmp_path))
+        assert not switch.is_on
+        _flash(stop)
+        await await_until(lambda: switch.is_on, 30, "the stop to be seen")
+    finally:
+        close()
+        await asyncio.sleep(0)
+
+
+def test_the_start_warns_of_a_switch_whose_place_is_not_there(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    tmp_path.chmod(0o700)
+    missing = tmp_path / "missing" / "stop"
+    with caplog.at_level(logging.WARNING):
+        warn_of_places([], [missing, tmp_path / "stop"], run_as="nobody")
+        assert caplog.text == ""
+        warn_of_places([], [missing], run_as="nobody")
+    assert f"make {missing.parent}" in caplog.text

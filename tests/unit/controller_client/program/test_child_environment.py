@@ -2,12 +2,22 @@
 
 import os
 import pwd
+from types import SimpleNamespace
 
 import pytest
 
-from controller_client.program.child_environment import build_environment, default_cwd
+from controller_client.program.child_environment import (
+    Account,
+    account_of,
+    build_environment,
+    default_cwd,
+)
 from controller_client.system.process_tree import SESSION_COOKIE
 from controller_client.system.start_failure import StartFailed
+from tests.support.descriptors import spare_descriptors
+
+# No host has so many users.
+NO_USER = 4_000_000_000
 
 
 def test_it_is_built_from_scratch(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -47,6 +57,8 @@ REFUSED = (
     "LD_PRELOAD LD_LIBRARY_PATH DYLD_INSERT_LIBRARIES BASH_ENV ENV IFS PATH PYTHONPATH "
     "PYTHONSTARTUP GIT_SSH_COMMAND PERL5OPT RUBYOPT"
     " NODE_OPTIONS PROMPT_COMMAND BASH_FUNC_ls%% SHELLOPTS HOLDLINE_SESSION 1X A=B A\0B"
+    " GCONV_PATH GLIBC_TUNABLES MALLOC_CHECK_ LOCPATH NLSPATH RESOLV_HOST_CONF HOSTALIASES BASHOPTS"
+    " CDPATH PS4 ZDOTDIR PERL5LIB RUBYLIB NODE_PATH JAVA_TOOL_OPTIONS _JAVA_OPTIONS GIT_DIR"
 )
 
 
@@ -66,3 +78,45 @@ def test_a_value_with_a_nul_is_refused() -> None:
 def test_without_a_home_programs_start_at_the_root() -> None:
     assert default_cwd({"HOME": "/no/such/home"}) == "/"
     assert default_cwd({"HOME": "/tmp"}) == "/tmp"
+
+
+def test_on_pipes_nobody_is_shown_colours_or_pages() -> None:
+    environment = build_environment("id-1", {}, "pipe")
+    assert (environment["TERM"], environment["NO_COLOR"], environment["PAGER"]) == (
+        "dumb",
+        "1",
+        "cat",
+    )
+
+
+def test_the_cookie_of_a_session_is_the_hosts_alone() -> None:
+    with pytest.raises(StartFailed):
+        build_environment("id-1", {SESSION_COOKIE: "id-2"})
+
+
+def test_a_user_that_the_host_does_not_know_has_a_number_and_a_shell() -> None:
+    account_of.cache_clear()
+    assert account_of(NO_USER) == Account(str(NO_USER), "/", "/bin/sh")
+
+
+def test_an_account_without_home_and_shell_gets_the_usual_ones(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    entry = SimpleNamespace(pw_name="ada", pw_dir="", pw_shell="")
+    account_of.cache_clear()
+    monkeypatch.setattr(pwd, "getpwuid", lambda _: entry)
+    assert account_of(1) == Account("ada", "/", "/bin/sh")
+    entry.pw_dir, entry.pw_shell = "/home/ada", "/bin/zsh"
+    assert account_of(2) == Account("ada", "/home/ada", "/bin/zsh")
+    account_of.cache_clear()
+
+
+def test_a_user_that_nobody_can_look_up_is_not_called_unknown(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    account_of.cache_clear()
+    monkeypatch.setattr(os, "geteuid", lambda: NO_USER)
+    with spare_descriptors(0), pytest.raises(StartFailed) as refused:
+        build_environment("id-1", {})
+    assert refused.value.failure.code == "RESOURCE_EXHAUSTED"
+    assert build_environment("id-1", {})["USER"] == str(NO_USER)

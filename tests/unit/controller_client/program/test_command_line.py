@@ -21,6 +21,7 @@ from controller_client.system.start_failure import StartFailed
         ("grep 'a b' \"c d\"", ["grep", "a b", "c d"]),
         ("python3 -c 'print(1); x = [2]'", ["python3", "-c", "print(1); x = [2]"]),
         ('echo "it\'s"', ["echo", "it's"]),
+        ("echo '$HOME `id` \\'", ["echo", "$HOME `id` \\"]),
         ("ssh user@host.example -p 22", ["ssh", "user@host.example", "-p", "22"]),
         ("git commit -m ''", ["git", "commit", "-m", ""]),
     ],
@@ -126,3 +127,10 @@ def test_a_program_that_nobody_can_look_for_is_not_called_unusable(
     with pytest.raises(StartFailed) as refused:
         resolve_program("tool", f"{directory}/two", "/")
     assert refused.value.failure.code == "RESOURCE_EXHAUSTED"
+
+
+def test_a_fifo_in_the_place_of_a_program_is_not_executable(directory: Path) -> None:
+    os.mkfifo(directory / "fifo", 0o755)
+    with pytest.raises(StartFailed) as refused:
+        resolve_program("./fifo", "", str(directory))
+    assert refused.value.failure.errno_name == "EACCES"

@@ -88,7 +88,7 @@ def test_a_link_in_the_place_of_the_lock_is_no_lock(
         session.lock()
 
 
-def test_a_directory_in_the_place_of_the_lock_is_told_from_a_lock_that_is_held(
+def test_a_directory_in_the_place_of_the_lock_is_no_living_holder(
     session: SessionDirectory,
 ) -> None:
     (session.path / "holder.lock").mkdir()

@@ -6,11 +6,11 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from controller_client.holder.input.answers import InputAnswers
+from controller_client.holder.input.answers import REPEATED_ACKS, InputAnswers
 from controller_client.holder.input.keys import InputRefused
 from controller_client.holder.input.queue import InputQueue
 from controller_client.protocol.limits import INPUT_BLOCKED_SECONDS
-from controller_client.protocol.messages import Failure, InputAck, SendInput
+from controller_client.protocol.messages import Failure, HostTime, InputAck, SendInput
 from controller_client.protocol.resume.input_sequencer import KEPT_ACKS
 
 
@@ -212,6 +212,50 @@ def test_after_the_end_an_old_answer_is_repeated_and_a_new_input_refused() -> No
     assert _told(answers.refuse(_input(1, b"x"), ended)) == [(1, 1, None)]
     assert _told(answers.refuse(_input(9, b"z"), ended)) == [(9, 0, "SESSION_ENDED")]
     assert _told(answers.refuse(_input(2, b"y"), ended)) == [(2, 0, "SESSION_ENDED")]
+
+
+def test_an_answer_tells_where_in_the_recording_it_was_given() -> None:
+    places = iter([(5, HostTime(wall=1.0, clock=2.0)), (9, HostTime(wall=3.0, clock=4.0))])
+    queue = InputQueue(InputAnswers("s", lambda: next(places)), Kernel())
+    (first,) = queue.submit(_input(1, b"x"), 0.0)
+    (refused,) = queue.submit(_input(3, b"x"), 0.0)
+    (again,) = queue.submit(_input(1, b"x"), 0.0)
+    assert (first.offset, first.at) == (5, HostTime(wall=1.0, clock=2.0))
+    assert (refused.offset, refused.session_id) == (9, "s")
+    assert (again.offset, again.at) == (first.offset, first.at)
+    assert refused.failure is not None
+    assert refused.failure.message == "input 2 has to come first"
+
+
+def test_each_daemon_that_connects_is_told_the_last_answers_in_order() -> None:
+    answers = InputAnswers("s")
+    queue = InputQueue(answers, Kernel())
+    for number in range(1, REPEATED_ACKS + 3):
+        queue.submit(_input(number, b"x"), 0.0)
+    assert [ack.input_seq for ack in answers.last] == list(range(3, REPEATED_ACKS + 3))
+
+
+def test_a_program_that_asks_and_never_reads_gets_few_replies() -> None:
+    kernel = Kernel(room=0)
+    queue = InputQueue(InputAnswers("s"), kernel)
+    for _ in range(5000):
+        queue.reply(b"[R]")
+    assert queue.is_blocked
+    kernel.room = 1 << 20
+    queue.advance(0.0)
+    assert 4096 <= len(kernel.taken) < 4096 + len(b"[R]")
+    assert not queue.is_blocked
+
+
+def test_an_interrupt_drops_the_replies_that_wait() -> None:
+    kernel = Kernel(room=0)
+    kernel.can_interrupt = True
+    queue = InputQueue(InputAnswers("s"), kernel)
+    queue.reply(b"[R]")
+    assert _told(queue.submit(_input(1, keys=["ctrl-c"]), 0.0)) == [(1, 1, None)]
+    kernel.room = 100
+    queue.advance(0.0)
+    assert (kernel.taken, queue.is_blocked, queue.deadline) == (b"", False, None)
 
 
 class AnyKernel(RuleBasedStateMachine):

@@ -240,3 +240,28 @@ def test_output_that_is_full_of_secrets_is_masked_in_one_pass() -> None:
     count = 64 * 1024
     mask = OutputMask(_forms(b"hunter2"))
     assert mask.feed(b"hunter2\n" * count) == (MASK + b"\n") * count
+
+
+def test_a_whole_secret_at_the_end_of_output_is_masked_at_once() -> None:
+    mask = OutputMask(_forms(b"hunter2"))
+    assert mask.feed(b"is hunter2") == b"is " + MASK
+    assert mask.held_bytes == 0
+    assert mask.feed(b"!") == b"!"
+
+
+def test_what_was_released_is_not_shown_again_when_the_secret_goes_on() -> None:
+    mask = OutputMask(_forms(b"hunter2hunter2"))
+    assert mask.feed(b"is hun") == b"is "
+    assert mask.release() == b"hun"
+    assert (mask.held_bytes, mask.release()) == (0, b"")
+    assert mask.feed(b"gry") == b"gry"
+
+
+@pytest.mark.parametrize(
+    ("secret", "is_masked"), [(b"s" * (MIN_MASKED_BYTES - 1), False), (b"secret", True)]
+)
+def test_a_secret_is_masked_from_the_least_length_on(secret: bytes, is_masked: bool) -> None:
+    masks = SessionMasks(["stdout"])
+    masks.add(secret)
+    shown = masks.feed("stdout", b"[" + secret + b"]", 0.0)
+    assert shown == (b"[" + MASK + b"]" if is_masked else b"[" + secret + b"]")

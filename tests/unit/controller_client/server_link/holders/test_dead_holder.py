@@ -22,6 +22,7 @@ from controller_client.server_link.holders.dead_holder import (
 )
 from controller_client.session_files.directory import SessionDirectory, create, directory_of
 from tests.support.descriptors import spare_descriptors
+from tests.support.processes import open_descriptors
 
 EMPTY_SHA256 = "0" * 64
 
@@ -161,6 +162,14 @@ def test_a_record_that_cannot_be_read_now_leaves_the_lock_free(
     remains = _claim(directory)
     assert remains.summary().state == "done"
     remains.release()
+
+
+def test_a_session_that_is_forgotten_leaves_no_descriptor(directory: SessionDirectory) -> None:
+    before = open_descriptors(os.getpid())
+    remains = _claim(directory)
+    assert remains.summary().input_seq == 0
+    remains.remove()
+    assert open_descriptors(os.getpid()) == before
 
 
 def test_only_a_session_that_nobody_holds_is_removed(directory: SessionDirectory) -> None:
