@@ -10,6 +10,7 @@ from controller_client.command_policy.allowlist import Allowlist
 from controller_client.policy.file import PolicyFile
 from controller_client.policy.host_policy import HostPolicy
 from controller_client.policy.input_guard import InputGuard
+from controller_client.policy.kill_switch import KillSwitch
 from controller_client.protocol.messages import (
     Failure,
     SendInput,
@@ -18,6 +19,7 @@ from controller_client.protocol.messages import (
 )
 from controller_client.protocol.values import PROVES_READERS, PromptKind
 from controller_client.session_files.directory import SessionDirectory, create, directory_of
+from tests.support.descriptors import spare_descriptors
 
 POLICY = HostPolicy([PolicyFile(allowlist=Allowlist.parse(["sleep", "bash:shell", "cat"]))])
 
@@ -208,3 +210,80 @@ def test_a_program_that_is_not_here_keeps_no_secret_from_another(tmp_path: Path,
     refused = _secret_of(guard, name).refused
     assert refused is not None
     assert refused.code == "SECRET_NOT_FOR_READER"
+
+
+def _judged(guard: InputGuard, *holder_can: str, **more: Any) -> SendInput:
+    return guard.judged(SendInput(seq=1, session_id="s", input_seq=1, **more), holder_can)
+
+
+def _code(judged: SendInput) -> str | None:
+    return judged.refused.code if judged.refused is not None else None
+
+
+def test_on_a_stopped_host_nothing_is_typed_not_even_a_key(tmp_path: Path) -> None:
+    stop = tmp_path / "stop"
+    guard = _guard(tmp_path, _start("cat"), HostPolicy([], KillSwitch([stop])))
+    assert _code(_judged(guard, data=b"x")) is None
+    stop.touch()
+    for more in ({"data": b"x"}, {"keys": ["ctrl-c"]}, {"secret": b"x"}, {"eof": True}):
+        assert _code(_judged(guard, PROVES_READERS, **more)) == "HOST_STOPPED"
+
+
+@pytest.mark.parametrize(
+    ("programs", "may_echo", "is_proof_needed"),
+    [([], False, True), (["cat"], False, True), (["cat"], True, True), ([], True, False)],
+)
+def test_a_holder_that_proves_no_reader_gets_no_secret_that_needs_one(
+    tmp_path: Path, programs: list[str], *, may_echo: bool, is_proof_needed: bool
+) -> None:
+    guard = _guard(tmp_path, HostPolicy().admit(_start("cat")), HostPolicy())
+    secret = {"secret": b"hunter2", "secret_programs": programs, "may_echo": may_echo}
+    assert _code(_judged(guard, **secret)) == ("HOST_TOO_OLD" if is_proof_needed else None)
+    assert _code(_judged(guard, PROVES_READERS, **secret)) is None
+    assert _code(_judged(guard, data=b"no secret")) is None
+
+
+def test_a_secret_is_refused_while_the_rules_of_its_session_cannot_be_read(
+    tmp_path: Path,
+) -> None:
+    guard = _guard(tmp_path, POLICY.admit(_start("cat")))
+    for holder_can in ((), (PROVES_READERS,)):
+        with spare_descriptors(0):
+            judged = _judged(guard, *holder_can, secret=b"hunter2", secret_programs=["cat"])
+        assert _code(judged) == "RULES_UNREADABLE"
+
+
+def test_a_refusal_of_what_the_terminal_shows_names_the_program(tmp_path: Path) -> None:
+    guard = _guard(tmp_path, POLICY.admit(_start("bash")))
+    assert "'id'" in str(_judged(guard, data=b"id\n").refused)
+    for kind, is_quoted in (("secret", False), ("shell", True)):
+        report = TerminalReport(state="awaiting_input", offset=0, input_seq=0, kind=kind)
+        guard.on_report(report)
+        assert ("'id'" in str(_judged(guard, data=b"id\n").refused)) == is_quoted
+
+
+@pytest.mark.parametrize(
+    ("more", "is_shell"),
+    [
+        ({"argv": ["bash", "-i"]}, True),
+        ({"argv": ["cat", "bash"]}, False),
+        ({"command": "/usr/bin/zsh -i"}, True),
+        ({"command": "cat"}, False),
+        ({"command": ""}, False),
+        ({"command": None}, False),
+    ],
+)
+def test_a_session_of_an_older_daemon_is_a_shell_by_its_first_word(
+    tmp_path: Path, more: dict[str, Any], *, is_shell: bool
+) -> None:
+    start = StartInteractiveCmd(seq=1, session_id=str(uuid4()), **more)
+    assert _is_refused(_guard(tmp_path, start)) == is_shell
+
+
+@pytest.mark.parametrize(
+    "forged", [{"refused": Failure(code="X", message="")}, {"is_line_checked": True}]
+)
+def test_no_part_of_a_servers_verdict_counts(tmp_path: Path, forged: dict[str, Any]) -> None:
+    guard = _guard(tmp_path, POLICY.admit(_start("cat")))
+    judged = _judged(guard, data=b"x", **forged)
+    assert (judged.refused, judged.is_line_checked) == (None, False)
