@@ -1,124 +1,174 @@
-"""Stopping monitors: the log that stays has its reason, and the reason is one that is published."""
+"""A stop ends a monitor whatever becomes of its log, once, and says why the log stays."""
 
-import re
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from datetime import timedelta
 from typing import Any
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 import pytest
+from django.utils import timezone
 
-from controller_client.protocol.messages import DeleteFile, Failure, FileDeleted
+from controller_client.protocol.messages import DeleteFile, FileDeleted
+from controller_client.protocol.values import Failure
 from projects.accounts.authentication import Caller
 from projects.errors.calls import RequestIdReused
-from projects.errors.hosts import ControllerOffline, ControllerRevoked
-from projects.errors.server import StorageUnavailable
-from projects.models import Controller, Monitor
-from projects.monitors import stop
-from projects.monitors.errors import HostSilent, HostTooOld, MonitorNotFound
-from projects.monitors.stop import MonitorEnd, monitor_stop
+from projects.models import AuditEvent, Controller, Monitor
+from projects.monitors import questions
+from projects.monitors.errors import MonitorNotFound
+from projects.monitors.stop import DELETE_SCOPE, MonitorEnd, monitor_stop
 from projects.storage.access import in_database
+from projects.wakeups import doorbells
+from tests.support.rows import make_controller
+from tests.support.waiting import await_until
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-def _published() -> set[str]:
-    """The reasons that the description of the result lists."""
-    text = MonitorEnd.model_fields["log_kept_reason"].description or ""
-    return set(re.findall(r"[a-z]+(?:_[a-z]+)+", text))
-
-
-def _monitor(controller: Controller) -> Monitor:
+def _monitor(**fields: Any) -> Monitor:
+    host = make_controller(
+        **{
+            "lease_expires_at": timezone.now() + timedelta(seconds=300),
+            "capabilities": ["files"],
+            "epoch": 3,
+            **fields,
+        }
+    )
     return Monitor.objects.create(
-        project_id=controller.project_id,
-        controller=controller,
+        project_id=host.project_id,
+        controller=host,
         session_id=uuid4(),
         log_file="/a.log",
         file_identity="1:2",
+        next_offset=7,
     )
 
 
-def _host(monkeypatch: pytest.MonkeyPatch, says: str | Exception | None) -> list[DeleteFile]:
-    """A host that deletes the log, refuses to with a code, or cannot be asked."""
+def _caller(monitor: Monitor, *scopes: str) -> Caller:
+    return Caller(monitor.project_id, "token:mcp", frozenset(scopes))
+
+
+async def _stopped(monitor: Monitor, **fields: Any) -> MonitorEnd:
+    return await monitor_stop(monitor.project_id, str(monitor.session_id), **fields)
+
+
+@asynccontextmanager
+async def _deleting(
+    monitor: Monitor, failure: Failure | None = None
+) -> AsyncIterator[list[DeleteFile]]:
+    """The host of the monitor, with the questions that it was asked."""
     asked: list[DeleteFile] = []
 
-    async def answer(_host: Any, question: DeleteFile) -> FileDeleted:
-        asked.append(question)
-        if isinstance(says, Exception):
-            raise says
-        failure = None if says is None else Failure(code=says, message="why")
-        return FileDeleted(reply_to=question.id, failure=failure)
+    async def answer_all() -> bool:
+        for question in await in_database(questions.take, monitor.controller_id, 3):
+            assert isinstance(question, DeleteFile)
+            asked.append(question)
+            deleted = FileDeleted(reply_to=question.id, failure=failure)
+            await in_database(questions.answer, monitor.controller_id, deleted)
+            await doorbells.ring_question(question.id)
+        return False
 
-    monkeypatch.setattr(stop, "delete_file", answer)
-    return asked
-
-
-SAID: list[tuple[str | Exception | None, str | None]] = [
-    (None, None),
-    ("NOT_MANAGED", "not_managed"),
-    ("NOT_OWNED", "not_owned"),
-    ("OTHER_FILE", "other_file"),
-    ("FILE_NOT_FOUND", "file_not_found"),
-    ("DELETE_FAILED", "delete_failed"),
-    ("FILE_READ_ERROR", "delete_failed"),
-    ("", "delete_failed"),
-    ("NOT_MANAGED\0", "delete_failed"),
-    ("x" * 10_000, "delete_failed"),
-    (ControllerOffline("h"), "controller_offline"),
-    (ControllerRevoked("h"), "controller_revoked"),
-    (HostSilent(), "host_silent"),
-    (HostTooOld("h"), "host_too_old"),
-]
-ASKED_NOBODY = {"save_log", "scope_missing"}
+    task = asyncio.create_task(await_until(answer_all, 60, "nothing"))
+    try:
+        yield asked
+    finally:
+        task.cancel()
 
 
-def test_every_reason_that_is_published_is_tried_here() -> None:
-    assert {reason for _, reason in SAID if reason} | ASKED_NOBODY == _published()
+def _audited() -> list[str]:
+    return list(AuditEvent.objects.order_by("seq").values_list("action", flat=True))
 
 
-async def test_whatever_a_host_says_the_monitor_stops_with_a_published_reason(
-    monkeypatch: pytest.MonkeyPatch, controller: Controller
+async def test_the_log_is_deleted_by_the_name_and_the_file_that_were_read() -> None:
+    monitor = await in_database(_monitor)
+    async with _deleting(monitor) as asked:
+        ended = await _stopped(monitor, caller=_caller(monitor, DELETE_SCOPE))
+    assert [(one.path, one.identity) for one in asked] == [("/a.log", "1:2")]
+    assert (ended.log_deleted, ended.log_kept_reason, ended.total_bytes_processed) == (
+        True,
+        None,
+        7,
+    )
+    assert ended.session_duration_seconds > 0
+    assert await in_database(_audited) == ["monitor.delete_log", "monitor.stop"]
+    row = await in_database(Monitor.objects.get)
+    assert (row.status, row.stopped_by, row.log_deleted) == ("stopped", "token:mcp", True)
+
+
+@pytest.mark.parametrize(
+    ("scopes", "save_log", "reason"),
+    [((DELETE_SCOPE,), True, "save_log"), (("monitor:write",), False, "scope_missing")],
+)
+async def test_a_log_that_is_not_to_go_is_asked_of_nobody(
+    scopes: tuple[str, ...], save_log: bool, reason: str
 ) -> None:
-    for says, reason in SAID:
-        monitor = await in_database(_monitor, controller)
-        asked = _host(monkeypatch, says)
-        ended = await monitor_stop(monitor.project_id, str(monitor.session_id))
-        assert (ended.log_kept_reason, ended.log_deleted) == (reason, reason is None), says
-        assert ended.session_duration_seconds > 0
-        assert [(question.path, question.identity) for question in asked] == [("/a.log", "1:2")]
+    monitor = await in_database(_monitor)
+    async with _deleting(monitor) as asked:
+        ended = await _stopped(monitor, caller=_caller(monitor, *scopes), save_log=save_log)
+    assert (ended.log_deleted, ended.log_kept_reason, asked) == (False, reason, [])
+    assert await in_database(_audited) == ["monitor.stop"]
+    row = await in_database(Monitor.objects.get)
+    assert (row.status, row.log_deleted) == ("stopped", None if save_log else False)
+
+
+@pytest.mark.parametrize(
+    ("fields", "reason"),
+    [
+        ({"lease_expires_at": None}, "controller_offline"),
+        ({"revoked_at": timezone.now()}, "controller_revoked"),
+        ({"capabilities": ["pty"]}, "host_too_old"),
+    ],
+)
+async def test_a_host_that_cannot_answer_holds_up_no_stop(
+    fields: dict[str, Any], reason: str
+) -> None:
+    monitor = await in_database(lambda: _monitor(**fields))
+    ended = await _stopped(monitor)
+    assert (ended.status, ended.log_deleted, ended.log_kept_reason) == ("stopped", False, reason)
+
+
+async def test_a_log_that_the_host_keeps_says_why() -> None:
+    monitor = await in_database(_monitor)
+    async with _deleting(monitor, Failure(code="NOT_MANAGED", message="no")):
+        ended = await _stopped(monitor)
+    assert (ended.log_deleted, ended.log_kept_reason) == (False, "not_managed")
+
+
+async def test_a_repeat_under_its_id_deletes_once_and_gets_the_first_answer() -> None:
+    monitor, request_id = await in_database(_monitor), uuid4()
+    async with _deleting(monitor) as asked:
+        first = await _stopped(monitor, request_id=request_id)
+        assert await _stopped(monitor, request_id=request_id) == first
+        with pytest.raises(RequestIdReused):
+            await _stopped(monitor, request_id=request_id, save_log=True)
         with pytest.raises(MonitorNotFound):
-            await monitor_stop(monitor.project_id, str(monitor.session_id))
-
-
-async def test_a_log_that_is_to_stay_is_not_asked_for(
-    monkeypatch: pytest.MonkeyPatch, controller: Controller
-) -> None:
-    asked = _host(monkeypatch, None)
-    for scopes, save_log, reason in (
-        ({"monitor:read", "monitor:delete"}, True, "save_log"),
-        ({"monitor:read"}, False, "scope_missing"),
-        ({"monitor:read"}, True, "save_log"),
-    ):
-        monitor = await in_database(_monitor, controller)
-        caller = Caller(monitor.project_id, "token:x", frozenset(scopes))
-        ended = await monitor_stop(
-            monitor.project_id, str(monitor.session_id), caller=caller, save_log=save_log
-        )
-        assert (ended.log_deleted, ended.log_kept_reason) == (False, reason)
-    assert asked == []
-
-
-async def test_a_stop_without_storage_is_no_stop_and_can_be_repeated(
-    monkeypatch: pytest.MonkeyPatch, controller: Controller
-) -> None:
-    monitor = await in_database(_monitor, controller)
-    name, request_id = str(monitor.session_id), uuid4()
-    _host(monkeypatch, StorageUnavailable())
-    with pytest.raises(StorageUnavailable):
-        await monitor_stop(monitor.project_id, name, request_id=request_id)
-    assert (await in_database(Monitor.objects.get, id=monitor.id)).status == Monitor.Status.ACTIVE
-    asked = _host(monkeypatch, None)
-    ended = await monitor_stop(monitor.project_id, name, request_id=request_id)
-    assert ended.log_deleted
-    assert await monitor_stop(monitor.project_id, name, request_id=request_id) == ended
+            await _stopped(monitor)
+        with pytest.raises(MonitorNotFound):
+            await _stopped(monitor, request_id=uuid4())
     assert len(asked) == 1
-    with pytest.raises(RequestIdReused):
-        await monitor_stop(monitor.project_id, name, save_log=True, request_id=request_id)
+
+
+async def test_two_stops_at_once_under_one_id_have_one_answer() -> None:
+    monitor, request_id = await in_database(_monitor), uuid4()
+    async with _deleting(monitor):
+        stops = (_stopped(monitor, request_id=request_id) for _ in range(2))
+        first, second = await asyncio.gather(*stops)
+    assert first == second
+    assert (await in_database(_audited)).count("monitor.stop") == 1
+
+
+async def test_a_monitor_of_another_project_is_not_stopped() -> None:
+    monitor = await in_database(_monitor)
+    other: Controller = await in_database(make_controller, "other")
+    for project_id, session_id in (
+        (other.project_id, monitor.session_id),
+        (monitor.project_id, uuid4()),
+    ):
+        await _is_unknown(project_id, session_id)
+    assert (await in_database(Monitor.objects.get)).status == "active"
+
+
+async def _is_unknown(project_id: UUID, session_id: UUID) -> None:
+    with pytest.raises(MonitorNotFound):
+        await monitor_stop(project_id, str(session_id), save_log=True)
