@@ -172,3 +172,42 @@ def test_waiting_approvals_give_the_worker_nothing_to_look_for(controller: Contr
     with CaptureQueriesContext(connection) as asked:
         assert worker.look() == worker.Todo({})
     assert len(asked) == 1
+
+
+@pytest.mark.parametrize(
+    ("kind", "fields", "resolution"),
+    [
+        (AttentionKind.HOST_AWAY, {"revoked_at": timezone.now()}, "revoked"),
+        (AttentionKind.HOST_ALARM, {"revoked_at": timezone.now()}, "revoked"),
+        (AttentionKind.HOST_ALARM, {"alarmed_at": None}, "dismissed"),
+        (AttentionKind.HOST_ALARM, {"alarmed_at": timezone.now()}, ""),
+        (AttentionKind.HOST_AWAY, {"lease_expires_at": None}, ""),
+    ],
+)
+def test_an_event_of_a_host_ends_with_its_cause(
+    controller: Controller, kind: AttentionKind, fields: dict[str, Any], resolution: str
+) -> None:
+    _want(controller, **{kind: 0.0})
+    Controller.objects.update(alarmed_at=timezone.now(), lease_expires_at=None)
+    attention_raise(
+        Cause(kind=kind, key="one", project_id=controller.project_id, controller_id=controller.id)
+    )
+    Controller.objects.update(**fields)
+    [event] = _look()
+    assert (event.resolution, event.resolved_at is None) == (resolution, not resolution)
+
+
+def test_a_take_over_lasts_until_the_keyboard_is_handed_back(controller: Controller) -> None:
+    _want(controller, taken_over=0)
+    session = make_session(controller, taken_over_by="admin:ada")
+    attention_raise(
+        Cause(
+            kind=AttentionKind.TAKEN_OVER,
+            key="one",
+            project_id=controller.project_id,
+            session_id=session.id,
+        )
+    )
+    assert [event.resolution for event in _look()] == [""]
+    CommandSession.objects.update(taken_over_by="")
+    assert [event.resolution for event in _look()] == ["handed_back"]
