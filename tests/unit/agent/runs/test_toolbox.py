@@ -124,3 +124,11 @@ def test_a_model_is_not_offered_what_the_run_fills_in() -> None:
 )
 def test_a_call_shows_no_more_than_the_limit_of_the_run(wanted: Any, passed_on: Any) -> None:
     assert toolbox._at_most(wanted, 500) == passed_on
+
+
+async def test_a_run_knows_the_session_of_a_result_before_the_next_call() -> None:
+    session = await in_database(lambda: make_session(_two_hosts()[0], state="EXITED"))
+    own = _toolbox(session.project_id)
+    call = Call("1", "read_session_output", {"session_id": str(session.id)})
+    assert not (await own.carry_out(call, step_number=1, index=0)).is_error
+    assert str(session.id) in own.sessions
