@@ -115,6 +115,10 @@ async def test_a_start_the_host_refuses_is_told_by_its_code(
     with pytest.raises(StartFailed) as failed:
         await command_execute(project_id, "nope")
     assert failed.value.code == "PROGRAM_NOT_FOUND"
+    host.on_start = lambda _: Failure(code="START_FAILED", message="cannot open a terminal")
+    with pytest.raises(StartFailed) as failed:
+        await command_execute(project_id, "true")
+    assert "ask the host's operator" in failed.value.advice(), "the command is not at fault"
 
 
 async def test_long_output_shows_its_ends(project_id: UUID, host: ActingHost) -> None:
