@@ -44,11 +44,12 @@ def read_credential(path: Path) -> str:
         if not stat.S_ISREG(status.st_mode):
             raise ConfigurationError(f"the credential file {path} is not a regular file")
         _check_private(f"the credential file {path}", path, status, 0o600)
-        content = os.read(descriptor, _MAX_CREDENTIAL_FILE_BYTES)
+        content = os.read(descriptor, _MAX_CREDENTIAL_FILE_BYTES + 1)
     finally:
         os.close(descriptor)
     credential = content.decode("ascii", "replace").strip()
-    if not CREDENTIAL.fullmatch(credential):
+    # Of a longer file only a part was read, which could be what the whole is not.
+    if len(content) > _MAX_CREDENTIAL_FILE_BYTES or not CREDENTIAL.fullmatch(credential):
         raise ConfigurationError(
             f"the credential file {path} does not hold one line ctl_<keyid>_<secret>; enrol this "
             "host again: holdline-controller enroll --replace"

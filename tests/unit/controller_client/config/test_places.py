@@ -106,6 +106,17 @@ def test_what_is_almost_a_credential_is_none(home: Path, content: bytes) -> None
     assert content.decode() not in str(refused.value)
 
 
+@pytest.mark.parametrize("more", [b"b" * 5000, b" " * 5000 + b"ctl_c_d", b"\n" * 4096 + b"x"])
+def test_a_file_that_only_begins_with_a_credential_has_none(home: Path, more: bytes) -> None:
+    file = home / "credential"
+    file.touch(0o600)
+    file.write_bytes(b"ctl_a_b" + more)
+    with pytest.raises(ConfigurationError, match="ctl_<keyid>_<secret>"):
+        read_credential(file)
+    file.write_bytes(b"ctl_a_" + b"b" * 4090)
+    assert len(read_credential(file)) == 4096
+
+
 @pytest.mark.parametrize("content", [b"ctl_a_b", b"ctl_a_b\n", b"ctl_a_b\r\n", b" ctl_a_b \n\n"])
 def test_a_credential_is_read_without_the_blanks_around_it(home: Path, content: bytes) -> None:
     file = home / "credential"
