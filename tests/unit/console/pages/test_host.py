@@ -58,7 +58,7 @@ def test_a_host_stays_when_a_session_does_not_end(
     assert "cannot end it" in answer.text
 
 
-def test_who_lost_the_right_to_end_revokes_no_host_whose_sessions_were_to_end_first(
+def test_without_the_right_to_end_sessions_no_host_is_revoked_after_them(
     person_with: PersonWith, ours: Tenant, ended: list[Any]
 ) -> None:
     client = person_with("view_controller", "view_commandsession", "manage_controller")
