@@ -68,7 +68,7 @@ def test_the_waits_double_up_to_four_seconds_however_often_it_is_tried() -> None
     assert told["address"] == "wss://h.example.com/ws/console/"
 
 
-def test_only_a_message_of_a_server_that_serves_makes_the_waits_short_again() -> None:
+def test_a_message_of_a_server_that_serves_makes_the_waits_short_again() -> None:
     told = _told(
         """const found = [again(), again()];
         last().open(); found.push(again());
@@ -95,7 +95,7 @@ def test_an_end_for_good_is_told_and_not_tried_again() -> None:
     assert told["sent"] == []
 
 
-def test_a_network_that_is_back_replaces_a_connection_and_leaves_a_wait_alone() -> None:
+def test_a_network_that_is_back_replaces_a_connection_and_no_wait() -> None:
     told = _told(
         """last().open(); listeners.online(); const waiting = waits.length;
         listeners.online(); const still = waits.length; waits.at(-1)[0]();
