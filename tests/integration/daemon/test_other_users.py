@@ -1,4 +1,6 @@
-"""Another user of the host cannot read the daemon's state or talk to its holders."""
+"""Another user of the host cannot read the daemon's state or talk to its holders, and no program
+reads their memory.
+"""
 
 import os
 import subprocess
@@ -83,6 +85,21 @@ async def test_a_second_user_can_neither_reach_a_session_nor_replace_its_socket(
             assert reached.get("answer") in {None, "b''"}
             assert (reached["replace"], reached["unlink"], reached["plant"]) == ("13", "13", "13")
             assert "still here" in (await terminal.send("still here\n"))["output"]
+
+
+async def test_a_program_reads_no_memory_of_daemon_fork_server_and_holder(
+    unprivileged_stack: Stack,
+) -> None:
+    ours = ["$PPID", *map(str, unprivileged_stack.daemon_pids())]
+    places = [f"/proc/{pid}/{name}" for pid in ours for name in ("mem", "environ")]
+    async with detached(unprivileged_stack.caller()) as caller:
+        done = await caller.call(
+            "execute_command", command=f"sh -c 'head -qc 8 {' '.join(places)} /proc/$$/environ'"
+        )
+    assert len(ours) >= 3
+    assert done["stderr"].count("Permission denied") == len(places)
+    # A program reads its own, as ever.
+    assert len(done["stdout"]) == 8
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
