@@ -11,6 +11,7 @@ from controller_client.system.control_group import (
     enable_limits,
     is_usable,
 )
+from tests.support.descriptors import spare_descriptors
 
 LIMITS = ResourceLimits(processes=5, memory_bytes=1000, open_files=9)
 
@@ -96,3 +97,77 @@ def test_a_group_without_controllers_leaves_all_limits_to_processes(tmp_path: Pa
     group.remove()
     group.remove()
     assert not group.path.exists()
+
+
+def test_a_session_without_a_limit_of_memory_may_swap(tmp_path: Path) -> None:
+    group = SessionGroup(_group(tmp_path / "session-1", "pids.max", "memory.swap.max"))
+    group.create(ResourceLimits(processes=5))
+    assert (group.path / "pids.max").read_text() == "5"
+    assert (group.path / "memory.swap.max").read_text() == ""
+    assert group.left_over(LIMITS) == ResourceLimits(memory_bytes=1000, open_files=9)
+
+
+def test_a_group_tells_its_processes_and_kills_them_at_once(tmp_path: Path) -> None:
+    group = SessionGroup(_group(tmp_path / "session-1", "cgroup.kill"))
+    (group.path / "cgroup.procs").write_text("12\n4711\n")
+    assert group.pids() == [12, 4711]
+    group.kill()
+    assert (group.path / "cgroup.kill").read_text() == "1"
+    group.remove()
+    assert group.exists(), "a group with a process in it stays"
+
+
+def test_a_group_that_is_gone_has_no_process(tmp_path: Path) -> None:
+    group = SessionGroup(tmp_path / "gone")
+    group.kill()
+    group.remove()
+    assert (group.exists(), group.pids(), group.open_members()) == (False, [], None)
+
+
+def test_a_group_that_cannot_be_looked_at_now_is_not_called_empty(tmp_path: Path) -> None:
+    group = SessionGroup(_group(tmp_path / "session-1"))
+    with spare_descriptors(0):
+        with pytest.raises(OSError, match="Too many open files"):
+            group.pids()
+        with pytest.raises(OSError, match="Too many open files"):
+            group.open_members()
+
+
+def test_a_group_that_cannot_be_made_is_told(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(NotADirectoryError):
+        SessionGroup(tmp_path / "file" / "session-1").create(LIMITS)
+
+
+def test_a_daemon_that_cannot_look_for_its_group_does_not_go_on_without(tmp_path: Path) -> None:
+    proc = _proc(tmp_path, "/a/daemon", None)
+    with spare_descriptors(0), pytest.raises(OSError, match="Too many open files"):
+        delegated_root(proc)
+    (proc / "cgroup").write_text("9:name=systemd:/a/daemon\n")
+    assert delegated_root(proc) is None
+
+
+@pytest.mark.parametrize(
+    ("mark", "value", "is_ours"),
+    [
+        ("user.delegate", b"1", True),
+        ("trusted.delegate", b"1", True),
+        ("user.delegate", b"0", False),
+        ("user.other", b"1", False),
+    ],
+)
+def test_only_the_marks_of_a_delegation_count(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mark: str, value: bytes, *, is_ours: bool
+) -> None:
+    service = _group(tmp_path / "cgroup" / "holdline.service")
+
+    def getxattr(_: Path, name: str) -> bytes:
+        if name == mark:
+            return value
+        raise OSError(61, "no such attribute")
+
+    monkeypatch.setattr("os.getxattr", getxattr)
+    proc = _proc(tmp_path, "/holdline.service/daemon", tmp_path / "cgroup")
+    assert delegated_root(proc) == (service if is_ours else None)
+    (service / "cgroup.procs").unlink()
+    assert delegated_root(proc) is None
