@@ -99,8 +99,6 @@ class InputGuard:
             except (OSError, MemoryError):
                 # No descriptor is left, say, to look at a program of the line.
                 return msgspec.structs.replace(command, refused=_UNREADABLE)
-        if command.refused is None and not command.is_line_checked:
-            return command
         return msgspec.structs.replace(command, refused=None, is_line_checked=False)
 
 

@@ -47,7 +47,7 @@ def argv_for(command: str) -> list[str]:
     if not _has_shell_syntax(command):
         words = shlex.split(command)
         # Only in front of a command is a word with "=" an assignment.
-        if words and words[0] and words[0] not in _SHELL_WORDS and "=" not in words[0]:
+        if words[0] and words[0] not in _SHELL_WORDS and "=" not in words[0]:
             return words
     return [_shell(), "-c", command]
 

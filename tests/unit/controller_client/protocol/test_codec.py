@@ -234,3 +234,21 @@ def test_the_value_of_a_secret_is_its_line_without_enter() -> None:
 def test_a_welcome_that_would_stop_or_flood_its_host_is_refused(field: str, value: int) -> None:
     assert _outcome(_frame(WELCOME)) == "Welcome"
     assert field in _refusal(_frame(WELCOME, **{field: value}))
+
+
+@pytest.mark.parametrize("letter", ["x", "ä"])
+def test_a_frame_of_the_largest_size_passes_and_a_longer_one_does_not(letter: str) -> None:
+    def named(path: str) -> FilesNamed:
+        return FilesNamed(id="i", reply_to="r", files=[NamedFile(path=path)])
+
+    room = MAX_FRAME_BYTES - len(encode(named("")))
+    path = letter * (room // len(letter.encode())) + "x" * (room % len(letter.encode()))
+    frame = encode(named(path))
+    assert len(frame) == MAX_FRAME_BYTES
+    assert decode_any.decode(frame) == decode_any.decode(frame.decode()) == named(path)
+    with pytest.raises(FrameTooLarge):
+        encode(named(f"{path}x"))
+    longer = frame + b" "
+    for text in (longer, longer.decode()):
+        with pytest.raises(FrameTooLarge):
+            decode_any.decode(text)
