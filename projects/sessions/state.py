@@ -270,7 +270,7 @@ def settle_commands(session_id: UUID, now: datetime) -> None:
 
 
 def measured_ms(end_reason: str, duration_seconds: float) -> int | None:
-    """How many milliseconds the program ran, by its host; None if nobody measured it.
+    """Return for how many milliseconds the program ran; None if nobody measured it.
 
     A holder measures, and the program of a dead holder is lost. The host chooses the number.
     """

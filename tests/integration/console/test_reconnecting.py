@@ -68,7 +68,7 @@ def test_the_waits_double_up_to_four_seconds_however_often_it_is_tried() -> None
     assert told["address"] == "wss://h.example.com/ws/console/"
 
 
-def test_a_message_of_a_server_that_serves_makes_the_waits_short_again() -> None:
+def test_a_message_of_a_server_makes_the_waits_short_again() -> None:
     told = _told(
         """const found = [again(), again()];
         last().open(); found.push(again());
