@@ -22,6 +22,11 @@ _NUMBERED_IN_JSON: Final = (
     *("", "<>", "<>&", '<>&"', "<>&'", "<>&'\"", "<>&'=", "<>&'+`", "<>&'\"+`"),
 )
 _APOSTROPHES: Final = ("'", "&#x27;", "&#39;", "&#039;", "&apos;")
+# Written as a number: what has a meaning in HTML, or all that belongs to no word.
+_NUMBERED_IN_HTML: Final = (
+    re.compile(r"[<>&\"']").match,
+    re.compile(r"[^\w ./-]").match,
+)
 _REFERENCES: Final = ("&#%d;", "&#x%x;", "&#x%X;")
 _QUOTATION_MARKS: Final = ('"', "&quot;", "&#34;")
 # What a backslash is put before: by bash, by zsh, by fish, by Ruby, and by whoever is careful.
@@ -108,8 +113,8 @@ def _in_html(text: str) -> Iterable[str]:
             quoted = form.replace("'", apostrophe).replace('"', quotation_mark)
             yield quoted
             yield quoted.encode("ascii", "xmlcharrefreplace").decode()
-    for reference, letters in product(_REFERENCES, (r"[<>&\"']", r"[^\w ./-]")):
-        yield re.sub(letters, lambda found, form=reference: form % ord(found[0]), text)
+    for reference, is_numbered in product(_REFERENCES, _NUMBERED_IN_HTML):
+        yield "".join(reference % ord(one) if is_numbered(one) else one for one in text)
 
 
 def _in_shells(text: str) -> Iterator[str]:
