@@ -95,6 +95,19 @@ def test_a_program_that_took_the_lock_is_its_owner_and_no_holder(
         assert living_holder(session) is None
 
 
+def test_the_lock_of_another_session_is_not_this_ones(
+    session: SessionDirectory, tmp_path: Path
+) -> None:
+    assert create(tmp_path, StartInteractiveCmd(seq=1, session_id="other", command="cat"))
+    other = directory_of(tmp_path, "other")
+    (other.path / "holder.lock").write_text("1\n")
+    with held(other, HOLDER_NAME) as others, held(session, HOLDER_NAME) as ours:
+        found = [locker(other), locker(session)]
+        assert [owner.pid for owner in found if owner is not None] == [others, ours]
+    (other.path / "holder.lock").unlink()
+    assert (locker(other), locker(session)) == (None, None)
+
+
 def test_processes_on_record_count_while_they_are_the_same(session: SessionDirectory) -> None:
     ours = _ourselves()
     members = [(ours.pid, ours.started), (ours.pid, ours.started + 1), (2**31 - 1, 5)]
