@@ -36,6 +36,8 @@ def test_a_cut_inside_a_character_moves_on_to_the_next(data: bytes, cut: int) ->
         (b"\xe2\x82", b"\xacx", 1),
         (b"ab\xe2", b"\x82", 1),
         (b"ab\xe2", b"x\x82", 0),
+        (b"ab\xe2", b"\x82\xac\x80x", 2),
+        (b"ab\xc3", b"\xa9\xa9\xa9", 1),
         (b"", b"", 0),
         (None, b"\x80\x80\x80\x80", 3),
     ],
