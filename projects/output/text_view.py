@@ -86,10 +86,7 @@ class TextView:
     @property
     def text(self) -> str:
         """Everything rendered so far; lines end in a line feed."""
-        line = "".join(self._line)
-        # One blank may end a question whose cursor waits behind it. More are columns of a table.
-        is_row = self._is_drawn_to_edge and line.endswith("  ")
-        return visible("".join(self._finished) + (line.rstrip(" ") if is_row else line))
+        return visible("".join(self._finished) + "".join(self._line))
 
     def _render(self, text: str) -> None:
         if self._is_rendered_whole(text):

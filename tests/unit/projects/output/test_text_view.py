@@ -14,6 +14,7 @@ from projects.output.text_view import (
     text_of,
 )
 
+_TYPED = b"echo 'name    value'   "
 PIECES = [
     b"plain",
     b"\r\n",
@@ -185,8 +186,14 @@ def test_boxes_are_drawn_as_boxes() -> None:
 def test_a_table_that_is_redrawn_has_no_blanks_at_its_lines_ends() -> None:
     drawn = b"PID USER      \x1b(B\x1b[m\x1b[K\r\n  1 root      \x1b[K\r\nplain  \r\nName: \x1b[K"
     assert text_of(drawn) == "PID USER\n  1 root\nplain  \nName: "
-    last = b"PID USER      \x1b[K\r\n  1 root      \x1b(B\x1b[m\x1b[K"
-    assert text_of(last) == "PID USER\n  1 root"
+
+
+@pytest.mark.parametrize("cut", range(len(_TYPED)))
+def test_a_cut_within_a_line_takes_nothing_from_it(cut: int) -> None:
+    begun = b"$ \x1b[K"
+    whole = text_of(begun + _TYPED)
+    assert text_of(begun + _TYPED[:cut]) + text_of(_TYPED[cut:]) == whole
+    assert whole == f"$ {_TYPED.decode()}"
 
 
 def test_a_long_line_that_is_erased_again_and_again_takes_a_moment() -> None:
