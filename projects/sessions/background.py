@@ -30,6 +30,7 @@ from projects.sessions.answers.results import Survivors
 from projects.sessions.answers.unread import BackgroundOutput, UnreadOutput
 from projects.sessions.idempotency import request_for
 from projects.sessions.snapshot import Snapshot, session_snapshot
+from projects.sessions.state import SESSION_ENDED
 from projects.sessions.transactions.acting import actor_of, require_cleared, touch
 from projects.sessions.transactions.control import terminate_session
 from projects.sessions.transactions.input import send_input
@@ -46,6 +47,7 @@ STOP_WAIT_SECONDS: Final = 8.0
 """The grace before SIGKILL, and some time to report the end."""
 
 _NOT_SENT: Final = "The host is out of reach; the signal is sent as soon as it is back."
+_REFUSED: Final = "The host did not send the signal, and will not: {code}."
 _NOT_OVER: Final = (
     "The signal was sent, and the host has not said yet that it is over. read_output tells "
     "when it is."
@@ -310,16 +312,20 @@ class _Signal:
         if now.command_failure_code == "UNKNOWN_SIGNAL":
             known = [name for name in SIGNAL_NAMES if name != self.signal_name]
             raise UnknownSignal(self.signal_name, known)
-        is_sent = now.is_command_settled and not now.command_failure_code
+        refusal = now.command_failure_code
+        is_sent = now.is_command_settled and not refusal
         if now.is_final:
             # The word that the signal was sent can get lost behind the end that it made.
             is_ended_by_it = now.ended_as == "terminated" or now.signal == self.signal_name
             if not (is_sent or is_ended_by_it):
                 return _over_already(now)
             return Stopping(success=True, hint=stopped_hint(now.survivors), survivors=now.survivors)
-        if not is_last and (self.is_escalated or not is_sent):
+        # The end is on its way where the host says that the program is over.
+        is_decided = is_last or bool(refusal and refusal != SESSION_ENDED)
+        if not is_decided and (self.is_escalated or not is_sent):
             return None
         if not is_sent:
-            return Stopping(success=False, hint=_NOT_SENT, survivors=None)
+            hint = said(_REFUSED, code=refusal) if refusal else _NOT_SENT
+            return Stopping(success=False, hint=hint, survivors=None)
         hint = said(_NOT_OVER) if self.is_escalated else ""
         return Stopping(success=True, hint=hint, survivors=None)

@@ -35,11 +35,13 @@ _MAX_DURATION_MS: Final = 2.0**53
 
 # A command that was still on its way to the program cannot reach the program any more. Bodies may
 # hold secrets and are deleted at once. Only an input that was never sent is known not to be typed:
-# the answer to an input that was sent may have died with a holder or a connection.
+# the answer to an input that was sent may have died with a holder or a connection. So it is with a
+# signal.
 _SETTLE_ALL = """
 UPDATE projects_controllercommand
 SET settled_at = %s, body = NULL,
     failure_code = CASE
+        WHEN type = 'TERMINATE_CMD' AND sent_epoch IS NULL THEN %s
         WHEN type <> 'SEND_INPUT' THEN failure_code WHEN sent_epoch IS NULL THEN %s ELSE %s END,
     failure_message = CASE
         WHEN type <> 'SEND_INPUT' THEN failure_message WHEN sent_epoch IS NULL THEN %s ELSE %s END
@@ -265,7 +267,7 @@ def end_lost(session: Losable, *, actor: str, note: str) -> None:
 
 def settle_commands(session_id: UUID, now: datetime) -> None:
     """Settle every open command of a session that is over."""
-    words = [SESSION_ENDED, INPUT_UNCONFIRMED, ENDED_BEFORE, ENDED_MEANWHILE]
+    words = [SESSION_ENDED, SESSION_ENDED, INPUT_UNCONFIRMED, ENDED_BEFORE, ENDED_MEANWHILE]
     execute(_SETTLE_ALL, [time_as_parameter(now), *words, as_parameter(session_id)])
 
 

@@ -185,6 +185,16 @@ async def test_a_signal_only_the_host_does_not_know_is_named(
     assert "SIGSTKFLT" not in unknown.value.hint
 
 
+async def test_a_signal_that_the_host_refuses_is_told_with_its_code(
+    project_id: UUID, host: ActingHost
+) -> None:
+    host.on_signal = lambda _: Failure(code="UNREADABLE", message="nobody can read it")
+    started = await background_start(project_id, "serve")
+    stopped = await background_stop(project_id, started.session_id, signal_name="hup")
+    assert (stopped.success, stopped.survivors) == (False, None)
+    assert "UNREADABLE" in (stopped.hint or "")
+
+
 @pytest.mark.parametrize(
     ("signal", "end", "is_sent"),
     [

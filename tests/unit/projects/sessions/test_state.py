@@ -166,6 +166,18 @@ def test_only_an_input_that_was_never_sent_was_surely_not_typed(state: SessionSt
     assert "before the input could be typed" in unsent.failure_message
 
 
+def test_only_a_signal_that_never_left_was_surely_not_sent() -> None:
+    session = make_session(make_controller())
+    signals = [
+        _input(session, number, type="TERMINATE_CMD", input_seq=None, sent_epoch=epoch)
+        for number, epoch in ((1, 3), (2, None))
+    ]
+    end_session(session, SessionState.EXITED, actor="host")
+    for signal in signals:
+        signal.refresh_from_db()
+    assert [signal.failure_code for signal in signals] == ["", "SESSION_ENDED"]
+
+
 @pytest.mark.parametrize(
     ("state", "started", "code"),
     [("SENT", False, "START_LOST"), ("RUNNING", True, ""), ("RUNNING", False, "")],
