@@ -32,7 +32,8 @@ def row_of(answer: Answer, hidden: Collection[int]) -> dict[str, Any]:
     native = answer.native if not answer.cut_by and is_storable(answer.native) else None
     # The calls are made as they came, whatever the row may hold of them.
     is_sealed = bool(hidden) or not is_storable(exact)
-    kept = _Exact(exact, native if hidden else None)._asdict()
+    # Without reasoning it is the list that an older server knows.
+    kept = _Exact(exact, native)._asdict() if hidden and native is not None else exact
     return {
         "calls": [shown(call, is_hidden=index in hidden) for index, call in enumerate(calls)],
         "sealed": seal(json.dumps(kept).encode()) if is_sealed else None,
