@@ -156,10 +156,10 @@ class Directories(Items):
     """Directories of hosts, separated by commas."""
 
     def parse(self, text: str) -> tuple[str, ...]:
-        """The directories, each of them absolute and without a step up."""
+        """The directories, each of them absolute."""
         items = super().parse(text)
-        if not all(item.startswith("/") and ".." not in item.split("/") for item in items):
-            raise ValueError("absolute paths without .. such as /srv/work")
+        if not all(item.startswith("/") for item in items):
+            raise ValueError("absolute paths such as /srv/work")
         return items
 
 
