@@ -6,7 +6,7 @@ another address a moment later leads nowhere. ``HOLDLINE_ATTENTION_NETWORKS`` al
 
 import asyncio
 import socket
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from ipaddress import (
@@ -17,6 +17,7 @@ from ipaddress import (
     ip_address,
     ip_network,
 )
+from itertools import islice, zip_longest
 from typing import Any, Final
 
 import httpcore2
@@ -65,7 +66,7 @@ class GuardedBackend(httpcore2.AsyncNetworkBackend):
         allowed = [one for one in found if is_allowed(one, is_encrypted=self._is_encrypted)]
         if not allowed:
             raise AddressRefused("the address is not allowed")
-        *others, last = allowed[:_MOST_ADDRESSES]
+        *others, last = _some_of(allowed)
         for address in others:
             with suppress(httpcore2.ConnectError, httpcore2.ConnectTimeout):
                 return await self._inner.connect_tcp(
@@ -87,6 +88,14 @@ async def _resolved(host: str, port: int) -> list[Address]:
     found = await asyncio.get_running_loop().run_in_executor(_RESOLVERS, resolve)
     # An address of IPv6 may carry the name of an interface.
     return [ip_address(each[4][0].partition("%")[0]) for each in found]
+
+
+def _some_of(addresses: Sequence[Address]) -> list[Address]:
+    """The first ones, of both versions in turn: a net may have only one of the two."""
+    first = addresses[0].version
+    kinds = [[one for one in addresses if (one.version == first) is same] for same in (True, False)]
+    turns = (one for pair in zip_longest(*kinds) for one in pair if one is not None)
+    return list(islice(turns, _MOST_ADDRESSES))
 
 
 def is_allowed(address: Address, *, is_encrypted: bool) -> bool:

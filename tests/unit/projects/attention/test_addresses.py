@@ -113,3 +113,11 @@ async def test_the_next_address_is_tried_where_one_does_not_answer(
         await stream.aclose()
     with pytest.raises(httpcore2.ConnectError):
         await backend.connect_tcp("many.example", port)
+
+
+def test_addresses_of_both_versions_are_tried_in_turn() -> None:
+    six = [ip_address(f"2001:db8::{number}") for number in range(1, 9)]
+    four = [ip_address("192.0.2.1")]
+    assert addresses._some_of([*six, *four]) == [six[0], four[0], six[1], six[2]]
+    assert addresses._some_of([*four, *six]) == [four[0], six[0], six[1], six[2]]
+    assert addresses._some_of(four) == four
