@@ -57,7 +57,8 @@ async def monitor_stop(
 ) -> MonitorEnd:
     """Stops a monitor, and deletes its log if the caller may and the host counts it as its own.
 
-    The monitor is stopped whatever becomes of the log, even while the host is away.
+    The monitor is stopped whatever the host makes of the log, and while it is away. Where storage
+    fails nothing is stopped. A repeat may find the log deleted already: ``file_not_found``.
 
     Args:
         project_id: the caller's project.
@@ -70,6 +71,7 @@ async def monitor_stop(
         MonitorNotFound: if the project has no active monitor of this id.
         RequestIdReused: if ``request_id`` was used for another call.
         ChangedSinceApproval: if the monitor follows another log than the one that was approved.
+        StorageUnavailable: if the database cannot be used; the monitor goes on.
 
     """
     require_cleared(caller)
