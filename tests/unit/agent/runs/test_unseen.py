@@ -14,6 +14,7 @@ from agent.llm.conversation import Answer, Call
 from agent.models import AgentStep
 from agent.runs import answered_calls, records, unseen
 from projects.models import CommandSession
+from projects.storage.sealing import open_sealed
 from tests.support.rows import make_controller, make_session
 
 pytestmark = pytest.mark.django_db
@@ -117,3 +118,14 @@ def test_reasoning_comes_back_with_an_answer_that_hides_nothing_in_the_end(
     step = AgentStep.objects.get()
     assert step.native == (reasoning if hidden is None else None)
     assert step.sealed is None
+
+
+@pytest.mark.parametrize("native", [None, [{"kind": "response"}]])
+def test_what_is_sealed_without_reasoning_is_what_older_servers_read(
+    claimed: tuple[UUID, UUID], session: CommandSession, native: Any
+) -> None:
+    calls = _typing(session, "ls\n", "pwd\n")
+    (step,) = _answered(claimed, calls, native)
+    sealed = json.loads(open_sealed(step.sealed))
+    assert isinstance(sealed, list) is (native is None)
+    assert answered_calls.calls_of(step) == calls
