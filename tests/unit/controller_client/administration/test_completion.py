@@ -1,6 +1,6 @@
-"""The completion is tried in the shells themselves, as far as this machine has them."""
+"""The completion is tried in the shells themselves."""
 
-import shutil
+import os
 import subprocess
 import sys
 from functools import cache
@@ -9,7 +9,7 @@ import pytest
 
 # Only compinit, which asks about the files of the machine, is left out.
 BEFORE = {"bash": "", "zsh": "compdef() { :; }\n"}
-SHELLS = [shell for shell in BEFORE if shutil.which(shell)]
+SHELLS = list(BEFORE)
 OFFERED = [
     ("ser", {"service"}),
     ("service st", {"start", "stop", "status"}),
@@ -45,6 +45,8 @@ def _asked(shell: str, typed: str) -> tuple[list[str], str]:
         capture_output=True,
         text=True,
         check=True,
+        # A bash that does not know the locale of the environment warns of it.
+        env={**os.environ, "LC_ALL": "C.UTF-8"},
     )
     return asked.stdout.splitlines(), asked.stderr
 
