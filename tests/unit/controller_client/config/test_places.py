@@ -54,8 +54,8 @@ def test_a_user_without_a_home_has_places_where_nothing_is(
 
     monkeypatch.setattr(pwd, "getpwuid", unknown)
     monkeypatch.delenv("HOME")
-    assert not default_state_dir().exists()
-    assert not user_file().exists()
+    assert default_state_dir() == Path("/nonexistent/.local/state/holdline-controller")
+    assert user_file() == Path("/nonexistent/.config/holdline/controller.toml")
 
 
 def test_the_directory_of_the_service_is_its_users_own(
