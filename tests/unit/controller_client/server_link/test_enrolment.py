@@ -91,10 +91,13 @@ def answering(monkeypatch: pytest.MonkeyPatch, status: int, body: bytes) -> Iter
     """A server that gives one answer; yields its address."""
     monkeypatch.setattr(_Answering, "answer", (status, body), raising=False)
     with HTTPServer(("127.0.0.1", 0), _Answering) as server:
-        serving = threading.Thread(target=server.handle_request)
+        server.timeout = 30
+        serving = threading.Thread(target=server.handle_request, daemon=True)
         serving.start()
-        yield f"http://127.0.0.1:{server.server_port}"
-        serving.join()
+        try:
+            yield f"http://127.0.0.1:{server.server_port}"
+        finally:
+            serving.join()
 
 
 def _given(credential: str) -> bytes:

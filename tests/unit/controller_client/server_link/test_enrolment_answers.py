@@ -60,7 +60,8 @@ def answering(status: int, body: object, location: str = "") -> Iterator[str]:
     _Answering.status, _Answering.location, _Answering.asked = status, location, []
     _Answering.body = body if isinstance(body, bytes) else json.dumps(body).encode()
     with HTTPServer(("127.0.0.1", 0), _Answering) as server:
-        serving = threading.Thread(target=server.handle_request)
+        server.timeout = 30
+        serving = threading.Thread(target=server.handle_request, daemon=True)
         serving.start()
         try:
             yield f"127.0.0.1:{server.server_port}"

@@ -40,6 +40,7 @@ def test_the_process_that_connected_is_named(
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind("socket")
         listener.listen()
+        listener.settimeout(30)
         with subprocess.Popen(
             [sys.executable, "-c", CONNECT, "socket"], stdin=subprocess.PIPE
         ) as peer:
