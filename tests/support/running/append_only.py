@@ -1,4 +1,4 @@
-"""Permission for tests to empty tables that the database itself keeps append-only."""
+"""Control for tests over the append-only tables: empty them, or let no row in."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -50,6 +50,21 @@ def triggers() -> frozenset[str]:
     with connection.cursor() as cursor:
         cursor.execute(_TRIGGERS[connection.vendor])
         return frozenset(row[0] for row in cursor.fetchall())
+
+
+@contextmanager
+def no_audit_rows() -> Iterator[None]:
+    """Let the SQLite database take no row of the audit log in the block."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "CREATE TRIGGER refuse_rows BEFORE INSERT ON projects_auditevent BEGIN SELECT "
+            "RAISE(ABORT, 'no row'); END"
+        )
+    try:
+        yield
+    finally:
+        with connection.cursor() as cursor:
+            cursor.execute("DROP TRIGGER refuse_rows")
 
 
 def let_flush_pass() -> None:

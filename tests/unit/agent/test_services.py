@@ -5,7 +5,7 @@ from datetime import timedelta
 from uuid import UUID, uuid4
 
 import pytest
-from django.db import DatabaseError, connection, transaction
+from django.db import DatabaseError, transaction
 from django.utils import timezone
 
 from agent import services
@@ -15,6 +15,7 @@ from agent.runs import records
 from projects.errors.calls import InvalidArgument
 from projects.models import AttentionEvent, Controller
 from tests.support.rows import make_controller
+from tests.support.running.append_only import no_audit_rows
 
 pytestmark = pytest.mark.django_db
 LEASE_SECONDS = 30.0
@@ -171,16 +172,10 @@ def test_no_run_begins_stops_or_goes_on_without_its_audit_row(run: AgentRun) -> 
         lambda: services.run_resume(run_id=ended.id, actor="test", said="go on"),
     ]
     before = _runs()
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "CREATE TRIGGER refuse_rows BEFORE INSERT ON projects_auditevent BEGIN SELECT "
-            "RAISE(ABORT, 'no row'); END"
-        )
-    for act in acts:
-        with pytest.raises(DatabaseError), transaction.atomic():
-            act()
-    with connection.cursor() as cursor:
-        cursor.execute("DROP TRIGGER refuse_rows")
+    with no_audit_rows():
+        for act in acts:
+            with pytest.raises(DatabaseError), transaction.atomic():
+                act()
     assert _runs() == before
     for act in acts:
         act()

@@ -1,14 +1,13 @@
 """What people change in the admin is stored together with its audit row, or not at all."""
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from io import StringIO
 from typing import Any
 
 import pytest
 from django.contrib.auth.models import Group, User
 from django.core.management import call_command
-from django.db import DatabaseError, connection
+from django.db import DatabaseError
 from django.test import Client
 from django.utils import timezone
 
@@ -27,6 +26,7 @@ from projects.models import (
 )
 from projects.secrets.store import secret_set
 from projects.secrets.terms import Terms
+from tests.support.running.append_only import no_audit_rows
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.sqlite]
 
@@ -38,21 +38,6 @@ _PROJECT = {
     "approvals": "auto",
     "keeps_output": "on",
 }
-
-
-@contextmanager
-def _no_audit_rows() -> Iterator[None]:
-    """The database takes no row of the audit log."""
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "CREATE TRIGGER refuse_rows BEFORE INSERT ON projects_auditevent BEGIN SELECT "
-            "RAISE(ABORT, 'no row'); END"
-        )
-    try:
-        yield
-    finally:
-        with connection.cursor() as cursor:
-            cursor.execute("DROP TRIGGER refuse_rows")
 
 
 def _kept() -> list[object]:
@@ -241,7 +226,7 @@ def test_a_change_whose_audit_row_cannot_be_written_is_not_made(
         actor="test",
     )
     before = _kept()
-    with _no_audit_rows(), pytest.raises(DatabaseError):
+    with no_audit_rows(), pytest.raises(DatabaseError):
         act(admin_client, controller)
     assert _kept() == before
     act(admin_client, controller)

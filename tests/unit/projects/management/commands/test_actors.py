@@ -6,7 +6,7 @@ from io import StringIO
 import pytest
 from django.contrib.auth import get_user_model
 from django.core.management import call_command
-from django.db import DatabaseError, connection
+from django.db import DatabaseError
 from django.utils import timezone
 
 from console.models import SecondFactor
@@ -23,6 +23,7 @@ from projects.models import (
     Secret,
 )
 from projects.secrets.store import Terms, secret_set
+from tests.support.running.append_only import no_audit_rows
 
 pytestmark = pytest.mark.django_db
 
@@ -90,14 +91,7 @@ def test_a_command_whose_row_cannot_be_written_does_nothing(
 ) -> None:
     monkeypatch.setattr("sys.stdin", StringIO(typed))
     before = _kept()
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "CREATE TRIGGER refuse_rows BEFORE INSERT ON projects_auditevent BEGIN SELECT "
-            "RAISE(ABORT, 'no row'); END"
-        )
-    with pytest.raises(DatabaseError):
+    with no_audit_rows(), pytest.raises(DatabaseError):
         call_command(*arguments.split(), stdout=(out := StringIO()), stderr=StringIO())
     assert _kept() == before
     assert out.getvalue() == ""
-    with connection.cursor() as cursor:
-        cursor.execute("DROP TRIGGER refuse_rows")
