@@ -5,6 +5,7 @@ import os
 import shutil
 import stat
 from pathlib import Path
+from types import SimpleNamespace
 from uuid import UUID
 
 import pytest
@@ -92,7 +93,7 @@ def test_a_lock_that_somebody_has_for_a_moment_is_waited_for(
         def wait(self, _seconds: float) -> None:
             os.close(looking.pop())
 
-    monkeypatch.setattr(host_identity.threading, "Event", Pause)
+    monkeypatch.setattr(host_identity, "threading", SimpleNamespace(Event=Pause))
     held = lock_state_dir(tmp_path)
     assert looking == []
     os.close(held)
