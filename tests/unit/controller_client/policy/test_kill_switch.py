@@ -3,6 +3,7 @@
 import asyncio
 import logging
 import os
+import pwd
 from collections.abc import Callable
 from pathlib import Path
 
@@ -17,6 +18,13 @@ def _flash(path: Path) -> None:
     """There for no longer than a program needs to remove it."""
     path.touch()
     path.unlink()
+
+
+@pytest.fixture
+def other_user() -> str:
+    """The name of an ordinary account that is not the one of this test."""
+    own = {0, os.geteuid()}
+    return next(entry.pw_name for entry in pwd.getpwall() if entry.pw_uid not in own)
 
 
 @pytest.fixture
@@ -132,6 +140,7 @@ def test_a_place_that_cannot_be_looked_at_stops_the_host(tmp_path: Path) -> None
         assert KillSwitch([], closed / "stopped").is_on
     finally:
         os.seteuid(user)
+        closed.chmod(0o700)
 
 
 async def test_a_stop_that_a_program_removes_at_once_is_seen(stop: Path, tmp_path: Path) -> None:
@@ -153,7 +162,7 @@ def test_a_path_below_a_directory_of_the_user_counts_as_writable(tmp_path: Path)
 
 
 def test_the_start_warns_of_places_that_programs_can_write(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
+    tmp_path: Path, other_user: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     places = [tmp_path / "policy.toml"], [tmp_path / "stop"]
     with caplog.at_level(logging.WARNING):
@@ -164,14 +173,14 @@ def test_the_start_warns_of_places_that_programs_can_write(
     ]
     caplog.clear()
     tmp_path.chmod(0o700)
-    warn_of_places(*places, run_as="nobody")
+    warn_of_places(*places, run_as=other_user)
     assert caplog.text == ""
     tmp_path.chmod(0o777)
-    warn_of_places(*places, run_as="nobody")
+    warn_of_places(*places, run_as=other_user)
     assert "replace the policy file" in caplog.text
     caplog.clear()
     tmp_path.chmod(0o1777)
-    warn_of_places(*places, run_as="nobody")
+    warn_of_places(*places, run_as=other_user)
     assert caplog.text == ""
 
 
@@ -220,12 +229,12 @@ async def test_other_files_beside_the_switch_stop_nothing(stop: Path, tmp_path: 
 
 
 def test_the_start_warns_of_a_switch_whose_place_is_not_there(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
+    tmp_path: Path, other_user: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     tmp_path.chmod(0o700)
     missing = tmp_path / "missing" / "stop"
     with caplog.at_level(logging.WARNING):
-        warn_of_places([], [missing, tmp_path / "stop"], run_as="nobody")
+        warn_of_places([], [missing, tmp_path / "stop"], run_as=other_user)
         assert caplog.text == ""
-        warn_of_places([], [missing], run_as="nobody")
+        warn_of_places([], [missing], run_as=other_user)
     assert f"make {missing.parent}" in caplog.text
