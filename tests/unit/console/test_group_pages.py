@@ -53,7 +53,7 @@ def member(group: str, session: CommandSession) -> Client:
     return client
 
 
-def test_each_page_is_for_those_that_the_guide_names(
+def test_each_page_is_for_the_groups_that_may_see_it(
     member: Client, group: str, session: CommandSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # The host of this test echoes nothing.

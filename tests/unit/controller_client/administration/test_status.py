@@ -198,7 +198,7 @@ def test_the_moment_of_a_state_stays_while_only_its_reason_changes(
     assert first.started == second.started == third.started
 
 
-def test_a_disk_that_is_full_leaves_what_was_told_before(
+def test_a_disk_that_cannot_be_written_leaves_what_was_told_before(
     state_dir: Path, daemon: StatusFile
 ) -> None:
     daemon.tell("connected")

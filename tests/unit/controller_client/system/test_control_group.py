@@ -107,7 +107,7 @@ def test_a_session_without_a_limit_of_memory_may_swap(tmp_path: Path) -> None:
     assert group.left_over(LIMITS) == ResourceLimits(memory_bytes=1000, open_files=9)
 
 
-def test_a_group_tells_its_processes_and_kills_them_at_once(tmp_path: Path) -> None:
+def test_a_group_tells_its_processes_and_asks_the_kernel_to_kill_them(tmp_path: Path) -> None:
     group = SessionGroup(_group(tmp_path / "session-1", "cgroup.kill"))
     (group.path / "cgroup.procs").write_text("12\n4711\n")
     assert group.pids() == [12, 4711]

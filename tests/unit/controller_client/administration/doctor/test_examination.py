@@ -187,7 +187,7 @@ def test_a_credential_of_another_kind_is_not_closed_but_removed(patient: Host) -
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a file away")
-def test_a_credential_that_root_has_put_there_is_given_back(patient: Host) -> None:
+def test_a_credential_of_another_user_is_given_back(patient: Host) -> None:
     os.chown(patient.credential, 1, 1)
     found = host.check_credential(patient.state_dir)
     assert (found.level, found.remedy) == ("problem", f"sudo chown root {patient.credential}")
