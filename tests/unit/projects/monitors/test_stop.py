@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from datetime import timedelta
 from typing import Any
 from uuid import UUID, uuid4
@@ -74,6 +74,8 @@ async def _deleting(
         yield asked
     finally:
         task.cancel()
+        with suppress(asyncio.CancelledError):
+            await task
 
 
 def _audited() -> list[str]:
