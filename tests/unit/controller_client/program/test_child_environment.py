@@ -2,6 +2,7 @@
 
 import os
 import pwd
+from collections.abc import Iterator
 from types import SimpleNamespace
 
 import pytest
@@ -18,6 +19,14 @@ from tests.support.descriptors import spare_descriptors
 
 # No host has so many users.
 NO_USER = 4_000_000_000
+
+
+@pytest.fixture(autouse=True)
+def _no_known_accounts() -> Iterator[None]:
+    """Each test looks accounts up itself, and leaves none to the next."""
+    account_of.cache_clear()
+    yield
+    account_of.cache_clear()
 
 
 def test_it_is_built_from_scratch(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -95,7 +104,6 @@ def test_the_cookie_of_a_session_is_the_hosts_alone() -> None:
 
 
 def test_a_user_that_the_host_does_not_know_has_a_number_and_a_shell() -> None:
-    account_of.cache_clear()
     assert account_of(NO_USER) == Account(str(NO_USER), "/", "/bin/sh")
 
 
@@ -103,18 +111,15 @@ def test_an_account_without_home_and_shell_gets_the_usual_ones(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     entry = SimpleNamespace(pw_name="ada", pw_dir="", pw_shell="")
-    account_of.cache_clear()
     monkeypatch.setattr(pwd, "getpwuid", lambda _: entry)
     assert account_of(1) == Account("ada", "/", "/bin/sh")
     entry.pw_dir, entry.pw_shell = "/home/ada", "/bin/zsh"
     assert account_of(2) == Account("ada", "/home/ada", "/bin/zsh")
-    account_of.cache_clear()
 
 
 def test_a_user_that_nobody_can_look_up_is_not_called_unknown(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    account_of.cache_clear()
     monkeypatch.setattr(os, "geteuid", lambda: NO_USER)
     with spare_descriptors(0), pytest.raises(StartFailed) as refused:
         build_environment("id-1", {})
