@@ -15,6 +15,8 @@ def ends() -> Iterator[tuple[socket.socket, socket.socket]]:
     """Both ends of a stream: the one that is read, and its peer's."""
     ours, peers = socket.socketpair()
     with ours, peers:
+        for end in (ours, peers):
+            end.settimeout(30)
         yield ours, peers
 
 
