@@ -13,7 +13,6 @@ from config.settings import environment
 from controller_client.policy import file as policy_file
 from controller_client.protocol import messages
 from controller_client.server_link import daemon
-from projects.accounts.toolsets import TOOLSETS
 from projects.conf.setting import Setting
 from projects.errors.base import ControllerActionError
 from projects.errors.commands import StartFailed
@@ -191,17 +190,6 @@ def test_the_libraries_of_the_daemon_are_named() -> None:
     needed = {re.split(r"[<>=~]", line)[0] for line in project["dependencies"]}
     alone = re.sub(r"\(.*?\)", "", named, flags=re.DOTALL)
     assert set(re.findall(r"[a-z]+(?:-[a-z]+)*", alone)) - {"and"} == needed
-
-
-def test_every_set_of_tools_is_documented_as_it_is() -> None:
-    page = (ROOT / "docs/howto/connect-a-client.md").read_text()
-    rows = dict(re.findall(r"^\| `([a-z]+)` \| (.*) \|$", page, re.MULTILINE))
-    assert set(rows) == set(TOOLSETS)
-    for name in set(TOOLSETS) - {"all", "interactive"}:
-        assert set(re.findall(r"`([a-z_]+)`", rows[name])) == TOOLSETS[name], name
-    driving = TOOLSETS["agent"] - {"execute_command"}
-    added = set(re.findall(r"`([a-z_]+)`", rows["interactive"].partition(", and ")[2]))
-    assert driving | added == TOOLSETS["interactive"]
 
 
 def test_every_capability_of_a_daemon_is_documented() -> None:
