@@ -1,12 +1,10 @@
 """What people change in the admin is stored together with its audit row, or not at all."""
 
 from collections.abc import Callable
-from io import StringIO
 from typing import Any
 
 import pytest
 from django.contrib.auth.models import Group, User
-from django.core.management import call_command
 from django.db import DatabaseError
 from django.test import Client
 from django.utils import timezone
@@ -104,32 +102,6 @@ def _joined(client: Client, _host: Controller) -> object:
     return client.post(page, _PROJECT | {"max_interactive_sessions": "1"} | members)
 
 
-def _manage(*words: str) -> Callable[[Client, Controller], object]:
-    """Runs a command of ``manage.py``; HOST is the host's project and name, KEY a token's id."""
-
-    def act(_client: Client, host: Controller) -> object:
-        told = {"HOST": f"lab/{host.name}", "KEY": ApiToken.objects.get(name="agent").key_id}
-        told["CREDENTIAL"] = ControllerCredential.objects.earliest("created_at").key_id
-        return call_command(*(told.get(word, word) for word in words), stdout=StringIO())
-
-    return act
-
-
-_COMMANDS = (
-    ("create_project", "more"),
-    ("create_api_token", "lab"),
-    ("create_controller", "lab", "more"),
-    ("create_enrolment_code", "lab", "more"),
-    ("create_enrolment_key", "lab", "--hosts", "2"),
-    ("set_secret", "lab", "sudo", "--delete"),
-    ("set_attention_target", "lab", "ops", "--delete"),
-    ("approve", "HOST"),
-    ("revoke", "KEY"),
-    ("revoke", "CREDENTIAL"),
-    ("revoke", "HOST"),
-)
-
-
 def _password(client: Client, _host: Controller) -> object:
     new = {"usable_password": "true", "password1": "long-and-new-9", "password2": "long-and-new-9"}
     user = User.objects.get(username="ada")
@@ -202,7 +174,6 @@ def _change_target(_client: Client, host: Controller) -> object:
             _act("/admin/projects/controllercredential/", "revoke", ControllerCredential),
             id="credential-revoke",
         ),
-        *(pytest.param(_manage(*words), id=" ".join(words)) for words in _COMMANDS),
     ],
 )
 def test_a_change_whose_audit_row_cannot_be_written_is_not_made(
