@@ -108,12 +108,6 @@ def test_whatever_has_the_name_stops_the_host(
     assert kept_stop(tmp_path).exists() is not is_protected
 
 
-@pytest.mark.parametrize("name", ["Stop", "stop.txt", ".stop", "stop "])
-def test_another_name_stops_nothing(stop: Path, tmp_path: Path, name: str) -> None:
-    (tmp_path / name).touch()
-    assert not KillSwitch([stop], kept_stop(tmp_path)).is_on
-
-
 def test_a_kept_stop_is_kept_whatever_it_is_made_of(stop: Path, tmp_path: Path) -> None:
     kept = kept_stop(tmp_path)
     kept.symlink_to("/nonexistent/file")
@@ -192,15 +186,6 @@ def test_a_place_that_cannot_be_looked_at_counts_as_a_stop(tmp_path: Path) -> No
     assert not KillSwitch([tmp_path / "none" / "stop"], kept_stop(tmp_path / "none")).is_on
 
 
-def test_a_stop_without_a_file_of_its_own_is_kept_in_memory(stop: Path, tmp_path: Path) -> None:
-    switch = KillSwitch([tmp_path / "other", stop])
-    stop.touch()
-    assert switch.is_on
-    stop.unlink()
-    assert switch.is_on
-    assert list(tmp_path.iterdir()) == []
-
-
 def test_a_stop_is_kept_in_a_file_of_its_own_and_through_no_link(
     stop: Path, tmp_path: Path
 ) -> None:
@@ -220,6 +205,8 @@ async def test_other_files_beside_the_switch_stop_nothing(stop: Path, tmp_path: 
         for name in ("stop2", "sto", "policy.toml"):
             _flash(tmp_path / name)
         _flash(kept_stop(tmp_path))
+        for name in ("Stop", "stop.txt", ".stop", "stop "):
+            (tmp_path / name).touch()
         assert not switch.is_on
         _flash(stop)
         await await_until(lambda: switch.is_on, 30, "the stop to be seen")
