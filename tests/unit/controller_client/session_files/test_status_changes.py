@@ -76,13 +76,6 @@ def test_a_state_directory_that_is_gone_ends_no_daemon(tmp_path: Path) -> None:
     assert not (tmp_path / "gone").exists()
 
 
-def test_a_link_in_the_place_of_the_status_is_no_status(running: Path) -> None:
-    StatusFile(running, version="1", server="wss://s/")
-    (running / "status.json").rename(running / "kept")
-    (running / "status.json").symlink_to(running / "kept")
-    assert read_status(running) is None
-
-
 def test_a_state_directory_without_a_lock_has_no_daemon(tmp_path: Path) -> None:
     assert not is_daemon_running(tmp_path)
     os.close(lock_state_dir(tmp_path))
