@@ -11,7 +11,6 @@ import pytest
 from django.utils import timezone
 
 from controller_client.protocol.messages import DeleteFile, FileDeleted
-from controller_client.protocol.values import Failure
 from projects.accounts.authentication import Caller
 from projects.errors.calls import RequestIdReused
 from projects.models import AuditEvent, Controller, Monitor
@@ -54,9 +53,7 @@ async def _stopped(monitor: Monitor, **fields: Any) -> MonitorEnd:
 
 
 @asynccontextmanager
-async def _deleting(
-    monitor: Monitor, failure: Failure | None = None
-) -> AsyncIterator[list[DeleteFile]]:
+async def _deleting(monitor: Monitor) -> AsyncIterator[list[DeleteFile]]:
     """The host of the monitor, with the questions that it was asked."""
     asked: list[DeleteFile] = []
 
@@ -64,7 +61,7 @@ async def _deleting(
         for question in await in_database(questions.take, monitor.controller_id, 3):
             assert isinstance(question, DeleteFile)
             asked.append(question)
-            deleted = FileDeleted(reply_to=question.id, failure=failure)
+            deleted = FileDeleted(reply_to=question.id)
             await in_database(questions.answer, monitor.controller_id, deleted)
             await doorbells.ring_question(question.id)
         return False
@@ -100,7 +97,11 @@ async def test_the_log_is_deleted_by_the_name_and_the_file_that_were_read() -> N
 
 @pytest.mark.parametrize(
     ("scopes", "save_log", "reason"),
-    [((DELETE_SCOPE,), True, "save_log"), (("monitor:write",), False, "scope_missing")],
+    [
+        ((DELETE_SCOPE,), True, "save_log"),
+        (("monitor:write",), True, "save_log"),
+        (("monitor:write",), False, "scope_missing"),
+    ],
 )
 async def test_a_log_that_is_not_to_go_is_asked_of_nobody(
     scopes: tuple[str, ...], save_log: bool, reason: str
@@ -128,13 +129,6 @@ async def test_a_host_that_cannot_answer_holds_up_no_stop(
     monitor = await in_database(lambda: _monitor(**fields))
     ended = await _stopped(monitor)
     assert (ended.status, ended.log_deleted, ended.log_kept_reason) == ("stopped", False, reason)
-
-
-async def test_a_log_that_the_host_keeps_says_why() -> None:
-    monitor = await in_database(_monitor)
-    async with _deleting(monitor, Failure(code="NOT_MANAGED", message="no")):
-        ended = await _stopped(monitor)
-    assert (ended.log_deleted, ended.log_kept_reason) == (False, "not_managed")
 
 
 async def test_a_repeat_under_its_id_deletes_once_and_gets_the_first_answer() -> None:

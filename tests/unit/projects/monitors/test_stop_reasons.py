@@ -7,7 +7,6 @@ from uuid import uuid4
 import pytest
 
 from controller_client.protocol.messages import DeleteFile, Failure, FileDeleted
-from projects.accounts.authentication import Caller
 from projects.errors.calls import RequestIdReused
 from projects.errors.hosts import ControllerOffline, ControllerRevoked
 from projects.errors.server import StorageUnavailable
@@ -67,6 +66,7 @@ SAID: list[tuple[str | Exception | None, str | None]] = [
     (HostSilent(), "host_silent"),
     (HostTooOld("h"), "host_too_old"),
 ]
+# Why no host is asked at all: test_stop.py tries these.
 ASKED_NOBODY = {"save_log", "scope_missing"}
 
 
@@ -86,24 +86,6 @@ async def test_whatever_a_host_says_the_monitor_stops_with_a_published_reason(
         assert [(question.path, question.identity) for question in asked] == [("/a.log", "1:2")]
         with pytest.raises(MonitorNotFound):
             await monitor_stop(monitor.project_id, str(monitor.session_id))
-
-
-async def test_a_log_that_is_to_stay_is_not_asked_for(
-    monkeypatch: pytest.MonkeyPatch, controller: Controller
-) -> None:
-    asked = _host(monkeypatch, None)
-    for scopes, save_log, reason in (
-        ({"monitor:read", "monitor:delete"}, True, "save_log"),
-        ({"monitor:read"}, False, "scope_missing"),
-        ({"monitor:read"}, True, "save_log"),
-    ):
-        monitor = await in_database(_monitor, controller)
-        caller = Caller(monitor.project_id, "token:x", frozenset(scopes))
-        ended = await monitor_stop(
-            monitor.project_id, str(monitor.session_id), caller=caller, save_log=save_log
-        )
-        assert (ended.log_deleted, ended.log_kept_reason) == (False, reason)
-    assert asked == []
 
 
 async def test_a_stop_without_storage_is_no_stop_and_can_be_repeated(
