@@ -1,5 +1,6 @@
 """Validators of the lists and objects of a project's policy."""
 
+import math
 from typing import Any
 
 import pytest
@@ -18,7 +19,13 @@ def test_entries_are_accepted(value: Any) -> None:
     validate_commands(value)
 
 
-@pytest.mark.parametrize("value", ["sleep", {"a": 1}, [1], ["a b"], ["./x"], ["echo", "*"], [""]])
+@pytest.mark.parametrize(
+    "value",
+    [
+        *("sleep", "", {}, {"a": 1}, False, 0),
+        *([1], ["echo", None], ["a b"], ["./x"], ["echo", "*"], [""], ["\ud800"], ["a\0"]),
+    ],
+)
 def test_anything_else_is_no_list_of_commands(value: Any) -> None:
     with pytest.raises(ValidationError):
         validate_commands(value)
@@ -27,7 +34,8 @@ def test_anything_else_is_no_list_of_commands(value: Any) -> None:
 def test_directories_are_absolute() -> None:
     validate_directories(None)
     validate_directories(["/srv", "/"])
-    for value in ("/srv", ["srv"], ["/srv/../etc"], ["/a\0b"], [None]):
+    names = (["srv"], ["/srv/../etc"], ["/a\0b"], ["/\ud800"], [""], [None])
+    for value in ("/srv", "", {}, *names):
         with pytest.raises(ValidationError):
             validate_directories(value)
 
@@ -37,12 +45,15 @@ def test_limits_go_by_their_names() -> None:
         validate_limits(value)
     for value in (
         [],
+        "",
         {"cpus": 1},
+        {"\ud800": 1},
         {"processes": 0},
         {"processes": True},
         {"processes": "5"},
         {"open_files": 2**63},
         {"open_files": 1.5},
+        {"processes": math.inf},
     ):
         with pytest.raises(ValidationError):
             validate_limits(value)
@@ -51,6 +62,7 @@ def test_limits_go_by_their_names() -> None:
 def test_attention_goes_by_kinds_and_seconds() -> None:
     for value in (None, {}, {"secret_wanted": 0}, {"resolved": 2.5, "host_away": 86_400}):
         validate_attention(value)
-    for value in ([], {"secret": 1}, {"secret_wanted": -1}, {"host_away": "5"}, {"resolved": True}):
+    numbers = ({"secret_wanted": -1}, {"secret_wanted": math.nan})
+    for value in ([], "", {"secret": 1}, *numbers, {"host_away": "5"}, {"resolved": True}):
         with pytest.raises(ValidationError):
             validate_attention(value)
