@@ -43,10 +43,10 @@ class InputGuard:
         self._rules: ProjectRules | None = None
         self._start: StartInteractiveCmd | RunCommand | None = None
         self._takes_lines = False
-        self._asks_secret = False
-        # Until a report came, nobody knows whether an input answers a hidden question. And the
-        # answer to one may come when the question is over.
-        self._may_be_secret = True
+        # None until a report came: nobody knows whether an input answers a hidden question.
+        self._asks_secret: bool | None = None
+        # The answer to a hidden question may come when the question is over.
+        self._may_be_secret = False
 
     def on_start(self, start: StartInteractiveCmd | RunCommand) -> None:
         """Note the session's start, as it was admitted."""
@@ -94,11 +94,14 @@ class InputGuard:
                 self.on_start(start)
         if self._takes_lines:
             try:
-                is_hidden, self._may_be_secret = self._may_be_secret, self._asks_secret
-                return self._policy.judge(command, self._rules, is_hidden=is_hidden)
+                is_hidden = self._may_be_secret or self._asks_secret is not False
+                judged = self._policy.judge(command, self._rules, is_hidden=is_hidden)
             except (OSError, MemoryError):
                 # No descriptor is left, say, to look at a program of the line.
                 return msgspec.structs.replace(command, refused=_UNREADABLE)
+            # Not before: an input that could not be judged is sent again.
+            self._may_be_secret = bool(self._asks_secret)
+            return judged
         return msgspec.structs.replace(command, refused=None, is_line_checked=False)
 
 
