@@ -17,6 +17,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Final
 
+from controller_client.holder.output.spellings import forms_of
 from controller_client.protocol.limits import MIN_MASKED_BYTES
 from controller_client.protocol.messages import Stream
 
@@ -31,7 +32,6 @@ class SecretForms:
 
     def __init__(self) -> None:
         self._forms: tuple[bytes, ...] = ()
-        self._found: re.Pattern[bytes] | None = None
         self._begins = re.compile(b"(?!)")
 
     @property
@@ -41,28 +41,30 @@ class SecretForms:
 
     def add(self, secret: bytes) -> None:
         """Look for the forms of this secret, too."""
-        # Only a holder that is given a secret needs these.
-        from controller_client.holder.output.spellings import forms_of
-
         forms = set(self._forms) | {
             form for form in forms_of(secret) if len(form) >= MIN_MASKED_BYTES
         }
         if forms != set(self._forms):
             self._forms = tuple(sorted(forms, key=lambda form: (-len(form), form)))
-            self._found = None
             self._begins = re.compile(
                 b"[" + re.escape(bytes({form[0] for form in self._forms})) + b"]"
             )
 
     def finds(self, data: bytes) -> Iterator[tuple[int, int]]:
         """Yield where each form lies in ``data``, in order."""
-        # Nearly always there is none. To search for each form by itself is far faster than the
-        # pattern of all forms.
-        if any(form in data for form in self._forms):
-            if self._found is None:
-                # Longest first, because the first form that fits is taken.
-                self._found = re.compile(b"|".join(map(re.escape, self._forms)))
-            yield from (match.span() for match in self._found.finditer(data))
+        # Each form is searched for by itself. A pattern of them all takes seconds to compile, in
+        # which the holder would do nothing else.
+        nexts = {form: at for form in self._forms if (at := data.find(form)) >= 0}
+        while nexts:
+            # The leftmost, and of those the longest.
+            begin, _, form = min((at, -len(form), form) for form, at in nexts.items())
+            end = begin + len(form)
+            yield begin, end
+            for other, at in tuple(nexts.items()):
+                if at < end:
+                    nexts[other] = data.find(other, end)
+                    if nexts[other] < 0:
+                        del nexts[other]
 
     def is_most_of_one(self, tail: bytes) -> bool:
         """Return whether ``tail`` is the beginning of a form, and half of the form or more.

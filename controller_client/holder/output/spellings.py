@@ -4,11 +4,9 @@ Escaping differs from program to program in the characters that are escaped, and
 their digits. Most secrets have few such characters, so most of these forms are the same.
 """
 
-import json
 import re
 from base64 import b64encode, urlsafe_b64encode
 from collections.abc import Iterable, Iterator
-from html import escape
 from itertools import product
 from typing import Final
 from urllib.parse import quote_from_bytes
@@ -89,6 +87,9 @@ def _lower(found: re.Match[str]) -> str:
 
 
 def _in_json(text: str) -> Iterator[str]:
+    # A holder that is given no secret needs no json.
+    import json
+
     # Django writes these numbers in capitals, and those of other letters not.
     styles = ("\\u%04x", "\\u%04X")
     for numbered, is_ascii, style in product(_NUMBERED_IN_JSON, (True, False), styles):
@@ -107,8 +108,9 @@ def _upper(found: re.Match[str]) -> str:
 
 
 def _in_html(text: str) -> Iterable[str]:
-    # A > may stay as it is.
-    for form in (escape(text, quote=False), text.replace("&", "&amp;").replace("<", "&lt;")):
+    # Without the module html, whose entities take memory. A > may stay as it is.
+    escaped = text.replace("&", "&amp;").replace("<", "&lt;")
+    for form in (escaped.replace(">", "&gt;"), escaped):
         for apostrophe, quotation_mark in product(_APOSTROPHES, _QUOTATION_MARKS):
             quoted = form.replace("'", apostrophe).replace('"', quotation_mark)
             yield quoted

@@ -6,6 +6,7 @@ import base64
 import html
 import json
 import shlex
+import sys
 from urllib.parse import quote, quote_plus
 
 import pytest
@@ -240,6 +241,24 @@ def test_output_that_is_full_of_secrets_is_masked_in_one_pass() -> None:
     count = 64 * 1024
     mask = OutputMask(_forms(b"hunter2"))
     assert mask.feed(b"hunter2\n" * count) == (MASK + b"\n") * count
+
+
+def test_the_first_find_takes_few_steps() -> None:
+    """The holder does nothing else meanwhile: a pattern of all forms took it seconds."""
+    secret = b"it's \"<pa>&=+`$1/x y" * 20
+    forms, steps = _forms(secret), 0
+
+    def count(*_: object) -> None:
+        nonlocal steps
+        steps += 1
+
+    sys.setprofile(count)
+    try:
+        found = list(forms.finds(b"is " + secret))
+    finally:
+        sys.setprofile(None)
+    assert found == [(3, 3 + len(secret))]
+    assert steps < 10_000
 
 
 def test_a_whole_secret_at_the_end_of_output_is_masked_at_once() -> None:
