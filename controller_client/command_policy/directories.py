@@ -14,15 +14,20 @@ from typing import Final, NamedTuple
 from controller_client.command_policy.inner_lines import leaves_a_program_open, surveyed_within
 from controller_client.command_policy.programs import can_spawn
 from controller_client.command_policy.shell_grammar import Words
-from controller_client.command_policy.spelling import MAX_PATTERNS, is_pattern
+from controller_client.command_policy.spelling import (
+    MAX_PATTERNS,
+    TRANSPARENT,
+    is_pattern,
+    without_transparent,
+)
 from controller_client.command_policy.survey import Survey
 
 MAX_DIRECTORIES: Final = 16
 _GOES: Final = frozenset({"cd", "chdir", "pushd"})
 _GOES_AT_OPTION: Final = frozenset({"-C", "-D", "--chdir", "--directory", "--cwd", "--chroot"})
 _READS_INTO: Final = frozenset({"getopts", "mapfile", "printf", "read", "readarray"})
+_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _ASSIGNMENT: Final = re.compile(r"(?:--[a-z-]+=|-[A-Za-z])?([A-Za-z_][A-Za-z0-9_]*)=")
-_TRANSPARENT: Final = frozenset({"builtin", "command"})
 # What they run is not in the line, or is text to the grammar.
 _UNSEEN: Final = frozenset({"", ".", "alias", "enable", "eval", "hash", "source"})
 _DECIDES: Final = frozenset({"CDPATH", "HOME", "OLDPWD", "PATH", "PWD"})
@@ -75,7 +80,10 @@ def directories_of(survey: Survey, start: str) -> Directories:
     for target in goes:
         found = [start] if target == "-" else [join(path, target) for path in paths]
         paths += [path for path in found if path not in paths]
-    is_seen = all(words[0] not in _UNSEEN for words in survey.commands) and "" not in goes
+    is_seen = (
+        all(without_transparent(words)[0] not in _UNSEEN for words in survey.commands)
+        and "" not in goes
+    )
     patterns = {word for words in survey.commands for word in words if is_pattern(word)}
     has_room = len(paths) <= MAX_DIRECTORIES and len(patterns) <= MAX_PATTERNS
     # A loop may go down the same step again and again.
@@ -87,18 +95,19 @@ def directories_of(survey: Survey, start: str) -> Directories:
 
 def _set_by(words: Words) -> set[str]:
     """The variables that a command sets: ``env A=1 sh``, ``make CC=gcc``, ``read A``."""
+    is_transparent, words = words[0] in TRANSPARENT, without_transparent(words)
+    if words[0] == "printf":
+        return {option[2:] or word for option, word in pairwise(words) if option[:2] == "-v"}
     if words[0] in _READS_INTO:
-        return set(words[1:])
-    if not (can_spawn(words[0]) or words[0] in _TRANSPARENT):
+        return set(filter(_NAME.fullmatch, words[1:]))
+    if not (can_spawn(words[0]) or is_transparent):
         return set()
     return {found[1] for word in words[1:] if (found := _ASSIGNMENT.match(word))}
 
 
 def _targets(words: Words) -> Iterator[str]:
     """The places that a command goes to: empty if the line does not tell, ``-`` if back."""
-    while words[0] in _TRANSPARENT and len(words) > 1:
-        words = words[1:]
-    name, *arguments = words
+    name, *arguments = without_transparent(words)
     if name in _GOES:
         plain = [word for word in arguments if word == "-" or not word.startswith(("-", "+"))]
         # Without an operand ``cd`` goes home, and ``pushd`` back.

@@ -4,7 +4,7 @@ Whether a text is a line is a guess. The result is for naming files: a line too 
 """
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from itertools import pairwise, takewhile
 from typing import Final
@@ -47,6 +47,8 @@ _FEEDERS: Final = frozenset({"find", "parallel", "xargs"})
 _FEEDS_AT: Final = frozenset({"-exec", "-execdir", "-ok", "-okdir"})
 _SEPARATORS: Final = frozenset({":::", "::::", ":::+", "::::+", ";", "+"})
 _MARK: Final = "{}"
+_MARK_OF_PARALLEL: Final = r"\{[^{}]*\}"
+_MARK_OPTION: Final = re.compile(r"(?:-[0oprtx]*[Ii]|--replace(?:=|$))(.*)", re.DOTALL)
 # They run every program of a directory.
 _RUN_ALL: Final = frozenset({"run-parts"})
 _CODE_OPTIONS: Final = frozenset({"-", "--command", "--eval", "--help", "--print", "--version"})
@@ -64,7 +66,7 @@ def surveyed_within(command: str, home: str) -> Survey:
     """
     outermost = _bounded(surveyed(command))
     values = known_values(outermost, home, {})
-    whole = _bounded(spelled_out(outermost, home, {}))
+    whole = _bounded(_with_programs_in_one(spelled_out(outermost, home, {})))
     pending = [(line, 1) for line in _inner_lines(whole)]
     count = 0
     while pending:
@@ -72,7 +74,7 @@ def surveyed_within(command: str, home: str) -> Survey:
         count += 1
         if depth > MAX_DEPTH or count > MAX_LINES:
             return replace(whole, is_whole=False)
-        inner = spelled_out(surveyed(line), home, values)
+        inner = _with_programs_in_one(spelled_out(surveyed(line), home, values))
         whole = _bounded(
             replace(
                 whole,
@@ -90,7 +92,7 @@ def surveyed_within(command: str, home: str) -> Survey:
 
 def _bounded(survey: Survey) -> Survey:
     kept, left = list[Words](), MAX_WORDS
-    for words in _with_programs_in_one(survey.commands):
+    for words in survey.commands:
         if left < 0:
             break
         if left > 0:
@@ -101,14 +103,26 @@ def _bounded(survey: Survey) -> Survey:
     return replace(survey, commands=tuple(kept), reads=reads, is_whole=is_whole)
 
 
-def _with_programs_in_one(commands: Iterable[Words]) -> Iterator[Words]:
-    """Yield each command, and after ``busybox sh a`` also ``sh a``."""
-    for words in commands:
-        inner = words
-        yield inner
-        while base_name(inner[0]) in _MANY_IN_ONE and len(inner) > 1:
-            inner = inner[1:]
-            yield inner
+def _with_programs_in_one(survey: Survey) -> Survey:
+    """Return the survey with each command, and after ``busybox sh a`` also ``sh a``.
+
+    It ends as soon as it has more than ``MAX_WORDS`` words, because a line of nothing but
+    ``busybox`` would have millions.
+    """
+    found, count = list[Words](), 0
+    for words in (each for command in survey.commands for each in _programs_in_one(command)):
+        found.append(words)
+        count += len(words)
+        if count > MAX_WORDS:
+            break
+    return replace(survey, commands=tuple(found))
+
+
+def _programs_in_one(words: Words) -> Iterator[Words]:
+    yield words
+    while base_name(words[0]) in _MANY_IN_ONE and len(words) > 1:
+        words = words[1:]
+        yield words
 
 
 def only_wraps(program: str) -> bool:
@@ -164,39 +178,44 @@ def _is_fed(words: Words) -> bool:
     """Tell of ``xargs sh`` and ``find -exec {} ;``: what they read or find is what runs."""
     for at, word in enumerate(_may_run(words)):
         name, given = base_name(word), words[at + 1 :]
+        marks = _marks_of(name, given if name != "find" else ())
         if name in _RUN_ALL:
             return True
         if name == "find":
             starts = [place + 1 for place, word in enumerate(given) if word in _FEEDS_AT]
-            if any(_may_run_the_fed(_until_separator(given[start:]), _MARK) for start in starts):
+            programs = (_until_separator(given[start:]) for start in starts)
+            if any(_may_run_the_fed(program, marks) for program in programs):
                 return True
         elif name in _FEEDERS:
-            mark = _mark_of(given)
             program = _until_separator(_without_options(given))
-            if _may_run_the_fed(program, mark) or (name == "parallel" and not program):
+            if _may_run_the_fed(program, marks) or (name == "parallel" and not program):
                 return True
     return False
 
 
-def _may_run_the_fed(program: Words, mark: str) -> bool:
+def _may_run_the_fed(program: Words, marks: re.Pattern[str]) -> bool:
     """Tell whether a program that is given more words takes them for a program or a script."""
-    if not program or mark in program[0]:
+    if not program or marks.search(program[0]):
         return bool(program)
     lines = (word for word in program[1:] if _may_be_a_line(word))
     if has_inner_lines(program) and any(
-        mark in line for line in (*lines, *_lines_of_shells(program))
+        marks.search(line) for line in (*lines, *_lines_of_shells(program))
     ):
         return True
     runs = [at for at, word in enumerate(program) if is_interpreter(word) or only_wraps(word)]
-    return bool(runs) and not set(_operands(program[runs[-1] + 1 :])) - {mark}
+    return bool(runs) and all(map(marks.fullmatch, _operands(program[runs[-1] + 1 :])))
 
 
-def _mark_of(given: Words) -> str:
-    """Return the text that xargs replaces: ``%`` of ``-I%``."""
+def _marks_of(name: str, given: Words) -> re.Pattern[str]:
+    """Return what is replaced: by xargs ``%`` of ``-I%`` or ``-i%``, by parallel also ``{1.}``."""
+    mark = _MARK
     for option, value in pairwise((*given, "")):
-        if option.startswith("-I"):
-            return option[2:] or value or _MARK
-    return _MARK
+        if found := _MARK_OPTION.match(option):
+            is_next = not found[1] and option.endswith("I")
+            mark = found[1] or (value if is_next else "") or _MARK
+            break
+    others = [_MARK_OF_PARALLEL] if name == "parallel" else []
+    return re.compile("|".join([re.escape(mark), *others]))
 
 
 def _without_options(given: Words) -> Words:

@@ -29,6 +29,8 @@ _BRACES: Final = re.compile(r"\{([^{},]*(?:,[^{},]*)+)\}")
 _AT_HOME: Final = re.compile(r"^~(?=/|$)|\$HOME\b|\$\{HOME\}")
 _OPEN: Final = re.compile(r"[$`~]")
 _PATTERN: Final = re.compile(r"[*?\[]")
+TRANSPARENT: Final = frozenset({"builtin", "command"})
+"""They run the builtin that their operands name."""
 # They set variables to what the line does not tell.
 _SETTERS: Final = frozenset({"getopts", "mapfile", "printf", "read", "readarray", "unset"})
 
@@ -63,8 +65,25 @@ def known_values(survey: Survey, home: str, outer: Values) -> Values:
         found[name] = (*found.get(name, ()), *alternatives)
         if not alternatives or len(found[name]) > MAX_ALTERNATIVES:
             unknown.add(name)
-    is_told = not any(words[0] in _SETTERS for words in survey.commands)
+    is_told = not any(map(_sets_variables, survey.commands))
     return {name: held for name, held in found.items() if name not in unknown} if is_told else {}
+
+
+def without_transparent(words: Words) -> Words:
+    """Return the words of the builtin that ``command`` or ``builtin`` runs: ``command -p read``."""
+    while words[0] in TRANSPARENT and len(words) > 1:
+        # With another option ``command`` runs nothing.
+        is_option = words[1] in {"-p", "--"} and len(words) > 2
+        words = words[2 if is_option else 1 :]
+    return words
+
+
+def _sets_variables(words: Words) -> bool:
+    name, *arguments = without_transparent(words)
+    is_printf_of_text = name == "printf" and not any(
+        not word or word.startswith("-v") for word in arguments
+    )
+    return name in _SETTERS and not is_printf_of_text
 
 
 def _told(words: Words, home: str, values: Values) -> Iterator[Words]:

@@ -21,6 +21,12 @@ from controller_client.command_policy.inner_lines import surveyed_within
         "ls | xargs -I{} /opt/{}/run",
         "xargs -a list -I{} sh -c {}",
         "xargs -a list -I@ sh -c 'echo @'",
+        "ls | xargs -i% sh -c '%'",
+        "ls | xargs -0i sh -c '{}'",
+        "ls | xargs -rI % sh -c '%'",
+        "ls | xargs --replace sh -c '{}'",
+        "ls | xargs --replace=% sh -c '%'",
+        "ls | xargs --replace=% sh %",
         "sudo xargs -a list sh",
         "find . -name q -exec {} \\;",
         "find . -name q -exec {} +",
@@ -32,6 +38,9 @@ from controller_client.command_policy.inner_lines import surveyed_within
         "parallel :::: list",
         "parallel sh ::: a b",
         "parallel sh {} :::: list",
+        "parallel sh {1} ::: a",
+        "parallel sh -c 'a {2.}' ::: a ::: b",
+        "parallel -I% sh % ::: a",
         "parallel -j 4 -a list",
         "run-parts /etc/cron.daily",
         "sudo run-parts --regex x .",
@@ -52,6 +61,10 @@ def test_a_line_that_runs_what_it_reads_or_finds_does_not_tell_all(line: str) ->
         "xargs sh deploy.sh < list",
         "ls | xargs -I{} cp {} /b",
         "ls | xargs -I% sh deploy.sh %",
+        "ls | xargs -i% sh deploy.sh %",
+        "ls | xargs --replace=% cp % /b",
+        "parallel sh deploy.sh {1} ::: a",
+        "parallel gzip {1} ::: a",
         "find . -name q -exec rm {} +",
         "find . -exec sh deploy.sh {} \\;",
         "find . -exec sudo rm {} \\;",
@@ -62,6 +75,13 @@ def test_a_line_that_runs_what_it_reads_or_finds_does_not_tell_all(line: str) ->
         "make -j4 V=1",
         "read answer",
         "printf %s a",
+        "printf 'PS done\\n'; ./a.sh",
+        "printf 'ENV %s\\n' PATH; ./a.sh",
+        "printf -v answer PATH; ./a.sh",
+        "read -p 'PS 1' answer; ./a.sh",
+        "command read answer; ./a.sh",
+        "command -v sh",
+        "a=x; printf 'b c\\n'; sh $a",
         "git commit --message='fix a b'",
         "tar czf a.tar --exclude='a b' .",
     ],
@@ -88,6 +108,16 @@ def test_a_variable_that_a_program_is_given_decides_as_one_of_the_line(
         "read -r BASH_ENV < list; export BASH_ENV; bash a",
         "printf -v LD_PRELOAD ./x; export LD_PRELOAD; ls",
         "mapfile PATH < list",
+        "command read PATH; ./a.sh",
+        "builtin read -r PATH; ./a.sh",
+        "command printf -v PATH x; ./a.sh",
+        "command -p read PATH; ./a.sh",
+        "printf -vPATH x; ./a.sh",
+        "command export PATH=x; ./a.sh",
+        "command . ./a.sh",
+        "builtin eval 'a b'",
+        "a=x; command read a; sh $a",
+        "a=x; printf -v a y; sh $a",
     ],
 )
 def test_a_variable_that_is_set_in_another_way_decides_too(line: str) -> None:
@@ -109,6 +139,8 @@ def test_a_variable_that_is_set_in_another_way_decides_too(line: str) -> None:
         "toybox busybox sh deploy.sh",
         "sudo -u root su --command='sh deploy.sh'",
         "sh -c \"env -S'sh deploy.sh'\"",
+        "sh -c 'busybox watch \"sh deploy.sh\"'",
+        "box=busybox; $box sh deploy.sh",
     ],
 )
 def test_a_line_behind_an_option_or_a_program_in_one_is_looked_into(line: str) -> None:
@@ -119,3 +151,11 @@ def test_programs_in_one_without_end_are_looked_at_in_part() -> None:
     survey = surveyed_within("busybox " * 5000, "/")
     assert not survey.is_whole
     assert sum(map(len, survey.commands)) <= 256 * 2
+
+
+def test_a_program_in_one_is_counted_once_however_many_lines_follow() -> None:
+    lines = "".join(f"sh -c 'echo {number}'; " for number in range(20))
+    survey = surveyed_within("busybox nice -n 5 sh first.sh; " * 3 + lines, "/")
+    assert survey.is_whole
+    assert survey.commands.count(("nice", "-n", "5", "sh", "first.sh")) == 3
+    assert ("echo", "0") in survey.commands
