@@ -307,6 +307,9 @@ def _digest(path: str) -> str:
             if os.fstat(opened.fileno()).st_size > MAX_BYTES:
                 return ""
             return file_digest(opened, "sha256").hexdigest()
+    except ValueError:
+        # No file has a name with a NUL.
+        return ""
     except OSError as error:
         raise_unknown(error)
         return ""

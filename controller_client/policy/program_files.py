@@ -80,6 +80,9 @@ def means(entry: str, program: str) -> bool:
         return False
     try:
         return Path(entry).samefile(program)
+    except ValueError:
+        # No file has a name with a NUL.
+        return False
     except OSError as error:
         raise_unknown(error)
         return entry == program

@@ -206,6 +206,12 @@ def test_what_names_no_file_is_no_error(tmp_path: Path, command: str) -> None:
     assert str(tmp_path) not in "".join(_paths(command, tmp_path))
 
 
+@pytest.mark.parametrize(("script", "cwd"), [("a\0b", "/srv"), ("a", "/s\0rv")])
+def test_a_script_that_no_file_can_be_is_named_without_a_digest(script: str, cwd: str) -> None:
+    named = {file.path: file.sha256 for file in named_files(f"sh {script}", cwd)}
+    assert named[f"{cwd}/{script}"] == ""
+
+
 @pytest.mark.parametrize("line", ["sh -c tail", "bash -lc tail", "bash -c -o pipefail tail x"])
 def test_a_line_of_one_word_is_looked_at_too(tmp_path: Path, line: str) -> None:
     assert _real("tail") in _paths(line, tmp_path)

@@ -107,6 +107,13 @@ def test_a_denied_path_means_the_file_that_is_there_now(programs: Path) -> None:
     assert "denies" in _refusal(policy, _start("cat a")).message
 
 
+def test_a_name_that_no_file_can_have_is_refused_beside_a_denied_path(programs: Path) -> None:
+    denied = frozenset({str(programs / "sleep")})
+    policy = policy_of(programs, "cat", denied=denied)
+    start = StartInteractiveCmd(seq=1, session_id="s", argv=["/bin/\0x"])
+    assert _refusal(policy, start).code == "COMMAND_NOT_ALLOWED"
+
+
 def test_a_denied_file_is_denied_by_its_other_names_too(programs: Path) -> None:
     (programs / "nap").hardlink_to(programs / "sleep")
     (programs / "sleep-2.0").hardlink_to(programs / "sleep")
