@@ -12,8 +12,9 @@ from typing import Final
 from urllib.parse import quote_from_bytes
 
 # What is not escaped in a URL besides letters, digits and "_.-~": by curl and most libraries; in a
-# path, by Python and by Go; by encodeURIComponent and by encodeURI; in a form, by browsers.
-_UNESCAPED_IN_URLS: Final = ("", "/", "$&+=:@", "!'()*", ";,/?:@&=+$#!'()*", "*")
+# path, by Python and by Go; by encodeURIComponent and by encodeURI; in a form, and as the password
+# of an address, by browsers.
+_UNESCAPED_IN_URLS: Final = (*("", "/", "$&+=:@", "!'()*", ";,/?:@&=+$#!'()*", "*", "!$%&'()*+,"),)
 # What is written as a number in JSON besides what has to be: by templates, by Go and Django, by PHP
 # if it is asked to, by Gson, by .NET.
 _NUMBERED_IN_JSON: Final = (
@@ -26,13 +27,14 @@ _NUMBERED_IN_HTML: Final = (
     re.compile(r"[^\w ./-]").match,
 )
 _REFERENCES: Final = ("&#%d;", "&#x%x;", "&#x%X;")
+_APOSTROPHES_IN_A_ROW: Final = re.compile("'+")
 _QUOTATION_MARKS: Final = ('"', "&quot;", "&#34;")
 # What a backslash is put before: by bash, by zsh, by fish, by Ruby, and by whoever is careful.
 _QUOTED_BY_SHELLS: Final = (
     re.compile(r"[ !\"$&'()*,;<>?\[\\\]^`{|}]|^[#~]|(?<=[:=])~"),
     re.compile(r"[ !\"#$&'()*;<>?\[\\\]^`{|}]|^[=~]"),
     re.compile(r"[ \"#$&'()*;<>?\[\\\]^`{|}]|^[=~]"),
-    re.compile(r"[ \"#$&'()*;<>?\[\\\]{|}]|^[%~]"),
+    re.compile(r"[ \"#$%&'()*;<>?\[\\\]{|}~]"),
     re.compile(r"[^\w,:+/@.-]", re.ASCII),
     re.compile(r"[^\w@%+=:,./-]"),
     # Between quotation marks, and between quotation marks where ! stands for a line of the history.
@@ -122,9 +124,15 @@ def _in_html(text: str) -> Iterable[str]:
 def _in_shells(text: str) -> Iterator[str]:
     # Between apostrophes, without those around it, which may hold more than the secret.
     yield text.replace("'", "'\"'\"'")
-    yield text.replace("'", "'\\''")
+    # zsh writes an apostrophe at either end outside of the others, and several in a row together.
+    for written in (text.replace("'", "'\\''"), _APOSTROPHES_IN_A_ROW.sub(_quoted_in_zsh, text)):
+        yield written[text.startswith("'") : len(written) - text.endswith("'")]
     for quoted in _QUOTED_BY_SHELLS:
         yield quoted.sub(lambda found: f"\\{found[0]}", text)
+
+
+def _quoted_in_zsh(found: re.Match[str]) -> str:
+    return "'" + "\\'" * len(found[0]) + "'"
 
 
 def _in_tables(text: str) -> Iterator[str]:
