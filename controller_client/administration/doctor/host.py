@@ -20,6 +20,9 @@ from controller_client.session_files.daemon_status import DaemonStatus
 from controller_client.system.absence import is_there
 
 _OLD_DAYS: Final = 365
+# How a user without a name is named: to sudo, in a shell, and to chown.
+_SUDO_NUMBER: Final = "'#{}'"
+_PLAIN_NUMBER: Final = "{}"
 _LITTLE_BYTES: Final = 1 << 30
 _TOO_LITTLE_BYTES: Final = 64 << 20
 _ENROL: Final = (
@@ -96,7 +99,7 @@ def check_credential(state_dir: Path) -> Finding:
             "credential",
             "warning",
             f"{days:.0f} days old",
-            f"sudo -u {name_of(os.geteuid())} holdline-controller rotate",
+            f"sudo -u {_own_name(_SUDO_NUMBER)} holdline-controller rotate",
         )
     return Finding("credential", "ok", f"{days:.0f} days old")
 
@@ -107,6 +110,14 @@ def name_of(user: int) -> str:
         return pwd.getpwuid(user).pw_name
     except KeyError:
         return f"user {user}"
+
+
+def _own_name(number: str) -> str:
+    """Return this user's name for a command; without one its number, written as ``number``."""
+    try:
+        return pwd.getpwuid(os.geteuid()).pw_name
+    except KeyError:
+        return number.format(os.geteuid())
 
 
 def _cure_of(file: Path) -> str:
@@ -120,7 +131,7 @@ def _cure_of(file: Path) -> str:
     if not stat.S_ISREG(status.st_mode):
         return f"remove {file}, and enrol {_ENROL}"
     if status.st_uid != os.geteuid():
-        return f"sudo chown {name_of(os.geteuid())} {file}"
+        return f"sudo chown {_own_name(_PLAIN_NUMBER)} {file}"
     # A credential that others could read may still be good.
     return f"chmod 600 {file}" if status.st_mode & 0o077 else _ENROL
 

@@ -102,6 +102,21 @@ def test_each_fault_of_a_credential_has_its_remedy(state_dir: Path) -> None:
     assert (found.level, "--code" in found.remedy) == ("problem", True)
 
 
+@NEEDS_ROOT
+def test_a_remedy_has_the_number_of_a_user_without_a_name(
+    state_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file, user = state_dir / "credential", 54321
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "geteuid", lambda: user)
+        found = host.check_credential(state_dir)
+        assert found.remedy == f"sudo chown {user} {file}"
+        subprocess.run(found.remedy.split()[1:], check=True)
+        os.utime(file, (0, 0))
+        found = host.check_credential(state_dir)
+    assert found.remedy == f"sudo -u '#{user}' holdline-controller rotate"
+
+
 @pytest.mark.parametrize("name", ["stop", "stopped"])
 def test_a_host_that_was_stopped_is_found(state_dir: Path, name: str) -> None:
     (state_dir / name).touch()
