@@ -115,7 +115,8 @@ def test_held_back_bodies_are_refused_and_memory_stays_flat(served: Stack) -> No
             peers.append(slow.enter_context(connect(served.port)))
             with suppress(OSError):
                 peers[-1].sendall(held_back)
-        assert receive(peers[0], 10).statuses == [503]
+        # The first makes room for the others. On a busy machine its time is over before that.
+        assert receive(peers[0], 10).statuses in ([503], [408])
         # Other requests are served meanwhile.
         assert exchange(
             served.port, [head("/healthz", "Connection: close", method="GET")]
