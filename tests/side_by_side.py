@@ -1,6 +1,6 @@
 """All tests, as several runs of pytest side by side, because a test mostly waits.
 
-Each run has servers of its own. Five go on at a time, and the next one begins when one is over.
+Each run has servers of its own. Four go on at a time, and the next one begins when one is over.
 ``bin/test`` ends with ``python -m tests.side_by_side [arguments for each of them]``. When all runs
 are over, their output is printed: failed runs whole and last, and the names of the failed tests at
 the very end.
@@ -32,7 +32,7 @@ RUNS: Final = {
     # All tests that have no run of their own, so that none is forgotten.
     "everything else": ("tests", *(f"--ignore={path}" for path in _WITH_OWN_RUN)),
 }
-_AT_ONCE: Final = 5
+_AT_ONCE: Final = 4
 _PROGRESS_SECONDS: Final = 60.0
 _LOOK_SECONDS: Final = 1.0
 _SHARE: Final = re.compile(r"(\[ *\d+%\])$")
