@@ -115,8 +115,8 @@ def test_held_back_bodies_are_refused_and_memory_stays_flat(served: Stack) -> No
             peers.append(slow.enter_context(connect(served.port)))
             with suppress(OSError):
                 peers[-1].sendall(held_back)
-        # The first makes room for the others. On a busy machine its time is over before that.
-        assert receive(peers[0], 10).statuses in ([503], [408])
+        # On a busy machine the time of the first ones is over before they have to make room.
+        assert any(receive(peer, 10).statuses == [503] for peer in peers)
         # Other requests are served meanwhile.
         assert exchange(
             served.port, [head("/healthz", "Connection: close", method="GET")]
