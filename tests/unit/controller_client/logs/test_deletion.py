@@ -101,17 +101,25 @@ def test_another_file_of_the_name_stays(managed: Path) -> None:
     assert (managed / "a.log").read_text() == "another"
 
 
-def test_what_takes_its_place_between_the_looks_is_put_back(
-    managed: Path, monkeypatch: pytest.MonkeyPatch
+def _swap_in(
+    managed: Path, monkeypatch: pytest.MonkeyPatch, then: Callable[[], object] = lambda: None
 ) -> None:
+    """Put the victim in the log's place at the next rename, and call ``then`` after it."""
     rename, victim = os.rename, managed.parent / "victim" / "a.log"
 
     def swap(source: str, target: str, **where: int) -> None:
         monkeypatch.setattr(os, "rename", rename)
         victim.replace(managed / "a.log")
         rename(source, target, **where)
+        then()
 
     monkeypatch.setattr(os, "rename", swap)
+
+
+def test_what_takes_its_place_between_the_looks_is_put_back(
+    managed: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _swap_in(managed, monkeypatch)
     assert code_of(managed, managed / "a.log") == "OTHER_FILE"
     assert (managed / "a.log").read_text() == "victim"
     assert list(managed.iterdir()) == [managed / "a.log"]
@@ -166,15 +174,7 @@ def test_whatever_the_answer_is_no_descriptor_stays_open(managed: Path) -> None:
 def test_a_swapped_file_whose_name_was_taken_again_keeps_its_secret_name(
     managed: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    rename, victim = os.rename, managed.parent / "victim" / "a.log"
-
-    def swap(source: str, target: str, **where: int) -> None:
-        monkeypatch.setattr(os, "rename", rename)
-        victim.replace(managed / "a.log")
-        rename(source, target, **where)
-        (managed / "a.log").write_text("a third")
-
-    monkeypatch.setattr(os, "rename", swap)
+    _swap_in(managed, monkeypatch, lambda: (managed / "a.log").write_text("a third"))
     assert code_of(managed, managed / "a.log") == "OTHER_FILE"
     assert sorted(path.read_text() for path in managed.iterdir()) == ["a third", "victim"]
     assert (managed / "a.log").read_text() == "a third"
