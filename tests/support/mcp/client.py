@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import logging
 import time
 from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
@@ -15,6 +16,8 @@ from mcp.shared._httpx_utils import create_mcp_http_client
 
 from tests.support.mcp.declared_codes import check_code, declared_codes
 from tests.support.waiting import ConditionNotMetError
+
+logger = logging.getLogger(__name__)
 
 # Seconds. On a busy machine a connection may wait long.
 _PATIENCE = httpx2.Timeout(120, read=300)
@@ -154,6 +157,13 @@ class Caller:
                 await session.terminate()
 
 
+async def _tell_refusal(response: httpx2.Response) -> None:
+    """Log an answer that is an error. The client says of one without JSON-RPC only that it is."""
+    if response.is_error:
+        body = await response.aread()
+        logger.warning("%s: %s %r", response.url, response.status_code, body[:2000])
+
+
 @asynccontextmanager
 async def connect(url: str, token: str, *, mode: str = "auto") -> AsyncIterator[Caller]:
     """A client session over streamable HTTP with a bearer token.
@@ -162,10 +172,10 @@ async def connect(url: str, token: str, *, mode: str = "auto") -> AsyncIterator[
     client's task groups would wrap it in groups of groups.
     """
     raised: Exception | None = None
+    http = create_mcp_http_client(headers={"Authorization": f"Bearer {token}"}, timeout=_PATIENCE)
+    http.event_hooks["response"].append(_tell_refusal)
     async with (
-        create_mcp_http_client(
-            headers={"Authorization": f"Bearer {token}"}, timeout=_PATIENCE
-        ) as http,
+        http,
         Client(streamable_http_client(url, http_client=http), mode=mode) as client,
     ):
         try:

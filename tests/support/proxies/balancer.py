@@ -63,9 +63,11 @@ class Balancer:
             writer.close()
 
     async def _next_server(self) -> tuple[int, asyncio.StreamReader, asyncio.StreamWriter] | None:
-        for _ in self._targets:
-            self._turn += 1
-            port = self._targets[self._turn % len(self._targets)]
+        # One step for each connection: another one is served while this one waits, and this one
+        # must still try every server.
+        self._turn += 1
+        first = self._turn % len(self._targets)
+        for port in (*self._targets[first:], *self._targets[:first]):
             with suppress(OSError):
                 return port, *await asyncio.open_connection("127.0.0.1", port)
         return None
