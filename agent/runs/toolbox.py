@@ -159,8 +159,9 @@ class Toolbox:
         if not self.controllers:
             return None
         if "controller" in tool.argument_names:
-            if len(self.controllers) == 1:
-                arguments.setdefault("controller", self.controllers[0])
+            # Null is as good as nothing there, as in a call over MCP.
+            if len(self.controllers) == 1 and arguments.get("controller") is None:
+                arguments["controller"] = self.controllers[0]
             if arguments.get("controller") not in self.controllers:
                 return _refused(ControllerNotOfRun(self.controllers))
         for name in HANDLES:

@@ -42,13 +42,14 @@ async def test_a_bound_run_starts_nothing_on_another_host() -> None:
     assert not await in_database(CommandSession.objects.exists)
 
 
-async def test_a_run_that_is_bound_to_one_host_need_not_name_it() -> None:
+@pytest.mark.parametrize("unnamed", [{}, {"controller": None}])
+async def test_a_run_that_is_bound_to_one_host_need_not_name_it(unnamed: dict[str, Any]) -> None:
     web1, _web2 = await in_database(_two_hosts)
-    started = {"command": "id"}
+    started = {"command": "id", **unnamed}
     assert await _code(_toolbox(web1.project_id), _START, started) == "CONTROLLER_AMBIGUOUS"
     bound = _toolbox(web1.project_id, "web1")
     assert await _code(bound, _START, started) == "CONTROLLER_OFFLINE"
-    assert started == {"command": "id"}
+    assert started == {"command": "id", **unnamed}
 
 
 async def test_a_run_that_is_bound_to_several_hosts_names_one_of_them() -> None:
