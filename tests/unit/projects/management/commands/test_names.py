@@ -2,11 +2,14 @@
 nothing.
 """
 
+from uuid import uuid4
+
 import pytest
 from django.contrib.auth import get_user_model
 from django.core.management import call_command
 from django.core.management.base import CommandError
 
+from console.management.commands import make_screens
 from projects.accounts.credentials import api_token_create
 from projects.management.naming import MAX_LISTED, names_of
 from projects.models import AuditEvent, Controller, Project, Secret
@@ -96,6 +99,19 @@ def test_a_wrong_secret_is_answered_with_the_secrets() -> None:
 def test_a_wrong_session_is_answered_with_the_active_ones() -> None:
     session = make_session(make_controller(), state="RUNNING")
     assert f"active sessions: {session.id} (SESSION_NOT_FOUND)" in _refused("take_over", "nix")
+
+
+@pytest.mark.parametrize("command", ["export_recording", "make_screens"])
+def test_a_session_that_is_gone_is_refused(command: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(make_screens, "emulator_command", lambda: ("node",))
+    gone = str(uuid4())
+    assert _refused(command, gone) == f"there is no session {gone} (SESSION_NOT_FOUND)."
+
+
+def test_screens_are_not_made_where_no_emulator_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(make_screens, "emulator_command", lambda: None)
+    session = make_session(make_controller(), state="EXITED")
+    assert "no terminal emulator" in _refused("make_screens", str(session.id))
 
 
 def test_a_wrong_user_is_answered_with_the_users() -> None:
