@@ -50,11 +50,13 @@ def names_of(known: Iterable[object]) -> str:
 
 def project_named(name: str | None) -> Project:
     """The project of this name; without a name, the only project. Raises CommandError."""
-    projects = list(Project.objects.filter(name=name) if name else Project.objects.all()[:2])
+    projects = list(
+        Project.objects.all()[:2] if name is None else Project.objects.filter(name=name)
+    )
     if len(projects) == 1:
         return projects[0]
     known = Project.objects.values_list("name", flat=True)
-    if name:
+    if name is not None:
         raise unknown("project", name, known, code="PROJECT_NOT_FOUND", remedy=_CREATE_PROJECT)
     if not projects:
         raise refused(f"there is no project yet (PROJECT_NOT_FOUND). {_CREATE_PROJECT}")
@@ -105,12 +107,12 @@ def secret_named(project: Project, name: str) -> Secret:
     return found
 
 
-def targets_of(project: Project, name: str) -> QuerySet[AttentionTarget]:
+def targets_of(project: Project, name: str | None) -> QuerySet[AttentionTarget]:
     """The target of this name; without a name, all of the project. Raises CommandError."""
     targets = AttentionTarget.objects.filter(project=project)
-    found = targets.filter(name=name) if name else targets
+    found = targets if name is None else targets.filter(name=name)
     if not found:
         known = names_of(targets.values_list("name", flat=True))
-        what = f"no target {name!r}; targets: {known}" if name else "no target"
+        what = "no target" if name is None else f"no target {name!r}; targets: {known}"
         raise refused(f"{project.name} has {what}. Make one: manage.py set_attention_target")
     return found

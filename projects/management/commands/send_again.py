@@ -14,9 +14,9 @@ class Command(RefusingCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("project", help="name of the project")
-        parser.add_argument("--target", default="", help="only messages to this target")
+        parser.add_argument("--target", help="only messages to this target")
 
-    def handle(self, *, project: str, target: str, **_options: object) -> None:
+    def handle(self, *, project: str, target: str | None, **_options: object) -> None:
         dead = AttentionMessage.objects.filter(dead_at__isnull=False).order_by("created_at")
         sent = left = 0
         for each in targets_of(project_named(project), target):

@@ -14,9 +14,9 @@ class Command(RefusingCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("project", help="name of the project")
-        parser.add_argument("--target", default="", help="only the target of this name")
+        parser.add_argument("--target", help="only the target of this name")
 
-    def handle(self, *, project: str, target: str, **_options: object) -> None:
+    def handle(self, *, project: str, target: str | None, **_options: object) -> None:
         targets = targets_of(project_named(project), target)
         outcomes = {row.name: trial_send(row) for row in targets}
         for name, outcome in outcomes.items():

@@ -75,6 +75,13 @@ def test_a_run_for_a_wrong_controller_is_told_the_controllers() -> None:
     assert "there is no controller 'nix' in this project; there are: web1" in said
 
 
+@pytest.mark.parametrize("command", ["create_api_token", "end_sessions"])
+def test_an_empty_name_is_the_name_of_no_project(command: str) -> None:
+    Project.objects.get(name="empty").delete()
+    said = _refused(command, "")
+    assert said.startswith("there is no project ''; projects: lab (PROJECT_NOT_FOUND). ")
+
+
 def test_without_a_name_several_projects_are_listed() -> None:
     assert "several projects: empty, lab (PROJECT_AMBIGUOUS)" in _refused(
         "run_agent", *_MODEL, "task"

@@ -140,6 +140,19 @@ def test_a_deleted_target_goes_with_its_messages_and_its_name_is_free(setting: S
     assert [action.partition(".")[2] for action in actions] == ["create", "delete", "create"]
 
 
+def test_an_empty_name_is_the_name_of_no_target(setting: Set) -> None:
+    for each in ("ops", "more"):
+        for arguments in (
+            ("set_attention_target", "lab", "", "--delete"),
+            ("send_test_event", "lab", "--target", ""),
+            ("send_again", "lab", "--target", ""),
+        ):
+            with pytest.raises(CommandError, match="has no target ''"):
+                call_command(*arguments)
+        setting("https://example.com/hook", "lab", each, "--way", "webhook")
+    assert AttentionTarget.objects.count() == 2
+
+
 def test_a_target_of_another_project_is_not_found_by_its_name(setting: Set) -> None:
     setting("https://example.com/hook", "lab", "ops", "--way", "webhook")
     for command in ("send_test_event", "send_again"):
