@@ -61,7 +61,14 @@ def _name(key: str, place: Installation) -> str:
     # Imported here: macOS and users' own units do not need it.
     import grp
 
-    return place.user if key == "User" else grp.getgrgid(place.account.pw_gid).gr_name
+    if key == "User":
+        return place.user
+    group = place.account.pw_gid
+    try:
+        return grp.getgrgid(group).gr_name
+    except KeyError:
+        # systemd takes the number as well.
+        return str(group)
 
 
 def _mark(text: str) -> str:

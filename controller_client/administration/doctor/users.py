@@ -1,5 +1,6 @@
 """The check of whom the daemon and programs run as, and of what keeps two users from working."""
 
+import grp
 import os
 import pwd
 from collections.abc import Iterator
@@ -133,7 +134,11 @@ def _has_rights(pid: int) -> bool:
 
 
 def _home(user: ProgramUser) -> Finding | None:
-    home = Path(pwd.getpwuid(user.uid).pw_dir)
+    try:
+        home = Path(pwd.getpwuid(user.uid).pw_dir)
+    except KeyError:
+        # Nobody has this number any more: programs start in /.
+        return None
     make = f"install -d -o {user.name} -g {user.gid} -m 700 {home}"
     try:
         if not home.is_dir():
@@ -152,12 +157,21 @@ def _home(user: ProgramUser) -> Finding | None:
 
 
 def _groups(user: ProgramUser, owner: int) -> Finding | None:
-    group = pwd.getpwuid(owner).pw_gid
+    try:
+        group = pwd.getpwuid(owner).pw_gid
+    except KeyError:
+        # A number of a container, to which nobody has given a name or a group.
+        return None
     if group not in user.groups:
         return None
+    try:
+        remedy = f"gpasswd --delete {user.name} {grp.getgrgid(group).gr_name}"
+    except KeyError:
+        # Nobody is a member of a group without a name, but as whose first group it is.
+        remedy = f"give {user.name} another group of its own: usermod --gid"
     return Finding(
         "users",
         "warning",
         f"{user.name} is in the group of {name_of(owner)}, so programs can read the policy",
-        f"gpasswd --delete {user.name} {name_of(owner)}",
+        remedy,
     )

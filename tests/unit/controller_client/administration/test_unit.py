@@ -1,5 +1,6 @@
 """The systemd unit that an installation gets."""
 
+import grp
 import os
 import pwd
 import shutil
@@ -45,6 +46,14 @@ def test_a_hosts_unit_has_its_user_and_lets_programs_live() -> None:
     assert unit["ExecStart"] == "/bin/true run"
     assert (unit["User"], unit["StateDirectory"]) == (USER, "holdline-controller")
     assert (unit["KillMode"], unit["NoNewPrivileges"]) == ("process", "yes")
+
+
+def test_a_group_without_a_name_stands_in_the_unit_by_number(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(grp, "getgrgid", lambda number: {}[number])
+    unit = _settings(unit_text(_place(is_system=True), allow_sudo=False))
+    assert (unit["User"], unit["Group"]) == (USER, str(pwd.getpwnam(USER).pw_gid))
 
 
 def test_sudo_works_only_where_it_is_allowed() -> None:

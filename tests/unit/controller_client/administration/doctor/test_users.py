@@ -1,5 +1,6 @@
 """The doctor says whom programs run as, and what keeps two users from working."""
 
+import grp
 import os
 import pwd
 from pathlib import Path
@@ -125,7 +126,19 @@ def test_a_user_in_the_daemons_group_is_warned_of(
 ) -> None:
     _user(Path("/"), monkeypatch, NOBODY.pw_gid)
     found = _found(state_dir)
-    assert (found.level, "gpasswd" in found.remedy) == ("warning", True)
+    group = grp.getgrgid(NOBODY.pw_gid).gr_name
+    assert (found.level, found.remedy) == ("warning", f"gpasswd --delete daemon {group}")
+    monkeypatch.setattr(grp, "getgrgid", lambda number: {}[number])
+    found = _found(state_dir)
+    assert (found.level, "usermod --gid" in found.remedy) == ("warning", True)
+
+
+def test_users_without_an_entry_are_told_by_number(
+    state_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pwd, "getpwuid", lambda number: {}[number])
+    found = _found(state_dir)
+    assert (found.level, f"daemon as user {NOBODY.pw_uid}" in found.text) == ("ok", True)
 
 
 def test_the_mode_of_a_directory_says_who_may_enter(tmp_path: Path) -> None:
