@@ -5,7 +5,6 @@ the hashes. Where npm is not installed, the Node of a locked wheel runs it. The 
 again when the lock changes: ``python -m quickstart.browser_files``.
 """
 
-import fcntl
 import shutil
 import subprocess
 import sys
@@ -17,8 +16,9 @@ from pathlib import Path
 from typing import Final
 
 from quickstart.console import Console
-from quickstart.errors import QuickstartError, StepFailed
+from quickstart.errors import QuickstartError, StepFailed, SystemRefused
 from quickstart.options import ROOT
+from quickstart.preflight import lock_alone
 
 _LOCK: Final = ROOT / "console" / "browser"
 _NODE_LOCK: Final = ROOT / "requirements-node.txt"
@@ -40,6 +40,13 @@ def ensure(python: Path, console: Console) -> None:
 
     ``python`` has pip: it installs Node where npm is missing. Raises QuickstartError.
     """
+    try:
+        _ensure(python, console)
+    except OSError as error:
+        raise SystemRefused(error) from None
+
+
+def _ensure(python: Path, console: Console) -> None:
     digest = sha256((_LOCK / "package-lock.json").read_bytes()).hexdigest()
     stamp = _PLACE / _STAMP
     with _alone():
@@ -53,8 +60,8 @@ def ensure(python: Path, console: Console) -> None:
 @contextmanager
 def _alone() -> Iterator[None]:
     """Wait until no other process fetches the files."""
-    with (_LOCK / "package-lock.json").open() as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+    with (_LOCK / "package-lock.json").open() as file:
+        lock_alone(file, waits=True)
         yield
 
 

@@ -4,7 +4,6 @@ It is reused until the lock changes. ``bin/test`` adds the development tools wit
 quickstart.environment requirements-dev.txt``.
 """
 
-import fcntl
 import json
 import platform
 import subprocess
@@ -18,7 +17,7 @@ from pathlib import Path
 from quickstart.console import Console
 from quickstart.errors import QuickstartError, StepFailed
 from quickstart.options import ROOT
-from quickstart.preflight import check_directory_is_writable, check_venv_module
+from quickstart.preflight import check_directory_is_writable, check_venv_module, lock_alone
 
 VENV = ROOT / ".venv"
 _MADE_AT = str(VENV.resolve())
@@ -57,10 +56,10 @@ def _alone(console: Console) -> Iterator[None]:
     """
     with (ROOT / _LOCKED).open() as locked:
         try:
-            fcntl.flock(locked, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            lock_alone(locked, waits=False)
         except BlockingIOError:
             console.step("Waiting for another run that fills .venv")
-            fcntl.flock(locked, fcntl.LOCK_EX)
+            lock_alone(locked, waits=True)
         yield
 
 

@@ -5,6 +5,7 @@
 QuickstartError
 ├── UnusablePort
 ├── UnusableDirectory
+├── UnusableLock        the file system gives no lock on a file
 ├── UnknownHome         a path begins with ~ and a name that is no user's
 ├── SystemRefused       the system did not let it use a file, a socket or a program
 ├── OtherDatabase       DATABASE_URL is set
@@ -37,6 +38,18 @@ class UnusableDirectory(QuickstartError):
     def __init__(self, path: Path, reason: str, hint: str) -> None:
         self.hint = hint
         super().__init__(f"cannot write to {path}: {reason}")
+
+
+class UnusableLock(QuickstartError):
+    """A file cannot be locked, though nobody else has locked it."""
+
+    hint = (
+        "Some network file systems have no locks. Use a directory of a local disk, for the "
+        "checkout and with --data-dir DIR."
+    )
+
+    def __init__(self, path: str, error: OSError) -> None:
+        super().__init__(f"cannot lock {path}: {error.strerror}")
 
 
 class UnknownHome(QuickstartError):

@@ -15,6 +15,7 @@ from quickstart.errors import (
     AlreadyRunning,
     OtherDatabase,
     UnusableDirectory,
+    UnusableLock,
     UnusablePort,
     VenvModuleMissing,
 )
@@ -39,15 +40,30 @@ def check(options: Options) -> None:
 def claim(data_dir: Path) -> TextIO:
     """Lock the data directory until the returned file is closed.
 
-    Raises AlreadyRunning if another quickstart has it.
+    Raises AlreadyRunning if another quickstart has it, UnusableLock.
     """
-    lock = (data_dir / "quickstart.lock").open("a+")
+    file = (data_dir / "quickstart.lock").open("a+")
     try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        lock.close()
-        raise AlreadyRunning(data_dir) from None
-    return lock
+        lock_alone(file, waits=False)
+    except BaseException as error:
+        file.close()
+        if isinstance(error, BlockingIOError):
+            raise AlreadyRunning(data_dir) from None
+        raise
+    return file
+
+
+def lock_alone(file: TextIO, *, waits: bool) -> None:
+    """Lock an open file against all others until it is closed.
+
+    Raises BlockingIOError if another has it and nobody waits, UnusableLock.
+    """
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX if waits else fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise
+    except OSError as error:
+        raise UnusableLock(file.name, error) from None
 
 
 def usable_port(options: Options) -> int:
