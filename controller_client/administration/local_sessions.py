@@ -37,6 +37,7 @@ from controller_client.session_files.directory import SessionDirectory, all_sess
 from controller_client.session_files.one_shot import as_start
 from controller_client.system.absence import is_there, raise_unknown
 from controller_client.system.adoption import Left
+from controller_client.system.files.plain_file import open_plain
 from controller_client.system.users.two_users import acts_as_another
 
 # The steps of a watch take 24 s, and what cannot be killed takes 2 s twice.
@@ -270,11 +271,28 @@ async def _show(directory: SessionDirectory) -> None:
 def logs(options: argparse.Namespace) -> int:
     """Show the log of the daemon with the program that has it."""
     options.user, options.action = os.geteuid() != 0, "logs"
-    command = manager_of(find(options)).log_command(options.lines, follow=options.follow)
+    place = find(options)
+    manager = manager_of(place)
+    command = manager.log_command(options.lines, follow=options.follow)
+    if manager.log is not None:
+        become_owner(place.state_dir)
+        _make_input(manager.log)
     try:
         os.execvp(command[0], command)  # noqa: S606 (the manager's own command)
     except OSError as error:
         raise ConfigurationError(f"cannot run {command[0]}: {error.strerror}") from None
+
+
+def _make_input(log: Path) -> None:
+    """Make a log the standard input. Raises ConfigurationError.
+
+    Programs of sessions may be able to put something else in its place.
+    """
+    try:
+        with open_plain(log) as file:
+            os.dup2(file.fileno(), 0)
+    except OSError as error:
+        raise ConfigurationError(f"cannot read {log}: {error.strerror}") from None
 
 
 def state_dir_of(options: argparse.Namespace) -> Path:

@@ -68,8 +68,12 @@ class Manager(Protocol):
     def stop(self) -> None:
         """Stop the daemon; programs of sessions go on."""
 
+    @property
+    def log(self) -> Path | None:
+        """The file of the daemon's log; None where the manager itself keeps the log."""
+
     def log_command(self, lines: int, *, follow: bool) -> list[str]:
-        """Return the command that shows the daemon's log."""
+        """Return the command that shows the daemon's log; it reads ``log`` from its input."""
 
 
 def manager_of(place: Installation) -> Manager:
@@ -179,6 +183,10 @@ class Systemd:
         found = subprocess.run(shown, capture_output=True, text=True, check=False)
         return found.stdout.strip() != "not-found"
 
+    @property
+    def log(self) -> None:
+        """No file: the journal has it."""
+
     def log_command(self, lines: int, *, follow: bool) -> list[str]:
         """Return the command that shows the unit's journal."""
         whose = [] if self.place.is_system else ["--user"]
@@ -203,7 +211,8 @@ class Launchd:
         return "system" if self.place.is_system else f"gui/{os.getuid()}"
 
     @property
-    def _log(self) -> Path:
+    def log(self) -> Path:
+        """The file that launchd writes."""
         return self.place.state_dir / LOG_NAME
 
     def install(self, *, allow_sudo: bool | None) -> None:
@@ -212,7 +221,7 @@ class Launchd:
         with (_DEPLOY / f"{LABEL}.plist").open("rb") as file:
             job = plistlib.load(file)
         job["ProgramArguments"] = self.place.arguments("run")
-        job["StandardErrorPath"] = str(self._log)
+        job["StandardErrorPath"] = str(self.log)
         if self.place.is_system:
             job["UserName"] = self.place.user
         self._file.parent.mkdir(parents=True, exist_ok=True)
@@ -234,7 +243,7 @@ class Launchd:
 
     def log_command(self, lines: int, *, follow: bool) -> list[str]:
         """Return the command that shows the job's log."""
-        return tail(self._log, lines, follow=follow)
+        return tail(lines, follow=follow)
 
 
 @dataclass(frozen=True)
@@ -259,7 +268,7 @@ class Unmanaged:
     def start(self) -> None:
         """Start the daemon as its user, in a session of its own, and again when it ends."""
         self.stop()
-        keep, log = self.place.state_dir / _KEEP, self.place.state_dir / LOG_NAME
+        keep, log = self.place.state_dir / _KEEP, self.log
         self._do_as_user(': > "$0"', str(keep))
         rights, switch = self._become_user()
         # The log is in a directory of the user's, so the user opens it, not root. With rights to
@@ -321,14 +330,19 @@ class Unmanaged:
         if not until(lambda: not is_daemon_running(state_dir), _STOP_SECONDS):
             raise ConfigurationError(f"the daemon (process {status.pid}) does not end")
 
+    @property
+    def log(self) -> Path:
+        """The file that the shell in the background opens."""
+        return self.place.state_dir / LOG_NAME
+
     def log_command(self, lines: int, *, follow: bool) -> list[str]:
         """Return the command that shows the daemon's log."""
-        return tail(self.place.state_dir / LOG_NAME, lines, follow=follow)
+        return tail(lines, follow=follow)
 
 
-def tail(log: Path, lines: int, *, follow: bool) -> list[str]:
-    """Return the command that shows the end of a log."""
-    return ["tail", "-n", str(lines), *(["-f"] if follow else []), str(log)]
+def tail(lines: int, *, follow: bool) -> list[str]:
+    """Return the command that shows the end of what is its standard input."""
+    return ["tail", "-n", str(lines), *(["-f"] if follow else [])]
 
 
 def until(is_so: Callable[[], object], seconds: float) -> bool:

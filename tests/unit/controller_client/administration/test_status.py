@@ -3,13 +3,14 @@
 import json
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from controller_client.administration import local_sessions, service
+from controller_client.administration.installation import Installation
 from controller_client.administration.managers import Unmanaged
 from controller_client.cli import main
 from controller_client.server_link.host_identity import lock_state_dir
@@ -228,9 +229,35 @@ def test_only_the_user_can_read_what_the_daemon_tells(state_dir: Path, daemon: S
 def test_the_log_is_shown_by_the_program_that_has_it(
     state_dir: Path, monkeypatch: pytest.MonkeyPatch, words: list[str], command: str
 ) -> None:
+    (log := state_dir / "daemon.log").touch()
     ran: list[list[str]] = []
+    read: list[tuple[int, int]] = []
     monkeypatch.setattr(os, "geteuid", lambda: 12345)
     monkeypatch.setattr(local_sessions, "manager_of", Unmanaged)
+    monkeypatch.setattr(os, "dup2", lambda opened, to: read.append((os.fstat(opened).st_ino, to)))
     monkeypatch.setattr(os, "execvp", lambda _program, words: ran.append(words))
     main(["logs", *words])
-    assert ran == [[*command.split(), str(state_dir / "daemon.log")]]
+    assert (ran, read) == ([command.split()], [(log.stat().st_ino, 0)])
+
+
+@pytest.mark.parametrize("make", [os.mkfifo, os.mkdir, lambda log: log.symlink_to("/dev/zero")])
+def test_what_is_no_log_is_not_shown_and_nobody_waits_for_it(
+    state_dir: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    make: Callable[[Path], None],
+) -> None:
+    make(log := state_dir / "daemon.log")
+    became: list[Path] = []
+    monkeypatch.setattr(
+        local_sessions,
+        "find",
+        lambda _options: Installation(False, "ada", state_dir, state_dir / "c.toml"),
+    )
+    monkeypatch.setattr(local_sessions, "become_owner", became.append)
+    monkeypatch.setattr(local_sessions, "manager_of", Unmanaged)
+    monkeypatch.setattr(os, "execvp", lambda *_: pytest.fail("it was shown"))
+    assert main(["logs", "-f"]) == 78
+    assert f"cannot read {log}: this is not a plain file" in capsys.readouterr().err
+    # Where root looks, it looks as the user who could have put that there.
+    assert became == [state_dir]

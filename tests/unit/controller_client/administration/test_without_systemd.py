@@ -47,7 +47,7 @@ def test_the_job_of_launchd_lets_programs_live_and_names_the_installation(
     assert job["StandardErrorPath"] == str(place.state_dir / "daemon.log")
     # The job of a user is that user's.
     assert "UserName" not in job
-    assert Launchd(place).log_command(5, follow=True)[-1] == job["StandardErrorPath"]
+    assert str(Launchd(place).log) == job["StandardErrorPath"]
     for _ in range(2):
         Launchd(place).remove()
         assert not file.exists()
