@@ -21,9 +21,10 @@ from controller_client.administration.unit import (
     UNIT,
     allows_sudo,
     changes_user,
+    is_cut,
     is_ours,
-    is_whole,
     mark_of,
+    read_unit,
     unit_text,
 )
 from controller_client.config.errors import ConfigurationError
@@ -127,7 +128,7 @@ class Systemd:
     def install(self, *, allow_sudo: bool | None) -> None:
         """Write the unit and enable it."""
         if allow_sudo is None:
-            allow_sudo = self.is_installed and allows_sudo(self._unit.read_text())
+            allow_sudo = self.is_installed and allows_sudo(read_unit(self._unit))
         self._unit.parent.mkdir(parents=True, exist_ok=True)
         self._write(unit_text(self.place, allow_sudo=allow_sudo))
         self._control("enable", UNIT)
@@ -143,14 +144,16 @@ class Systemd:
 
     def _renew(self) -> None:
         """Write the unit as this version and the policy want it, unless a person changed it."""
-        if not self.is_installed:
+        # A masked unit is a link there. That systemd starts none is said by systemd.
+        if not self.is_installed or self._unit.resolve() == Path(os.devnull):
             return
-        found = self._unit.read_text()
-        wanted = unit_text(self.place, allow_sudo=allows_sudo(found))
-        is_cut = not is_whole(found)
-        if mark_of(found) == mark_of(wanted) and not is_cut:
+        found = read_unit(self._unit)
+        written = {sudo: unit_text(self.place, allow_sudo=sudo) for sudo in (False, True)}
+        wanted = written[allows_sudo(found)]
+        has_lost_end = is_cut(found, written.values())
+        if mark_of(found) == mark_of(wanted) and not has_lost_end:
             return
-        if is_ours(found) or is_cut:
+        if is_ours(found) or has_lost_end:
             self._write(wanted)
         else:
             say(

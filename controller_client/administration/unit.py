@@ -4,6 +4,7 @@ Its first line is a mark: the digest of the other lines. A unit that does not ha
 mark was changed by a person, or was written before there were marks.
 """
 
+from collections.abc import Iterable
 from hashlib import sha256
 from pathlib import Path
 from typing import Final
@@ -17,7 +18,8 @@ UNIT: Final = "holdline-controller.service"
 _DEPLOY: Final = Path(__file__).resolve().parents[1] / "deploy"
 _MARK: Final = "# Written by holdline-controller, which keeps what was changed here. Digest: "
 _LAST_SECTION: Final = "[Install]"
-_RIGHTS: Final = "AmbientCapabilities="
+_RIGHTS: Final = "AmbientCapabilities"
+_FALSE: Final = frozenset({"", "0", "no", "n", "false", "f", "off"})
 
 
 def unit_text(place: Installation, *, allow_sudo: bool) -> str:
@@ -35,7 +37,7 @@ def unit_text(place: Installation, *, allow_sudo: bool) -> str:
             lines += [line] if place.is_system else []
         elif key == "WantedBy" and not place.is_system:
             lines.append("WantedBy=default.target")
-        elif line.startswith(f"#{_RIGHTS}") and may_become_others:
+        elif line.startswith(f"#{_RIGHTS}=") and may_become_others:
             lines.append(line.removeprefix("#"))
         elif not (key == "NoNewPrivileges" and allow_sudo):
             lines.append(line)
@@ -86,23 +88,49 @@ def is_ours(unit: str) -> bool:
     return mark == _mark(text)
 
 
-def is_whole(unit: str) -> bool:
-    """Tell whether a unit has its end, however a person changed it: one that was cut has none."""
-    return _LAST_SECTION in unit.splitlines()
+def read_unit(path: Path) -> str:
+    """Return the text of a unit; what a person wrote there need not be UTF-8. Raises OSError."""
+    return path.read_text("utf-8", errors="replace")
+
+
+def is_cut(unit: str, written: Iterable[str]) -> bool:
+    """Tell whether a unit has lost its end, which no person has changed.
+
+    ``written`` are the units that this version writes: a unit with the mark of one is compared with
+    it. A person's own unit, without a mark, need not have the last section.
+    """
+    if _has_end(unit):
+        return False
+    mark = mark_of(unit)
+    for text in written:
+        if mark == mark_of(text):
+            return text.startswith(unit)
+    return mark.startswith(_MARK) or _MARK.startswith(mark)
+
+
+def _has_end(unit: str) -> bool:
+    return _LAST_SECTION in map(str.strip, unit.splitlines())
+
+
+def _values(unit: str, key: str) -> list[str]:
+    """Return what a setting is given, line by line, with blanks where systemd allows them."""
+    parts = (line.partition("=") for line in unit.splitlines())
+    return [value.strip() for name, _, value in parts if name.strip() == key]
 
 
 def allows_sudo(unit: str) -> bool:
     """Tell whether set-uid programs such as sudo work under the unit.
 
-    A unit that was cut off says nothing, so they do not.
+    A unit without its end may have lost the setting, so they do not.
     """
-    return is_whole(unit) and "NoNewPrivileges=yes" not in unit.splitlines()
+    *_, last = ("no", *_values(unit, "NoNewPrivileges"))
+    return _has_end(unit) and last.lower() in _FALSE
 
 
 def grants_rights(unit: str) -> bool:
     """Tell whether the unit, or a drop-in of it, lets the daemon run programs as another user."""
-    given = [line for line in unit.splitlines() if line.startswith(_RIGHTS)]
-    return any("CAP_SETUID" in line and "CAP_SETGID" in line for line in given)
+    given = " ".join(_values(unit, _RIGHTS)).split()
+    return {"CAP_SETUID", "CAP_SETGID"} <= set(given)
 
 
 def changes_user(place: Installation) -> bool:

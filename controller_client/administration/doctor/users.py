@@ -9,7 +9,7 @@ from typing import Final
 
 from controller_client.administration.doctor.finding import Finding
 from controller_client.administration.doctor.host import AS_OWNER, check_sudo, name_of
-from controller_client.administration.unit import UNIT, grants_rights
+from controller_client.administration.unit import UNIT, grants_rights, read_unit
 from controller_client.config.errors import ConfigurationError
 from controller_client.policy.file import (
     NAME,
@@ -110,7 +110,7 @@ def _rights(name: str, owner: int, daemon: DaemonStatus | None) -> Finding | Non
             "holdline-controller service start",
         )
     units = [*_UNITS, *(file for unit in _UNITS for file in Path(f"{unit}.d").glob("*.conf"))]
-    texts = [unit.read_text() for unit in units if unit.exists()]
+    texts = [read_unit(unit) for unit in units if unit.exists()]
     if not texts or any(map(grants_rights, texts)):
         return None
     return _problem(

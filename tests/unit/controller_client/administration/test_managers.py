@@ -121,6 +121,58 @@ def test_a_unit_that_was_cut_off_is_written_anew_without_sudo(
     assert sorted(unit.parent.iterdir()) == [unit]
 
 
+@pytest.mark.parametrize("has_mark", [True, False])
+def test_a_changed_unit_without_its_last_section_is_kept(
+    unit: Path, has_mark: bool, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Systemd(PLACE).install(allow_sudo=True)
+    whole = unit.read_text() if has_mark else unit.read_text().partition("\n")[2]
+    kept = whole[: whole.index("[Install]")].replace("LimitCORE=0", "LimitCORE=1")
+    unit.write_text(kept)
+    capsys.readouterr()
+    Systemd(PLACE).start()
+    assert unit.read_text() == kept
+    assert "changed by hand" in capsys.readouterr().out
+
+
+def test_a_unit_with_blanks_about_its_last_section_is_not_cut(unit: Path) -> None:
+    Systemd(PLACE).install(allow_sudo=False)
+    unit.write_text(kept := unit.read_text().replace("[Install]", "  [Install] "))
+    Systemd(PLACE).start()
+    assert unit.read_text() == kept
+
+
+def test_a_unit_that_is_not_utf8_is_one_that_was_changed(unit: Path) -> None:
+    Systemd(PLACE).install(allow_sudo=True)
+    unit.write_bytes(kept := b"# caf\xe9\n" + unit.read_bytes())
+    Systemd(PLACE).start()
+    assert unit.read_bytes() == kept
+    Systemd(PLACE).install(allow_sudo=None)
+    assert unit.read_text() == unit_text(PLACE, allow_sudo=True)
+
+
+def test_a_start_does_not_unmask_the_service(unit: Path) -> None:
+    unit.symlink_to("/dev/null")
+    Systemd(PLACE).start()
+    assert unit.readlink() == Path("/dev/null")
+
+
+@pytest.mark.usefixtures("unit")
+@pytest.mark.parametrize(
+    ("line", "allows"),
+    [
+        ("NoNewPrivileges=true", False),
+        ("NoNewPrivileges = YES", False),
+        ("NoNewPrivileges=no", True),
+        ("NoNewPrivileges=yes\nNoNewPrivileges=0", True),
+        ("#NoNewPrivileges=yes", True),
+    ],
+)
+def test_what_a_person_wrote_about_sudo_is_understood(line: str, allows: bool) -> None:
+    text = unit_text(PLACE, allow_sudo=False).replace("NoNewPrivileges=yes", line)
+    assert allows_sudo(text) == allows
+
+
 def test_a_start_without_a_unit_of_ours_writes_none(unit: Path) -> None:
     Systemd(PLACE).start()
     assert not unit.exists()

@@ -134,6 +134,19 @@ def test_only_a_policy_with_another_user_gives_the_daemon_rights(two_users: Inst
     assert ("AmbientCapabilities" in _settings(unit), grants_rights(unit)) == (False, False)
 
 
+@pytest.mark.parametrize(
+    ("lines", "grants"),
+    [
+        ("AmbientCapabilities = CAP_SETGID CAP_SETUID", True),
+        ("AmbientCapabilities=CAP_SETUID\nAmbientCapabilities=CAP_SETGID", True),
+        ("AmbientCapabilities=~CAP_SETUID CAP_SETGID", False),
+        ("#AmbientCapabilities=CAP_SETUID CAP_SETGID", False),
+    ],
+)
+def test_rights_are_found_however_a_person_wrote_them(lines: str, grants: bool) -> None:
+    assert grants_rights(f"[Service]\n{lines}\n") == grants
+
+
 @pytest.mark.skipif(os.geteuid() != 0, reason="the policy has to be root's")
 def test_a_policy_that_programs_may_have_written_gives_no_rights(
     two_users: Installation, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
