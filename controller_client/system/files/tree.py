@@ -7,11 +7,14 @@ import os
 import secrets
 import sys
 from contextlib import suppress
-from errno import ENOTDIR
+from errno import ENOTDIR, ENOTEMPTY
+from itertools import islice
 from pathlib import Path
 from typing import Final
 
 _OPEN: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC | os.O_NOFOLLOW
+MAX_LOOKED_AT: Final = 2_000_000
+"""So many entries one removal looks at: a program may go on to make new ones."""
 _IS_LINUX: Final = sys.platform.startswith("linux")
 
 
@@ -20,7 +23,8 @@ def remove_tree(path: Path) -> None:
 
     Its owner gets into what a program has closed to them. Each directory is moved to the top before
     it is emptied, so few descriptors are open however deep it was. What can be removed is removed.
-    Raises OSError for the first that cannot.
+    A repeat goes on where there are more than MAX_LOOKED_AT entries. Raises OSError for the first
+    that cannot.
     """
     try:
         top = _opened(str(path), None)
@@ -28,57 +32,83 @@ def remove_tree(path: Path) -> None:
         raise NotADirectoryError(
             ENOTDIR, "it is no directory itself, but a file or a symbolic link", str(path)
         ) from None
+    removal = _Removal()
     try:
-        problems = _emptied(top)
+        removal.empty(top)
     finally:
         os.close(top)
     try:
         path.rmdir()
     except OSError as error:
-        raise next(iter(problems), error) from None
+        raise removal.problem or error from None
 
 
-def _emptied(top: int) -> list[OSError]:
-    """Empty a directory; return why something is left."""
-    problems: list[OSError] = []
-    kept: set[str] = set()
-    _remove_files(top, problems)
-    while names := [name for name in _listed(top)[1] if name not in kept]:
-        for name in names:
-            try:
-                inner = _opened(name, top)
+class _Removal:
+    """One removal: the first problem, and how many entries may still be looked at."""
+
+    def __init__(self) -> None:
+        self.problem: OSError | None = None
+        self._left = MAX_LOOKED_AT
+
+    def empty(self, top: int) -> None:
+        """Empty a directory as far as that can be done."""
+        kept: set[str] = set()
+        found = self._remove_files(top)
+        while names := [name for name in found if name not in kept]:
+            for name in names:
                 try:
-                    _remove_files(inner, problems)
-                    for below in _listed(inner)[1]:
-                        _move_up(below, inner, top, problems)
-                finally:
-                    os.close(inner)
-                os.rmdir(name, dir_fd=top)
+                    inner = _opened(name, top)
+                    try:
+                        for below in self._remove_files(inner):
+                            self._move_up(below, inner, top)
+                    finally:
+                        os.close(inner)
+                    os.rmdir(name, dir_fd=top)
+                except OSError as error:
+                    self._failed(error)
+                    kept.add(name)
+            found = self._listed(top)[1]
+
+    def _remove_files(self, directory: int) -> list[str]:
+        """Remove what is no directory, and return the names of the directories."""
+        others, below = self._listed(directory)
+        for name in others:
+            try:
+                os.unlink(name, dir_fd=directory)
             except OSError as error:
-                problems.append(error)
-                kept.add(name)
-    return problems
+                self._failed(error)
+        return below
 
-
-def _remove_files(directory: int, problems: list[OSError]) -> None:
-    for name in _listed(directory)[0]:
+    def _move_up(self, name: str, directory: int, top: int) -> None:
+        """Give a directory a name of its own in ``top``, or remove it if it is empty."""
         try:
-            os.unlink(name, dir_fd=directory)
+            # Only who may write in a directory can move it elsewhere.
+            os.close(_opened(name, directory))
+            os.rename(name, secrets.token_hex(16), src_dir_fd=directory, dst_dir_fd=top)
         except OSError as error:
-            problems.append(error)
+            try:
+                os.rmdir(name, dir_fd=directory)
+            except OSError:
+                self._failed(error)
 
+    def _listed(self, directory: int) -> tuple[list[str], list[str]]:
+        """Return names in a directory: of other files, and of directories. Raises OSError."""
+        others: list[str] = []
+        below: list[str] = []
+        # Half of what is left, so that something is left for what is found.
+        most = (self._left + 1) // 2
+        with os.scandir(directory) as entries:
+            for entry in islice(entries, most):
+                (below if entry.is_dir(follow_symlinks=False) else others).append(entry.name)
+        seen = len(others) + len(below)
+        self._left -= seen
+        if seen == most:
+            self._failed(OSError(ENOTEMPTY, "it has too much in it for one removal"))
+        return others, below
 
-def _move_up(name: str, directory: int, top: int, problems: list[OSError]) -> None:
-    """Give a directory a name of its own in ``top``, or remove it if it is empty."""
-    try:
-        # Only who may write in a directory can move it elsewhere.
-        os.close(_opened(name, directory))
-        os.rename(name, secrets.token_hex(16), src_dir_fd=directory, dst_dir_fd=top)
-    except OSError as error:
-        try:
-            os.rmdir(name, dir_fd=directory)
-        except OSError:
-            problems.append(error)
+    def _failed(self, error: OSError) -> None:
+        # A program can make as many problems as there are files. One is told.
+        self.problem = self.problem or error
 
 
 def _opened(name: str, parent: int | None) -> int:
@@ -102,13 +132,3 @@ def _open_up(name: str, parent: int | None) -> None:
         Path(f"/proc/self/fd/{place}").chmod(0o700)
     finally:
         os.close(place)
-
-
-def _listed(directory: int) -> tuple[list[str], list[str]]:
-    """Return the names in a directory: of other files, and of directories. Raises OSError."""
-    others: list[str] = []
-    below: list[str] = []
-    with os.scandir(directory) as entries:
-        for entry in entries:
-            (below if entry.is_dir(follow_symlinks=False) else others).append(entry.name)
-    return others, below

@@ -2,14 +2,17 @@
 
 import os
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
+from itertools import count
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from controller_client.logs.deletion import directories_within, finish_deletions
 from controller_client.logs.paths import LogPaths
 from controller_client.session_files.directory import SessionDirectory
+from controller_client.system.files import tree
 from controller_client.system.files.tree import remove_tree
 
 LEVELS = 1_100
@@ -55,6 +58,43 @@ def test_a_session_is_removed_with_the_deep_tree_of_its_program(tmp_path: Path) 
     with _removed_after(tmp_path / "session"):
         SessionDirectory(tmp_path / "session").remove()
         assert _names(tmp_path) == []
+
+
+def test_the_removal_of_a_tree_that_grows_on_ends(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    top, rmdir, made = tmp_path / "top", os.rmdir, count()
+    monkeypatch.setattr(tree, "MAX_LOOKED_AT", 100)
+
+    def grow(*place: Any, **within: Any) -> None:
+        rmdir(*place, **within)
+        if (number := next(made)) < 1000:
+            (top / str(number)).mkdir()
+
+    (top / "inner").mkdir(parents=True)
+    with monkeypatch.context() as growing:
+        growing.setattr(os, "rmdir", grow)
+        with pytest.raises(OSError, match="too much in it for one removal"):
+            remove_tree(top)
+    assert next(made) < 200
+    remove_tree(top)
+    assert _names(tmp_path) == []
+
+
+def test_a_tree_with_too_much_in_it_is_removed_by_repeats(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tree, "MAX_LOOKED_AT", 10)
+    for number in range(6):
+        (tmp_path / "top" / str(number)).mkdir(parents=True)
+        (tmp_path / "top" / str(number) / "file").touch()
+    repeats = 0
+    while (tmp_path / "top").exists():
+        repeats += 1
+        assert repeats < 10
+        with suppress(OSError):
+            remove_tree(tmp_path / "top")
+    assert repeats > 1
 
 
 def test_what_links_point_to_stays(tmp_path: Path) -> None:
