@@ -92,7 +92,7 @@ async def _screens_are_those_of_the_ledger(
     for tab in tabs:
         wait_until(lambda tab=tab: len(_received(tab)) >= len(stored), 60, "every byte")
         assert _received(tab) == stored
-        wait_until(lambda tab=tab: _lines(tab) == wanted, 20, f"the screen {wanted}")
+        wait_until(lambda tab=tab: _lines(tab) == wanted, 90, f"the screen {wanted}")
 
 
 async def test_a_killed_server_loses_no_byte_and_doubles_no_key(
@@ -256,10 +256,10 @@ async def test_no_event_is_missing_when_answers_overtake_changes(
         page.await_text("prompt", "#events")
         page.evaluate(HELD_ANSWERS)
         _take(page)
-        wait_until(lambda: is_held(1), 20, "the event of the keyboard to be asked for again")
+        wait_until(lambda: is_held(1), 90, "the event of the keyboard to be asked for again")
         page.type_keys("\n")
         page.await_text("exit code 0", "#state")
-        wait_until(lambda: is_held(2), 20, "the event of the end to be asked for")
+        wait_until(lambda: is_held(2), 90, "the event of the end to be asked for")
         page.evaluate("window.fetch = window.plain; window.held.forEach((go) => go())")
         page.await_text("ended", "#events")
         listed, every = page.awaited(LISTED_AND_EVERY)

@@ -69,7 +69,7 @@ def _fetched(page: Page, url: str, token: str) -> dict[str, Any]:
             for each in (url, {**headers, **accepts, "Authorization": token}, json.dumps(body))
         )
     )
-    outcome = wait_until(lambda: page.evaluate("window.outcome"), 30, "an answer")
+    outcome = wait_until(lambda: page.evaluate("window.outcome"), 90, "an answer")
     return dict(json.loads(outcome))
 
 

@@ -59,7 +59,7 @@ def _fetched(page: Page, url: str) -> str:
         ".then((text) => { window.holdlineFetched = text; })"
     )
     return str(
-        wait_until(lambda: page.evaluate("window.holdlineFetched"), 20, "the download to end")
+        wait_until(lambda: page.evaluate("window.holdlineFetched"), 90, "the download to end")
     )
 
 
@@ -99,14 +99,14 @@ async def test_a_session_is_replayed_and_its_cast_plays_elsewhere(
     page.evaluate(press % "'['")
     page.evaluate(press % "'['")
     wait_until(
-        lambda: "answer yes" not in page.text(".xterm-accessibility-tree"), 20, "an earlier screen"
+        lambda: "answer yes" not in page.text(".xterm-accessibility-tree"), 90, "an earlier screen"
     )
     page.await_text("Go on?", ".xterm-accessibility-tree")
     page.keep_picture("replay")
     # What a day before the first names is the beginning.
     page.evaluate("location.hash = '#t=' + new Date(Date.now() - 864e5).toISOString().slice(0, 19)")
     at_beginning = "document.querySelector('#seek').value === '0'"
-    wait_until(lambda: page.evaluate(at_beginning), 20, "the beginning")
+    wait_until(lambda: page.evaluate(at_beginning), 90, "the beginning")
     # Played from the beginning, the times are those of the host: 1.2 s of sleep and more.
     assert float(page.evaluate("document.querySelector('#seek').max")) >= 1.2
     page.evaluate("location.hash = '#t=' + document.querySelector('#moment').href.slice(-19)")

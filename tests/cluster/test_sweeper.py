@@ -9,7 +9,7 @@ from tests.support.databases.cluster import Backends, Cluster, running_cluster
 from tests.support.waiting import await_until
 
 _QUICK = {"HOLDLINE_SWEEP_SECONDS": "0.5", "HOLDLINE_BACKGROUND_IDLE_SECONDS": "1"}
-_DEADLINE_SECONDS = 60
+_DEADLINE_SECONDS = 120
 
 
 @pytest.fixture

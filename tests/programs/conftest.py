@@ -70,9 +70,9 @@ def far_host() -> Iterator[FarHost]:
             [program, "-D", "-e", "-f", str(directory / "sshd_config")], stderr=subprocess.DEVNULL
         )
         try:
-            wait_until(lambda: _listens(port), 30, "sshd to listen")
+            wait_until(lambda: _listens(port), 90, "sshd to listen")
             yield FarHost(port, account)
         finally:
             server.terminate()
-            server.wait(10)
+            server.wait(90)
             shutil.rmtree(directory, ignore_errors=True)

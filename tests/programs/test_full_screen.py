@@ -71,7 +71,7 @@ async def _resize(stack: Stack, caller: Caller, session_id: str, rows: int) -> N
     )
     await await_until(
         lambda: not stack.database.rows(unsettled, session_id.replace("-", "")),
-        30,
+        90,
         "the host to have resized",
     )
 

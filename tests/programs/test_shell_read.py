@@ -42,7 +42,7 @@ async def test_input_at_a_hidden_question_is_recorded_nowhere(stack: Stack) -> N
         )
         await await_until(
             lambda: stack.database.rows(settled, session.session_id.replace("-", ""))[0][0] == 0,
-            5,
+            90,
             "the input to be acknowledged",
         )
         kept = [path for path, content in contents_below(stack.root) if _HIDDEN.encode() in content]

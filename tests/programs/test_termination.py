@@ -11,10 +11,10 @@ from tests.support.waiting import await_until
 
 async def _assert_nothing_left(stack: Stack, session_id: str) -> None:
     await await_until(
-        lambda: not stack.program_pids(session_id), 30, "the session's processes to be gone"
+        lambda: not stack.program_pids(session_id), 90, "the session's processes to be gone"
     )
     await await_until(
-        lambda: session_id not in stack.session_ids_on_host(), 30, "the host to forget the session"
+        lambda: session_id not in stack.session_ids_on_host(), 90, "the host to forget the session"
     )
 
 
@@ -74,7 +74,7 @@ async def test_children_that_ran_away_and_stopped_ones_are_found_and_ended(stack
         session = await caller.start(runaways)
         assert session.result["state"] == "awaiting_input"
         await await_until(
-            lambda: len(stack.program_pids(session.session_id)) >= 5, 30, "all children to run"
+            lambda: len(stack.program_pids(session.session_id)) >= 5, 90, "all children to run"
         )
         await session.send("", terminate=True, wait_seconds=20)
         await session.until("exited")
@@ -106,7 +106,7 @@ async def test_an_abandoned_session_ends_after_its_lifetime_and_keeps_its_output
         )
         await await_until(
             lambda: stack.database.state(session.session_id) == "TIMED_OUT",
-            20,
+            90,
             "the lifetime to end the session",
         )
         answer = await caller.call("get_session", session_id=session.session_id)

@@ -22,8 +22,8 @@ from tests.support.people.frames import message_of
 from tests.support.processes import descendants_of, is_running, send_signal
 from tests.support.waiting import ConditionNotMetError, wait_until
 
-_START_SECONDS = 30.0
-_PAGE_SECONDS = 20.0
+_START_SECONDS = 120.0
+_PAGE_SECONDS = 120.0
 _CHANGE_SECONDS = 120.0
 _BINARY = 2
 _CODES = {"Enter": 13, "Escape": 27}
@@ -295,4 +295,4 @@ def _end(process: subprocess.Popen[bytes]) -> None:
     for pid in helpers:
         if is_running(pid):
             send_signal(pid, signal.SIGKILL)
-    wait_until(lambda: not any(is_running(pid) for pid in helpers), 30, "Chromium's helpers to end")
+    wait_until(lambda: not any(is_running(pid) for pid in helpers), 90, "Chromium's helpers to end")

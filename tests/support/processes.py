@@ -136,6 +136,6 @@ def pause(pid: int) -> None:
     send_signal(pid, signal.SIGSTOP)
     wait_until(
         lambda: (status_field(pid, "State") or "X")[0] in "TXZ",
-        10,
+        90,
         f"{describe(pid)} to stand still",
     )

@@ -30,6 +30,9 @@ from tests.support.waiting import wait_until
 PROJECT_ROOT = Path(__file__).resolve().parents[2]
 _START_SECONDS = 240.0
 _STOP_SECONDS = 10.0
+"""The time that a process is given to end by itself."""
+_GONE_SECONDS = 90.0
+"""The time in which a busy machine has removed a process that was killed."""
 SERVERS = ("daphne", "uvicorn")
 RUNSERVER = "runserver"
 _CREDENTIAL_SUFFIX = ".credential"
@@ -187,7 +190,7 @@ class Stack:
         for process in self.server_processes():
             process.kill()
         for process in self.server_processes():
-            process.wait(_STOP_SECONDS)
+            process.wait(_GONE_SECONDS)
 
     def pause_server(self) -> None:
         """Stop every server process with SIGSTOP. Its connections stay open."""
@@ -266,7 +269,7 @@ class Stack:
         """
         assert self.daemon is not None
         self.daemon.kill()
-        self.daemon.wait(_STOP_SECONDS)
+        self.daemon.wait(_GONE_SECONDS)
 
     def daemon_pids(self) -> list[int]:
         """The daemon and its direct children, such as the fork server."""
@@ -349,7 +352,7 @@ class Stack:
             send_signal(pid, signal.SIGKILL)
         wait_until(
             lambda: not any(is_running(pid) for pid in pids),
-            _STOP_SECONDS,
+            _GONE_SECONDS,
             "the sessions' processes to be gone",
         )
         self.database.close()
@@ -362,7 +365,7 @@ def _reap(process: subprocess.Popen[bytes]) -> None:
         process.wait(_STOP_SECONDS)
     except subprocess.TimeoutExpired:
         process.kill()
-        process.wait(_STOP_SECONDS)
+        process.wait(_GONE_SECONDS)
 
 
 _DEPLOYED: list[type[Stack]] = [Stack]

@@ -124,7 +124,7 @@ async def _asked(one: Held) -> None:
 
 async def _told(one: Held) -> None:
     await one.ask()
-    await await_until(lambda: one.listener.requests, 30, "the message")
+    await await_until(lambda: one.listener.requests, 90, "the message")
 
 
 async def _answered(one: Held) -> None:
@@ -151,7 +151,7 @@ async def _sent(one: Held) -> None:
 async def _applied(one: Held) -> None:
     await _answered(one)
     one.begin()
-    await await_until(one.file.exists, 30, "the program to act")
+    await await_until(one.file.exists, 90, "the program to act")
 
 
 async def _stored(one: Held) -> None:

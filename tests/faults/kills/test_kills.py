@@ -89,7 +89,7 @@ async def test_no_output_is_lost_when_server_and_daemon_are_killed(
     await assert_whole(own_stack, session_id, lines, spawn_log)
     await await_until(
         lambda: session_id not in own_stack.session_ids_on_host(),
-        30,
+        90,
         "the host to forget the session",
     )
 
@@ -128,10 +128,10 @@ async def test_an_exit_while_the_daemon_is_dead_is_reported_with_its_exit_code(
         program = own_stack.program_pids(session_id)
         own_stack.kill_daemon()
         go.touch()
-        await await_until(lambda: not any(map(is_running, program)), 30, "the program to end")
+        await await_until(lambda: not any(map(is_running, program)), 90, "the program to end")
         own_stack.start_daemon()
         await await_until(
-            lambda: own_stack.database.state(session_id) == "EXITED", 20, "the end to be reported"
+            lambda: own_stack.database.state(session_id) == "EXITED", 90, "the end to be reported"
         )
         assert own_stack.database.session(session_id, "exit_code") == (9,)
         assert own_stack.database.transcript(session_id) == b"first\r\nlast\r\n"
@@ -150,11 +150,11 @@ async def test_a_killed_holder_ends_its_session_as_lost_and_leaves_no_process(
         send_signal(holder, signal.SIGKILL)
         await await_until(
             lambda: own_stack.database.state(session.session_id) == "LOST",
-            30,
+            90,
             "the loss to be noticed",
         )
         await await_until(
-            lambda: not own_stack.program_pids(session.session_id), 30, "the program to be ended"
+            lambda: not own_stack.program_pids(session.session_id), 90, "the program to be ended"
         )
         receipt = await caller.call("get_session", session_id=session.session_id)
         assert (receipt["state"], receipt["end_reason"]) == ("exited", "lost")
@@ -177,9 +177,9 @@ async def test_holder_and_daemon_killed_together_are_noticed_at_the_next_start(
         own_stack.start_daemon()
         await await_until(
             lambda: own_stack.database.state(session.session_id) == "LOST",
-            30,
+            90,
             "the loss to be noticed",
         )
         await await_until(
-            lambda: not own_stack.program_pids(session.session_id), 30, "the program to be ended"
+            lambda: not own_stack.program_pids(session.session_id), 90, "the program to be ended"
         )

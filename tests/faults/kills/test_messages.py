@@ -36,7 +36,7 @@ async def test_a_message_survives_kills_of_the_server_with_one_id(
     async with stack.caller() as caller:
         session = await caller.start(_ASKS)
         assert session.kind == "secret"
-        await await_until(lambda: listener.requests, 30, "the first attempt")
+        await await_until(lambda: listener.requests, 90, "the first attempt")
         # The listener has the message, and the server dies before it has the answer.
         stack.kill_server()
     listener.release()

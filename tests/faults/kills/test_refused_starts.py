@@ -51,7 +51,7 @@ def _away(stack: Stack) -> Iterator[None]:
 def _end_daemon(stack: Stack) -> None:
     assert stack.daemon is not None
     stack.daemon.terminate()
-    stack.daemon.wait(30)
+    stack.daemon.wait(90)
 
 
 _CAUSES = {

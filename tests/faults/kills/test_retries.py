@@ -53,7 +53,7 @@ async def test_different_inputs_at_once_all_arrive_once(stack: Stack) -> None:
             shown = stack.database.transcript(session.session_id).decode().split()
             return sorted(shown) == sorted(words * 2)
 
-        await await_until(arrived, 30, "every word and its echo")
+        await await_until(arrived, 90, "every word and its echo")
 
 
 async def test_a_caller_that_leaves_in_the_middle_of_a_wait_harms_nothing(stack: Stack) -> None:

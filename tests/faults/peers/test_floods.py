@@ -56,7 +56,7 @@ async def test_a_hundred_megabytes_arrive_whole_with_flat_memory(own_stack: Stac
         await session.send("\n", wait_seconds=0, max_output_bytes=4096)
         await await_until(
             lambda: own_stack.database.session(session.session_id, "terminal_input_seq") == (1,),
-            20,
+            90,
             "the flood",
         )
         # Each answered question echoes its line end.

@@ -36,7 +36,7 @@ from tests.support.waiting import await_until
 
 pytestmark = pytest.mark.fault
 
-SECONDS = 40.0
+SECONDS = 90.0
 _MIB = 1024 * 1024
 
 

@@ -22,7 +22,7 @@ def _epoch(stack: Stack) -> int:
 
 
 async def _connected_again(stack: Stack, epoch: int) -> None:
-    await await_until(lambda: _epoch(stack) > epoch, 40, "the daemon to come back")
+    await await_until(lambda: _epoch(stack) > epoch, 90, "the daemon to come back")
 
 
 async def _ended_whole(stack: Stack, session_id: str, lines: int, spawn_log: Path) -> None:
@@ -86,7 +86,7 @@ async def test_a_stopped_daemon_resumes_without_loss_or_duplicate(
         epoch = _epoch(stack)
         os.kill(stack.daemon.pid, signal.SIGSTOP)
         await await_until(
-            lambda: _refused_as_offline(caller), 30, "the server to see the host as offline"
+            lambda: _refused_as_offline(caller), 90, "the server to see the host as offline"
         )
         os.kill(stack.daemon.pid, signal.SIGCONT)
         await _connected_again(stack, epoch)

@@ -51,7 +51,7 @@ def test_what_a_peer_does_not_take_is_not_made_and_ends(served: Stack) -> None:
     base, before = resident_bytes(_pid(served)), _sockets(served)
     with _asking(served, "/large") as peer:
         assert peer.recv(1024).startswith(b"HTTP/1.1 200")
-        wait_until(lambda: _sockets(served) <= before, 30, "the connection to be given up")
+        wait_until(lambda: _sockets(served) <= before, 90, "the connection to be given up")
     peak = int((status_field(_pid(served), "VmHWM") or "0 kB").split()[0]) * 1024
     assert peak - base < 64 * MIB
 

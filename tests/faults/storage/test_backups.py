@@ -70,7 +70,7 @@ def _is_refused(stack: Stack) -> bool:
         stack.url, b"{}", {"Authorization": f"Bearer {stack.provisioned.token}"}
     )
     try:
-        urllib.request.urlopen(request, timeout=30).close()
+        urllib.request.urlopen(request, timeout=120).close()
     except urllib.error.HTTPError as error:
         return error.code == HTTPStatus.UNAUTHORIZED
     return False

@@ -57,7 +57,7 @@ def _open_databases(pid: int) -> int:
 
 async def _await_ready(stack: Stack, status: int) -> None:
     async def is_so() -> bool:
-        async with httpx2.AsyncClient(timeout=10) as client:
+        async with httpx2.AsyncClient(timeout=60) as client:
             return (await client.get(f"http://127.0.0.1:{stack.port}/readyz")).status_code == status
 
     await await_until(is_so, 60, f"/readyz to answer {status}")
@@ -88,7 +88,7 @@ async def test_a_server_that_began_on_a_read_only_disk_writes_once_it_can(
     own_stack.start_server()
     await _await_ready(own_stack, 503)
     # Each page reads the database over a connection of its own, which has to end with the page.
-    async with httpx2.AsyncClient(timeout=10, cookies={"sessionid": "a" * 32}) as client:
+    async with httpx2.AsyncClient(timeout=60, cookies={"sessionid": "a" * 32}) as client:
         for _ in range(_PAGES):
             await client.get(f"http://127.0.0.1:{own_stack.port}/admin/")
     assert own_stack.server is not None
@@ -143,7 +143,7 @@ async def test_a_file_that_takes_the_databases_place_is_the_one_that_is_used(
                 (await caller.call("list_controllers"))["controllers"][0]["name"] == "renamed"
             )
 
-    await await_until(is_used, 30, "the new file to be read")
+    await await_until(is_used, 90, "the new file to be read")
 
 
 async def test_a_database_file_that_is_gone_is_not_made_anew(own_stack: Stack) -> None:
@@ -151,7 +151,7 @@ async def test_a_database_file_that_is_gone_is_not_made_anew(own_stack: Stack) -
     await _await_ready(own_stack, 200)
     file.rename(away)
     await _await_ready(own_stack, 503)
-    async with httpx2.AsyncClient(timeout=10, cookies={"sessionid": "a" * 32}) as client:
+    async with httpx2.AsyncClient(timeout=60, cookies={"sessionid": "a" * 32}) as client:
         answer = await client.get(f"http://127.0.0.1:{own_stack.port}/admin/")
     assert answer.status_code == 503
     assert "The database cannot be used now" in answer.text

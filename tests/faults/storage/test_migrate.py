@@ -75,7 +75,7 @@ def test_a_migration_and_a_server_never_wait_for_each_other(
         wait_until(lambda: _waits_for_a_lock(postgres), 60, "the migration to wait")
         _uses(server, _COMMANDS)
         server.commit()
-    _, said = migrate.communicate(timeout=60)
+    _, said = migrate.communicate(timeout=120)
     assert (migrate.returncode, said) == (0, "")
 
 
@@ -86,7 +86,7 @@ def test_locks_that_come_too_late_are_asked_for_again(postgres: Postgres, tmp_pa
         assert migrate.stderr is not None
         assert "trying again, 2 of 10" in migrate.stderr.readline()
         server.commit()
-    _, said = migrate.communicate(timeout=60)
+    _, said = migrate.communicate(timeout=120)
     assert migrate.returncode == 0, said
 
 
@@ -118,7 +118,7 @@ def test_a_migration_takes_as_long_as_its_tables_are_large(
     postgres: Postgres, tmp_path: Path
 ) -> None:
     shell = _manage(postgres, tmp_path, "statement_timeout=30s", "shell", "--command", _LIMIT)
-    shown, said = shell.communicate(timeout=60)
+    shown, said = shell.communicate(timeout=120)
     assert (shell.returncode, shown.split()[-1]) == (0, "0"), said
 
 
@@ -127,7 +127,7 @@ def test_a_lock_that_is_never_given_back_ends_it_with_one_line(
 ) -> None:
     with psycopg.connect(postgres.url()) as server:
         _uses(server, _HOSTS)
-        _, said = _migrate(postgres, tmp_path, "lock_timeout=50ms").communicate(timeout=60)
+        _, said = _migrate(postgres, tmp_path, "lock_timeout=50ms").communicate(timeout=120)
     assert said.count("trying again") == 9
     assert "CommandError: not migrated: running servers held locks in each of 10 attempts" in said
     assert "Traceback" not in said

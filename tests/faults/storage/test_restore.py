@@ -118,7 +118,7 @@ async def test_after_a_restore_every_acknowledged_input_is_typed(
             assert f"got-{text}" in answer["output"]
         assert typed.read_text().split() == ["one", "two", "three", "four", "five", "six"]
         await caller.call("resize_session", session_id=session.session_id, rows=30, cols=100)
-        await await_until(lambda: _settled(stack, "RESIZE"), 30, "the resize to be carried out")
+        await await_until(lambda: _settled(stack, "RESIZE"), 90, "the resize to be carried out")
         adopted = await caller.call("get_session", session_id=later.session_id)
         assert "adopted" in adopted["notes"][0]
         answer = await caller.call(
@@ -172,7 +172,7 @@ async def test_an_input_for_a_holder_that_was_silent_after_a_restore_is_typed(
                 "AND settled_at IS NULL"
             )
             await await_until(
-                lambda: stack.database.rows(given)[0][0] == 1, 30, "the input to be stored"
+                lambda: stack.database.rows(given)[0][0] == 1, 90, "the input to be stored"
             )
             send_signal(holder, signal.SIGCONT)
             assert "got-four" in (await call)["output"]
@@ -211,7 +211,7 @@ async def test_a_session_that_ended_after_the_backup_ends_and_says_what_is_known
         await session.send("bye\n")
         await await_until(
             lambda: session.session_id not in stack.session_ids_on_host(),
-            30,
+            90,
             "the host to forget the session",
         )
     _restore(stack, copy)

@@ -50,12 +50,12 @@ async def test_output_that_cannot_be_stored_is_logged_and_stored_later(
     )
     async with own_stack.caller() as caller:
         token = (await caller.call("run_command", command=counting, timeout=120))["token"]
-        await await_until(steps.exists, 20, "the job to run")
+        await await_until(steps.exists, 90, "the job to run")
         own_stack.database.execute(breaks)
-        await await_until(lambda: logged in own_stack.server_log(), 20, "the failure to be logged")
+        await await_until(lambda: logged in own_stack.server_log(), 90, "the failure to be logged")
         before = int(steps.read_text() or 0)
         await await_until(
-            lambda: int(steps.read_text() or 0) > before + 20, 20, "the job to go on meanwhile"
+            lambda: int(steps.read_text() or 0) > before + 20, 90, "the job to go on meanwhile"
         )
         assert (await caller.call("list_controllers"))["controllers"], "the service is there"
         own_stack.database.execute(heals)

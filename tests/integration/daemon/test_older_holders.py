@@ -30,7 +30,7 @@ from tests.support.hosts.daemon_process import DaemonProcess
 from tests.support.hosts.scripted_server import ScriptedServer, scripted_server
 from tests.support.waiting import await_until
 
-SECONDS = 30.0
+SECONDS = 90.0
 SESSION = "from-before"
 KNOWN = {
     "HOLDER_ATTACH",

@@ -111,6 +111,6 @@ def test_a_state_directory_that_another_user_made_is_refused(tmp_path: Path) -> 
         for name, make in (("dir", "mkdir -m 700"), ("link", "ln -s /root")):
             path = tmp_path / name
             subprocess.run([*other.as_user, "/bin/sh", "-c", f"{make} {path}"], check=True, cwd="/")
-            wait_until(lambda path=path: path.is_symlink() or path.exists(), 30, "it to be there")
+            wait_until(lambda path=path: path.is_symlink() or path.exists(), 90, "it to be there")
             with pytest.raises(ConfigurationError, match=r"another user|is a link"):
                 prepare_state_dir(path)

@@ -15,7 +15,7 @@ from tests.support.hosts.daemon_process import ROOT
 from tests.support.hosts.scripted_server import CREDENTIAL
 from tests.support.waiting import wait_until
 
-SECONDS = 30
+SECONDS = 90
 NO_LOG = "no log in {} can be monitored: {}. --session-logs and --log-root open others."
 REPLACED = "programs of sessions can replace the policy file {}: keep it in a directory of root's"
 REACHED = "programs of sessions can reach every place of the kill switch"

@@ -63,7 +63,7 @@ async def test_a_process_without_its_main_thread_is_ended_as_any_other(
     await talk.shows(b">")
     pid = int(talk.output.strip(b"<>\r\n"))
     await await_until(
-        lambda: (status_field(pid, "State") or "").startswith("Z"), 30, "the main thread to end"
+        lambda: (status_field(pid, "State") or "").startswith("Z"), 55, "the main thread to end"
     )
     assert is_running(pid)
     await talk.terminate(grace_seconds=0.1)
@@ -159,7 +159,7 @@ async def test_the_whole_tree_goes_however_it_hides(host: HolderHost) -> None:
     await talk.shows(b"ready")
     holder = host.holder_pid(talk.session_id)
     members = await await_until(
-        lambda: _at_least_five(talk.session_id, holder), 30, "the tree to stand"
+        lambda: _at_least_five(talk.session_id, holder), 55, "the tree to stand"
     )
     await talk.terminate(grace_seconds=0.5)
     done = await talk.done()
@@ -233,7 +233,7 @@ async def test_a_daemon_that_detached_itself_is_left_alone_and_named(host: Holde
     assert done.survivors == [f"sleep[{pid}]"]
     talk.forget()
     await await_until(
-        lambda: not host.directory(talk.session_id).path.exists(), 30, "the session to be forgotten"
+        lambda: not host.directory(talk.session_id).path.exists(), 55, "the session to be forgotten"
     )
     assert is_running(pid)
     assert kill_leftovers(talk.session_id) == []
@@ -253,10 +253,10 @@ async def test_a_program_that_ends_at_once_loses_none_of_its_output(
 
 async def test_a_holder_that_is_killed_leaves_only_what_its_cookie_finds(host: HolderHost) -> None:
     talk = await host.run("bash -c 'trap \"\" HUP; setsid sleep 60 & sleep 60'")
-    await await_until(lambda: len(_left(talk)) >= 3, 30, "the tree to stand")
+    await await_until(lambda: len(_left(talk)) >= 3, 55, "the tree to stand")
     send_signal(host.holder_pid(talk.session_id), signal.SIGKILL)
     directory = host.directory(talk.session_id)
-    await await_until(lambda: not directory.is_holder_alive(), 30, "the holder to die")
+    await await_until(lambda: not directory.is_holder_alive(), 55, "the holder to die")
     assert _left(talk)
     assert kill_leftovers(talk.session_id) == []
     assert _left(talk) == []
@@ -268,7 +268,7 @@ async def test_orphans_are_reaped(host: HolderHost) -> None:
     holder = host.holder_pid(talk.session_id)
     children = Path(f"/proc/{holder}/task/{holder}/children")
     await await_until(
-        lambda: len(children.read_text().split()) == 1, 30, "the orphans to be reaped"
+        lambda: len(children.read_text().split()) == 1, 55, "the orphans to be reaped"
     )
 
 
@@ -308,13 +308,13 @@ async def test_a_holder_without_descriptors_ends_its_tree_once_it_can_see_it(
         "ready; wait'"
     )
     await talk.shows(b"ready")
-    await await_until(lambda: len(_left(talk)) >= 4, 30, "the tree to stand")
+    await await_until(lambda: len(_left(talk)) >= 4, 55, "the tree to stand")
     with without_descriptors(host.holder_pid(talk.session_id)):
         assert (await talk.terminate(grace_seconds=0.2)).failure is None
         (pid,) = [pid for pid in _left(talk) if pid == host.directory(talk.session_id).read_pid()]
         await await_until(
             lambda: not is_running(pid),
-            30,
+            55,
             "the program itself to be killed, as it can be without a look",
         )
         assert len(_left(talk)) >= 1
@@ -340,7 +340,7 @@ async def test_what_a_program_left_is_named_or_said_to_be_unknown(
 ) -> None:
     script = "setsid sleep 60 < /dev/null > /dev/null 2>&1 & disown; read x; sleep 0.3"
     talk = await host.run(argv=["bash", "-c", script], io_mode="pipe", stdin="open")
-    await await_until(lambda: len(_left(talk)) == 2, 30, "the child to be there")
+    await await_until(lambda: len(_left(talk)) == 2, 55, "the child to be there")
     holder = host.holder_pid(talk.session_id)
     program = host.directory(talk.session_id).read_pid()
     assert program is not None
@@ -349,7 +349,7 @@ async def test_what_a_program_left_is_named_or_said_to_be_unknown(
         with _no_descriptors_even_after_the_end(holder):
             await talk.type(b"\n")
             if is_seen_in_time:
-                await await_until(lambda: not is_running(program), 30, "the program to end")
+                await await_until(lambda: not is_running(program), 55, "the program to end")
             else:
                 done = await talk.done()
         done = await talk.done()

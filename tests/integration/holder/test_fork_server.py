@@ -59,7 +59,7 @@ def test_there_is_one_spare_although_the_daemon_asks_before_it_comes(tmp_path: P
     assert _spares(ours, 0) == []
     # A dead spare is none.
     os.kill(second, signal.SIGKILL)
-    wait_until(lambda: not Path(f"/proc/{second}").exists(), 30, "the spare to be reaped")
+    wait_until(lambda: not Path(f"/proc/{second}").exists(), 55, "the spare to be reaped")
     ours.send(b"~\n")
     assert len(_spares(ours, 1)) == 1
     ours.close()
@@ -79,7 +79,7 @@ def test_a_fork_server_whose_daemon_is_gone_ends_in_silence_with_its_spare(
     ours.close()
     assert server.communicate() == (None, b"")
     assert server.returncode == 0
-    wait_until(lambda: not is_running(spare), 30, "the spare holder to end")
+    wait_until(lambda: not is_running(spare), 55, "the spare holder to end")
 
 
 async def test_a_holder_whose_directory_was_removed_ends_after_its_program(
@@ -96,7 +96,7 @@ async def test_a_holder_whose_directory_was_removed_ends_after_its_program(
         # The holder looks four times a minute, and whenever it is woken. It may have ended already.
         with suppress(ProcessLookupError):
             os.kill(holder, signal.SIGCHLD)
-        await await_until(lambda: not is_running(holder), 30, "the holder to end")
+        await await_until(lambda: not is_running(holder), 55, "the holder to end")
 
 
 async def test_a_session_goes_on_whose_daemon_died_before_it_was_greeted(tmp_path: Path) -> None:
@@ -109,7 +109,7 @@ async def test_a_session_goes_on_whose_daemon_died_before_it_was_greeted(tmp_pat
         with _open.pop() as connection:
             connection.sendall(pack(encode(start)))
         directory = host.directory(start.session_id)
-        await await_until(directory.read_pid, 30, "the program to start")
+        await await_until(directory.read_pid, 55, "the program to start")
         talk = await host.talk(start.session_id)
         talk.attach()
         await talk.prompt()

@@ -115,7 +115,7 @@ async def test_output_produced_while_detached_waits_in_the_ring(host: HolderHost
     talk.type_later(b"\n")
     summary = (
         await await_until(
-            lambda: _hello_past(host, talk.session_id, 3000), 20, "output in the ring"
+            lambda: _hello_past(host, talk.session_id, 3000), 55, "output in the ring"
         )
     ).summary
     again = await host.talk(talk.session_id)
@@ -140,7 +140,7 @@ async def test_the_end_is_reported_until_acknowledged_then_the_directory_goes(
     await first.done()
     await first.close()
     directory = host.directory(session_id)
-    recorded = await await_until(directory.read_done, 30, "the end to be on disk")
+    recorded = await await_until(directory.read_done, 55, "the end to be on disk")
     second = await host.talk(session_id)
     assert second.all_of(HolderHello)[0].summary.state == "done"
     second.attach()
@@ -148,7 +148,7 @@ async def test_the_end_is_reported_until_acknowledged_then_the_directory_goes(
     assert done == recorded
     assert second.output == b"bye\r\n"
     second.forget()
-    await await_until(lambda: not directory.path.exists(), 30, "the directory to be removed")
+    await await_until(lambda: not directory.path.exists(), 55, "the directory to be removed")
 
 
 async def test_bytes_that_were_acknowledged_and_are_asked_for_again_are_a_gap(
@@ -183,7 +183,7 @@ async def test_a_holder_does_not_start_a_program_that_was_declared_lost(
     holder = host.holder_pid(session_id)
     directory = host.directory(session_id)
     os.kill(holder, 9)
-    await await_until(lambda: not directory.is_holder_alive(), 30, "the holder to die")
+    await await_until(lambda: not directory.is_holder_alive(), 55, "the holder to die")
     start = directory.read_start()
     assert start is not None
     directory.write_done(InteractiveCmdDone(session_id=session_id, end_reason="lost"))
@@ -248,7 +248,7 @@ async def test_a_holder_that_ended_leaves_no_zombie(host: HolderHost) -> None:
 
     await await_until(
         is_only_the_spare_left,
-        20,
+        55,
         "the fork server to have no child but the spare, not even a dead one",
     )
 
@@ -256,14 +256,14 @@ async def test_a_holder_that_ended_leaves_no_zombie(host: HolderHost) -> None:
 async def test_the_next_holder_is_ready_before_it_is_asked_for(host: HolderHost) -> None:
     process = host.spawner._process
     assert process is not None
-    await await_until(lambda: holders_of(process.pid), 20, "a spare")
+    await await_until(lambda: holders_of(process.pid), 55, "a spare")
     (spare,) = holders_of(process.pid)
     first = await host.run("cat")
     assert host.holder_pid(first.session_id) == spare
-    await await_until(lambda: holders_of(process.pid) - {spare}, 20, "the next spare")
+    await await_until(lambda: holders_of(process.pid) - {spare}, 55, "the next spare")
     await host.spawner.close()
     await await_until(
-        lambda: not holders_of(process.pid) - {spare}, 20, "the spare to end with its fork server"
+        lambda: not holders_of(process.pid) - {spare}, 55, "the spare to end with its fork server"
     )
     await first.type(b"unharmed\n")
     await first.shows(b"unharmed\r\nunharmed")
@@ -287,7 +287,7 @@ async def test_a_holder_without_a_free_descriptor_waits_for_one(host: HolderHost
         return asleep >= 20
 
     with host.directory(talk.session_id).connect():
-        await await_until(is_at_rest, 20, "the holder to sleep with a daemon at its door")
+        await await_until(is_at_rest, 55, "the holder to sleep with a daemon at its door")
     resource.prlimit(holder, resource.RLIMIT_NOFILE, before)
     again = await host.talk(talk.session_id)
     again.attach(0)
@@ -299,19 +299,19 @@ async def test_what_a_program_stopped_goes_on_at_the_next_start_and_at_the_end(
 ) -> None:
     process = host.spawner._process
     assert process is not None
-    await await_until(lambda: holders_of(process.pid), 20, "a spare")
+    await await_until(lambda: holders_of(process.pid), 55, "a spare")
     (spare,) = holders_of(process.pid)
     pause(spare)
     pause(process.pid)
     talk = await host.run("cat")
     assert host.holder_pid(talk.session_id) == spare
-    await await_until(lambda: holders_of(process.pid) - {spare}, 20, "the next spare")
+    await await_until(lambda: holders_of(process.pid) - {spare}, 55, "the next spare")
     (spare,) = holders_of(process.pid) - {spare}
     pause(spare)
     pause(process.pid)
     await host.spawner.close()
     assert process.returncode == 0
-    await await_until(partial(_is_gone, spare), 20, "the spare to end")
+    await await_until(partial(_is_gone, spare), 55, "the spare to end")
 
 
 def _is_gone(pid: int) -> bool:

@@ -19,7 +19,7 @@ from tests.support.hosts.scripted_server import ScriptedServer
 from tests.support.processes import is_running, send_signal
 from tests.support.waiting import await_until
 
-SECONDS = 30
+SECONDS = 55
 HIDDEN = """
 import os, sys, time
 for number in range({count}):

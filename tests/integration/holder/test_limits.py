@@ -154,7 +154,7 @@ async def test_a_sessions_control_group_has_its_program_but_not_its_holder(
         done = await talk.done()
         assert (done.end_reason, done.survivors) == ("terminated", [])
         assert [pid for pid in members if is_running(pid)] == []
-        await await_until(lambda: not group.path.exists(), 30, "the group to be removed")
+        await await_until(lambda: not group.path.exists(), 55, "the group to be removed")
 
 
 @pytest.mark.requirement("S3.R3.3")
@@ -205,7 +205,7 @@ async def test_an_end_that_the_disk_does_not_take_is_recorded_later(host: Holder
     await talk.type(b"\n")
     await talk.done()
     tried = directory.path / "done.json.new"
-    await await_until(tried.exists, 30, "the end to be written in vain")
+    await await_until(tried.exists, 55, "the end to be written in vain")
     assert directory.read_done() is None
     resource.prlimit(holder, resource.RLIMIT_FSIZE, before)
-    assert await await_until(directory.read_done, 30, "the end to be on disk") is not None
+    assert await await_until(directory.read_done, 55, "the end to be on disk") is not None

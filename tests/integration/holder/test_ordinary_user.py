@@ -83,7 +83,7 @@ class UserHost:
             directory = directory_of(self.state_dir, talk.session_id)
             await await_until(
                 lambda directory=directory: not directory.path.exists(),
-                30,
+                55,
                 "the session to be forgotten",
             )
             await talk.close()
@@ -184,4 +184,4 @@ async def test_a_program_of_root_that_survives_everything_is_named(host: UserHos
     assert set(left) <= named
     for pid in left:
         send_signal(pid, signal.SIGKILL)
-    await await_until(lambda: not any(is_running(pid) for pid in left), 30, "the survivors to go")
+    await await_until(lambda: not any(is_running(pid) for pid in left), 55, "the survivors to go")

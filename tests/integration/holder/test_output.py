@@ -67,7 +67,7 @@ async def test_frames_stay_within_the_window_and_the_chunk_limit(host: HolderHos
 
 async def test_past_the_ring_the_newest_is_kept_and_the_gap_is_exact(host: HolderHost) -> None:
     session_id = await host.spawn("seq 1 200000", ring_bytes=100_000)
-    await await_until(lambda: _ended(host, session_id), 30, "the program to end unheard")
+    await await_until(lambda: _ended(host, session_id), 55, "the program to end unheard")
     talk = await host.talk(session_id)
     talk.attach()
     done = await talk.done()
@@ -81,7 +81,7 @@ async def test_past_the_ring_the_newest_is_kept_and_the_gap_is_exact(host: Holde
 
 async def test_a_blocking_ring_makes_the_program_wait_and_loses_nothing(host: HolderHost) -> None:
     session_id = await host.spawn("seq 1 100000", ring_bytes=50_000, overflow="block")
-    await await_until(lambda: _has_produced(host, session_id, 50_000), 30, "the ring to be full")
+    await await_until(lambda: _has_produced(host, session_id, 50_000), 55, "the ring to be full")
     assert not await _ended(host, session_id)
     talk = await host.talk(session_id)
     talk.attach()
@@ -95,10 +95,10 @@ async def test_an_ended_program_keeps_what_a_full_blocking_ring_had_no_room_for(
     host: HolderHost,
 ) -> None:
     session_id = await host.spawn("bash -c 'seq 1 3000'", ring_bytes=5_000, overflow="block")
-    await await_until(lambda: _has_produced(host, session_id, 5_000), 30, "the ring to be full")
+    await await_until(lambda: _has_produced(host, session_id, 5_000), 55, "the ring to be full")
     pid = host.directory(session_id).read_pid()
     assert pid is not None
-    await await_until(lambda: not is_running(pid), 30, "the program to end")
+    await await_until(lambda: not is_running(pid), 55, "the program to end")
     talk = await host.talk(session_id)
     assert talk.all_of(HolderHello)[0].summary.state == "running"
     before = cpu_seconds(host.holder_pid(session_id))
@@ -133,7 +133,7 @@ async def test_a_server_that_stops_taking_output_does_not_stop_the_program(
     talk = await host.run("seq 1 200000", acks=False, ring_bytes=512 * 1024)
     await await_until(
         lambda: _ended(host, talk.session_id, watch=talk),
-        30,
+        55,
         "the program to end although nobody acknowledges",
     )
 
@@ -141,7 +141,7 @@ async def test_a_server_that_stops_taking_output_does_not_stop_the_program(
 async def test_a_daemon_that_reads_nothing_does_not_hold_up_the_lifetime(host: HolderHost) -> None:
     session_id = await host.spawn("yes", io_mode="pipe", overflow="block", lifetime_seconds=2)
     directory = host.directory(session_id)
-    pid = await await_until(directory.read_pid, 30, "the program to run")
+    pid = await await_until(directory.read_pid, 55, "the program to run")
     with directory.connect() as daemon:
         attach = HolderAttach(session_id=session_id, window_bytes=64 * MEGABYTE, offsets=[])
         daemon.sendall(pack(encode(attach)))

@@ -382,7 +382,7 @@ async def test_a_one_shot_whose_holder_dies_is_lost_as_a_result(host: HolderHost
     talk = await host.run_once("sleep 1000", timeout_seconds=0)
     os.kill(host.holder_pid(talk.session_id), 9)
     directory = host.directory(talk.session_id)
-    await await_until(lambda: not directory.is_holder_alive(), 30, "the holder to be dead")
+    await await_until(lambda: not directory.is_holder_alive(), 55, "the holder to be dead")
     remains = DeadHolder.claim(directory)
     assert remains is not None
     remains.record_loss(kill_leftovers(talk.session_id), is_all=False)

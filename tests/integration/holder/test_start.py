@@ -49,7 +49,7 @@ async def _failure(host: HolderHost, **start: Any) -> tuple[str, str | None]:
     assert talk.all_of(HolderHello)[0].summary.pid is None
     talk.forget()
     await await_until(
-        lambda: not host.directory(talk.session_id).path.exists(), 30, "the session to be forgotten"
+        lambda: not host.directory(talk.session_id).path.exists(), 55, "the session to be forgotten"
     )
     assert talk.all_of(InteractiveCmdDone) == []
     return failure.code, failure.errno_name
@@ -132,7 +132,7 @@ async def test_no_process_left_is_a_lack_of_resources_and_the_next_start_works(
     async def limit(limits: tuple[int, int]) -> None:
         """For the fork server, and for the holder that waits for the next start."""
         resource.prlimit(process.pid, resource.RLIMIT_NOFILE, limits)
-        await await_until(lambda: holders_of(process.pid), 20, "a spare")
+        await await_until(lambda: holders_of(process.pid), 55, "a spare")
         # Also one that is just being forked, and has no name of its own yet.
         for child in children_of(process.pid):
             resource.prlimit(child, resource.RLIMIT_NOFILE, limits)
@@ -172,14 +172,14 @@ async def test_a_second_holder_for_a_session_is_refused(host: HolderHost) -> Non
 async def test_a_spare_that_was_killed_is_not_missed(host: HolderHost) -> None:
     process = host.spawner._process
     assert process is not None
-    await await_until(lambda: holders_of(process.pid), 20, "a spare")
+    await await_until(lambda: holders_of(process.pid), 55, "a spare")
     for spare in holders_of(process.pid):
         os.kill(spare, signal.SIGSTOP)
         # A child that it has just forked to rehearse has its connection, too, for a moment.
         dying = [spare, *children_of(spare)]
         os.kill(spare, signal.SIGKILL)
         await await_until(
-            lambda dying=dying: not any(map(is_running, dying)), 20, "the spare to die"
+            lambda dying=dying: not any(map(is_running, dying)), 55, "the spare to die"
         )
     talk = await host.run("echo without it")
     await talk.done()

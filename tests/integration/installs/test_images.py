@@ -204,7 +204,7 @@ def _status(port: int, path: str) -> int:
     request = urllib.request.Request(
         f"http://localhost:{port}{path}", headers={"X-Forwarded-Proto": "https"}
     )
-    with urllib.request.urlopen(request, timeout=30) as answer:
+    with urllib.request.urlopen(request, timeout=120) as answer:
         return int(answer.status)
 
 

@@ -12,7 +12,7 @@ def test_threads_that_ask_at_once_are_given_different_ports() -> None:
     at_once = Barrier(THREADS)
 
     def ask(_number: int) -> list[int]:
-        at_once.wait(30)
+        at_once.wait(120)
         return [free_port() for _ in range(EACH)]
 
     with ThreadPoolExecutor(THREADS) as threads:

@@ -174,7 +174,9 @@ def test_what_may_be_half_done_is_not_repeated(tmp_path: Path) -> None:
     with (
         ThreadingHTTPServer(("127.0.0.1", 0), _Busy) as server,
         _haproxy(tmp_path, port, server.server_port),
-        httpx2.Client(base_url=f"https://localhost:{port}", verify=trust) as client,
+        httpx2.Client(
+            base_url=f"https://localhost:{port}", verify=trust, timeout=_SECONDS
+        ) as client,
     ):
         (serving := Thread(target=server.serve_forever, args=(0.05,))).start()
         try:

@@ -68,7 +68,8 @@ def _haproxy(directory: Path, names: NameServer, server_port: int) -> Iterator[h
     with (directory / "log").open("wb") as log:
         proxy = subprocess.Popen(command, env=variables, stdout=log, stderr=log)
     try:
-        with httpx2.Client(base_url=f"https://localhost:{port}", verify=trust) as client:
+        origin = f"https://localhost:{port}"
+        with httpx2.Client(base_url=origin, verify=trust, timeout=_SECONDS) as client:
             yield client
     finally:
         proxy.terminate()

@@ -99,10 +99,10 @@ async def test_killed_servers_and_daemons_are_restarted_and_the_session_lives(
                 lambda old=old, marker=marker: (
                     set(pids_mentioning(marker)) & set(pids_mentioning(str(port))) - {old}
                 ),
-                30,
+                90,
                 marker,
             )
-        await await_until(lambda: answers(port), 30, "the server to answer again")
+        await await_until(lambda: answers(port), 90, "the server to answer again")
         assert printed(data_dir).count(" was ended by SIGKILL; starting it again") == 2
         async with connect(server["url"], token) as caller:
             result = await caller.call(
@@ -131,7 +131,7 @@ def test_a_quickstart_that_is_killed_leaves_no_server_behind(tmp_path: Path) -> 
         quickstart.kill()
         wait_until(
             lambda: not pids_mentioning(f"--port {port} ") and not left_behind(data_dir),
-            20,
+            90,
             "the server and the daemon to end",
         )
 

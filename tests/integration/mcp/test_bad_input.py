@@ -213,7 +213,7 @@ async def test_a_reader_may_not_start_and_a_stranger_may_not_call(stack: Stack) 
     async with stack.caller(stack.provisioned.reader_token) as reader:
         assert "host" in str(await reader.call("list_controllers"))
         await _refused(stack, reader, "SCOPE_MISSING", "start_interactive_command", command="true")
-    async with httpx2.AsyncClient() as http:
+    async with httpx2.AsyncClient(timeout=60) as http:
         for headers in (
             {},
             {"Authorization": "Bearer hl_0000000000000000_" + "A" * 43},

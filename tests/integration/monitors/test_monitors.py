@@ -249,7 +249,7 @@ async def test_a_wait_ends_the_moment_something_is_written(stack: Stack, caller:
     )
     await await_until(
         lambda: stack.database.rows("SELECT 1 FROM projects_filerequest WHERE sent_epoch > 0"),
-        30,
+        90,
         "the question",
     )
     with log.open("a") as file:

@@ -11,7 +11,7 @@ from tests.support.hosts.scripted_server import ScriptedServer
 from tests.support.processes import is_running
 from tests.support.waiting import await_until
 
-SECONDS = 20.0
+SECONDS = 60.0
 ROOT = Path(__file__).resolve().parents[3]
 IMPOSTOR = """
 import os, sys

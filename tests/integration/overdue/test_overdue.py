@@ -16,7 +16,7 @@ from tests.support.hosts.scripted_server import ScriptedServer
 from tests.support.processes import is_running
 from tests.support.waiting import await_until
 
-SECONDS = 20.0
+SECONDS = 90.0
 VANISH = """
 import os, signal, time
 from pathlib import Path

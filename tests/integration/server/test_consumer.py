@@ -183,7 +183,7 @@ async def test_lost_output_is_stored_as_a_gap_and_output_continues_after_it(
             reason="ring_overflow",
         )
         await host.send(output_of(session, 0, b"ab"), gap, output_of(session, 10, b"kl"))
-        await await_until(lambda: _has_next_offset(session, 12), 30, "all of it to be committed")
+        await await_until(lambda: _has_next_offset(session, 12), 90, "all of it to be committed")
     found = await in_database(output_log.read, session.id, "stdout", 0, 100)
     assert found.data == b"abkl"
     assert [(g.from_offset, g.to_offset, g.reason) for g in found.gaps] == [
@@ -253,7 +253,7 @@ async def test_a_ping_is_answered_and_a_connected_hosts_lease_is_renewed(
             lease = (await in_database(Controller.objects.get, id=controller.id)).lease_expires_at
             return lease is not None and first is not None and lease > first
 
-        await await_until(is_renewed, 30, "the lease to be renewed")
+        await await_until(is_renewed, 90, "the lease to be renewed")
 
 
 async def test_a_host_that_reports_another_hosts_session_is_told_to_terminate_it(

@@ -42,7 +42,7 @@ async def test_output_for_another_controllers_session_closes_the_connection(
         await host.send(output_of(victim, 0, b"forged"))
         await expect_close(host, 4400, "UNKNOWN_SESSION")
     assert await stored(victim) == b""
-    await await_until(lambda: _are_on_record(controller, 1), 30, "the violation to be on record")
+    await await_until(lambda: _are_on_record(controller, 1), 90, "the violation to be on record")
 
 
 async def _only_a_lie_is_on_record(
@@ -55,7 +55,7 @@ async def _only_a_lie_is_on_record(
     async with scripted_controller(consumer_port, credential) as liar:
         await liar.send_raw("{")
         await expect_close(liar, 4400, "BAD_FRAME")
-    await await_until(partial(_codes_on_record, controller), 30, "the violation to be on record")
+    await await_until(partial(_codes_on_record, controller), 90, "the violation to be on record")
     assert await _codes_on_record(controller) == ["BAD_FRAME"]
 
 
@@ -80,7 +80,7 @@ async def test_a_violation_is_recorded_even_if_the_host_hangs_up(consumer_port: 
             await host.send(output_of(victim, 0, b"forged"))
             await host.receive(Error)
             host.hang_up()
-    await await_until(lambda: _are_on_record(controller, 10), 30, "all violations to be on record")
+    await await_until(lambda: _are_on_record(controller, 10), 90, "all violations to be on record")
 
 
 @pytest.mark.parametrize("is_end", [True, False])
@@ -101,7 +101,7 @@ async def test_an_end_or_a_gap_that_cannot_be_is_a_bad_frame(
         await host.hello(make_summary(session))
         await host.send(message)
         await expect_close(host, 4400, "BAD_FRAME")
-    await await_until(lambda: _are_on_record(controller, 1), 30, "the violation to be on record")
+    await await_until(lambda: _are_on_record(controller, 1), 90, "the violation to be on record")
 
 
 async def test_a_sender_that_ignores_its_window_is_closed(consumer_port: int) -> None:
@@ -115,7 +115,7 @@ async def test_a_sender_that_ignores_its_window_is_closed(consumer_port: int) ->
             sending = asyncio.create_task(send_all(host, flood))
             await expect_close(host, 4008, "WINDOW_VIOLATED")
             await sending
-    await await_until(lambda: _are_on_record(controller, 1), 30, "the violation to be on record")
+    await await_until(lambda: _are_on_record(controller, 1), 90, "the violation to be on record")
 
 
 async def test_many_short_outputs_during_a_blocked_commit_are_no_violation(
@@ -129,7 +129,7 @@ async def test_many_short_outputs_during_a_blocked_commit_are_no_violation(
             await host.send(*[output_of(session, i, b"x") for i in range(MAX_FRAMES + 500)], Ping())
             await host.receive(Pong)
         await await_until(
-            partial(_has_stored, session, MAX_FRAMES + 500), 30, "all of it to be stored"
+            partial(_has_stored, session, MAX_FRAMES + 500), 90, "all of it to be stored"
         )
     await _only_a_lie_is_on_record(consumer_port, credential, controller)
 

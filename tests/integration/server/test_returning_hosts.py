@@ -102,7 +102,7 @@ async def _held_up(controller_id: UUID, **columns: object) -> AsyncIterator[None
             Controller.objects.filter(id=controller_id).update(name="held", **columns)
             CommandSession.objects.filter(controller_id=controller_id).update(warning="held")
             loop.call_soon_threadsafe(is_held.set)
-            may_end.wait(30)
+            may_end.wait(120)
 
     holding = asyncio.create_task(in_database(hold))
     await is_held.wait()

@@ -278,7 +278,7 @@ async def _signed_in(stack: Stack) -> AsyncIterator[httpx2.Client]:
         manage_well(stack, "bootstrap", "--url", f"http://127.0.0.1:{stack.port}").splitlines()[0]
     )["admin_password"]
     with httpx2.Client(
-        base_url=f"http://127.0.0.1:{stack.port}", follow_redirects=True, timeout=30
+        base_url=f"http://127.0.0.1:{stack.port}", follow_redirects=True, timeout=120
     ) as browser:
         form = browser.get("/admin/login/")
         fields = {
@@ -344,7 +344,7 @@ async def test_secrets_by_name_and_by_a_person_are_kept_and_shown_nowhere(
     assert not [url for url, text in pages.items() if _is_in(FACTOR, text)]
     exported = manage_well(stack, "export_audit")
     figures = httpx2.get(
-        f"http://127.0.0.1:{getattr(stack, 'worker_ports', [stack.port])[0]}/metrics"
+        f"http://127.0.0.1:{getattr(stack, 'worker_ports', [stack.port])[0]}/metrics", timeout=120
     ).text
     agent = json.dumps(
         [

@@ -29,7 +29,7 @@ async def test_start_answer_and_terminate_from_another_process(stack: Stack) -> 
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
     )
-    out, problems = await asyncio.wait_for(process.communicate(), 60)
+    out, problems = await asyncio.wait_for(process.communicate(), 180)
     assert process.returncode == 0, problems.decode()
     results = json.loads(out.splitlines()[-1])
 
@@ -45,7 +45,7 @@ async def test_start_answer_and_terminate_from_another_process(stack: Stack) -> 
     assert {"stdout", "stderr", "return_code", "duration_ms"} <= set(ended)
     await await_until(
         lambda: stack.database.state(started["session_id"]) == "TERMINATED",
-        30,
+        90,
         "the end to be committed",
     )
 

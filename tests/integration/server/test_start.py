@@ -47,7 +47,7 @@ def developed() -> Iterator[Stack]:
 def _status(port: int, path: str, *, data: bytes | None = None) -> int:
     try:
         with urllib.request.urlopen(
-            urllib.request.Request(f"http://127.0.0.1:{port}{path}", data=data), timeout=30
+            urllib.request.Request(f"http://127.0.0.1:{port}{path}", data=data), timeout=120
         ) as answer:
             return int(answer.status)
     except urllib.error.HTTPError as error:

@@ -43,7 +43,7 @@ async def test_a_paused_lifetime_stays_paused_when_server_and_daemon_die(own_sta
             await caller.start("cat", lifetime_seconds=_LIFETIME_SECONDS, wait_seconds=0)
         ).session_id
     await await_until(
-        lambda: stack.database.state(session_id) == "RUNNING", 30, "the program to run"
+        lambda: stack.database.state(session_id) == "RUNNING", 90, "the program to run"
     )
     keyboard = _keyboard(stack, session_id)
     assert keyboard.stdout is not None
@@ -58,14 +58,14 @@ async def test_a_paused_lifetime_stays_paused_when_server_and_daemon_die(own_sta
     # The holder outlives both, and reports its clock to the new daemon.
     await await_until(
         lambda: stack.database.session(session_id, "pause_left_seconds")[0] < left,
-        30,
+        90,
         "the clock to be told again",
     )
     assert stack.database.session(session_id, "paused_at") != (None,)
     stood_seconds = time.monotonic() - stood_from
-    assert keyboard.communicate(timeout=30)[0] is not None
+    assert keyboard.communicate(timeout=90)[0] is not None
     await await_until(
-        lambda: stack.database.session(session_id, "paused_at") == (None,), 30, "the clock to go on"
+        lambda: stack.database.session(session_id, "paused_at") == (None,), 90, "the clock to go on"
     )
     assert (
         stack.database.session(session_id, "pause_left_seconds")[0]

@@ -63,7 +63,7 @@ async def test_a_copy_that_takes_over_is_alarmed_and_loses_no_session(consumer_p
         async with scripted_controller(consumer_port, credential) as copy:
             assert (await copy.hello()).sessions == []
             assert await _live_on(first) == FENCED
-            await await_until(_alarms, 30, "the alarm")
+            await await_until(_alarms, 90, "the alarm")
             assert await _state(session) == "RUNNING"
             async with scripted_controller(consumer_port, credential) as again:
                 (directive,) = (await again.hello(make_summary(session))).sessions

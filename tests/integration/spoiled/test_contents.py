@@ -15,7 +15,7 @@ from tests.support.hosts.scripted_server import ScriptedServer
 from tests.support.waiting import await_until
 from tests.unit.controller_client.session_files.test_directory import CONTENTS, NAMES
 
-SECONDS = 30
+SECONDS = 90
 
 
 async def run_command(daemon: DaemonProcess, *words: str) -> str:

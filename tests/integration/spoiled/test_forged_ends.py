@@ -14,7 +14,7 @@ from tests.support.hosts.scripted_server import ScriptedServer
 from tests.support.processes import is_running, send_signal
 from tests.support.waiting import await_until
 
-SECONDS = 30
+SECONDS = 90
 FORGE = """
 import os, signal, sys, time
 from pathlib import Path

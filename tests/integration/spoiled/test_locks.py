@@ -15,7 +15,7 @@ from tests.support.hosts.scripted_server import ScriptedServer
 from tests.support.processes import is_running
 from tests.support.waiting import await_until
 
-SECONDS = 40.0
+SECONDS = 90.0
 HEAD = """
 import fcntl, os, shutil, signal, socket, subprocess, sys, time
 from pathlib import Path

@@ -56,7 +56,7 @@ async def _start_hiding(caller: Caller) -> tuple[Terminal, Callable[[], list[int
     def found() -> list[int]:
         return [pid for pid in pids_mentioning(hidden) if command_line(pid) == hidden]
 
-    await await_until(found, 30, "the hidden process")
+    await await_until(found, 90, "the hidden process")
     return session, found
 
 
@@ -127,7 +127,7 @@ async def test_what_a_killed_holder_leaves_is_ended_and_its_session_lost(
         os.kill(holder, signal.SIGKILL)
         database = two_user_stack.database
         await await_until(
-            lambda: database.state(session.session_id) == "LOST", 30, "the session to be lost"
+            lambda: database.state(session.session_id) == "LOST", 90, "the session to be lost"
         )
         assert database.session(session.session_id, "survivors") == ("[]",)
         assert (hidden(), is_running(program)) == ([], False)
@@ -170,7 +170,7 @@ async def test_a_daemon_without_its_fork_server_ends_and_the_next_one_goes_on(
         fork_server, _, _ = _pids(stack, session)
         assert stack.daemon is not None
         os.kill(fork_server, signal.SIGKILL)
-        await await_until(lambda: stack.daemon.poll() is not None, 30, "the daemon to end")
+        await await_until(lambda: stack.daemon.poll() is not None, 90, "the daemon to end")
         assert stack.daemon.returncode == 75
         assert "only a new daemon may start another" in stack.logs()
         stack.start_daemon()

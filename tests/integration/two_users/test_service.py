@@ -62,10 +62,10 @@ def manager(place: Installation) -> Iterator[Unmanaged]:
     """Keeps the daemon running, which has started."""
     manager = Unmanaged(place)
     manager.start()
-    wait_until(lambda: bool(_fork_server(place)), 30, "the fork server")
+    wait_until(lambda: bool(_fork_server(place)), 90, "the fork server")
     yield manager
     manager.stop()
-    wait_until(lambda: not _kept_by(place), 30, "the end of the shell that keeps the daemon")
+    wait_until(lambda: not _kept_by(place), 90, "the end of the shell that keeps the daemon")
     # subprocess reaps children that nobody waits for when it starts the next one.
     subprocess.run(["true"], check=True)
 
@@ -75,7 +75,7 @@ def test_the_daemon_gets_the_rights_and_its_fork_server_alone_keeps_them(
 ) -> None:
     place, status = manager.place, _status(manager.place)
     (fork_server,) = _fork_server(place)
-    wait_until(lambda: not can_become_others(status.pid), 30, "the daemon to drop the rights")
+    wait_until(lambda: not can_become_others(status.pid), 90, "the daemon to drop the rights")
     assert can_become_others(fork_server)
     (shell,) = _kept_by(place)
     assert Path(f"/proc/{shell}").stat().st_uid == 0, "the daemon can become its shell"
@@ -89,20 +89,20 @@ def test_a_daemon_that_ends_by_itself_is_started_again(manager: Unmanaged, whom:
     place, first = manager.place, _status(manager.place).pid
     os.kill(first if whom == "daemon" else _fork_server(place)[0], signal.SIGKILL)
     wait_until(lambda: _pid(place) not in {None, first}, 60, "another daemon")
-    wait_until(lambda: bool(_fork_server(place)), 30, "its fork server")
+    wait_until(lambda: bool(_fork_server(place)), 90, "its fork server")
     assert can_become_others(_fork_server(place)[0])
     manager.start()
     # The daemon may have begun so lately that it could not end in order. Then its shell tries once
     # more, which the new daemon's lock ends.
-    wait_until(lambda: len(_kept_by(place)) == 1, 30, "one shell that keeps the daemon")
+    wait_until(lambda: len(_kept_by(place)) == 1, 90, "one shell that keeps the daemon")
 
 
 def test_a_daemon_that_was_stopped_is_not_started_again(manager: Unmanaged) -> None:
     place = manager.place
     os.kill(_status(place).pid, signal.SIGKILL)
-    wait_until(lambda: _pid(place) is None, 30, "the end of the daemon")
+    wait_until(lambda: _pid(place) is None, 90, "the end of the daemon")
     manager.stop()
-    wait_until(lambda: not _kept_by(place), 30, "the end of the shell")
+    wait_until(lambda: not _kept_by(place), 90, "the end of the shell")
     assert _pid(place) is None
 
 

@@ -35,5 +35,5 @@ async def shows(caller: Caller, token: str, stdout: str) -> dict[str, Any]:
         found.update(await query(caller, token))
         return bool(found["stdout"] == stdout)
 
-    await await_until(is_shown, 20, f"stdout {stdout!r}")
+    await await_until(is_shown, 90, f"stdout {stdout!r}")
     return found

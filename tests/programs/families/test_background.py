@@ -106,7 +106,7 @@ async def test_a_read_returns_what_was_printed_and_whether_it_still_runs(
     caller: Caller, stack: Stack
 ) -> None:
     started = await caller.call("start_command", command='echo "hello"')
-    await await_until(lambda: stack.database.state(started["sessionId"]) == "EXITED", 30, "its end")
+    await await_until(lambda: stack.database.state(started["sessionId"]) == "EXITED", 90, "its end")
     answer = await caller.call("read_output", sessionId=started["sessionId"])
     assert "hello\n" in answer["stdout"]
     assert (answer["isActive"], answer["exitCode"]) == (False, 0)
@@ -265,12 +265,12 @@ async def test_a_running_process_is_terminated(caller: Caller, stack: Stack) -> 
     started = await caller.call("start_command", command="sleep 100")
     assert is_running(started["pid"])
     assert (await caller.call("stop_command", sessionId=started["sessionId"]))["success"] is True
-    await await_until(lambda: not is_running(started["pid"]), 30, "the process to be gone")
+    await await_until(lambda: not is_running(started["pid"]), 90, "the process to be gone")
     _, _, end = await _read_to_end(caller, started["sessionId"])
     assert (end["isActive"], end["signal"], end["endReason"]) == (False, "SIGTERM", "terminated")
     assert end["endedBy"].startswith("token:")
     await await_until(
-        lambda: not stack.program_pids(started["sessionId"]), 30, "its tree to be gone"
+        lambda: not stack.program_pids(started["sessionId"]), 90, "its tree to be gone"
     )
     assert (await caller.call("stop_command", sessionId=started["sessionId"]))["success"] is False
 
@@ -328,7 +328,7 @@ async def test_a_process_tree_that_ignores_sigterm_is_killed_after_its_grace(
     assert (await caller.call("stop_command", sessionId=started["sessionId"]))["success"] is True
     assert (await _read_to_end(caller, started["sessionId"]))[2]["signal"] == "SIGKILL"
     await await_until(
-        lambda: not stack.program_pids(started["sessionId"]), 30, "the whole tree to be gone"
+        lambda: not stack.program_pids(started["sessionId"]), 90, "the whole tree to be gone"
     )
 
 
@@ -361,7 +361,7 @@ async def test_a_session_over_the_limit_is_refused_until_abandoned_ones_end() ->
                     "TERMINATED"
                 }
 
-            await await_until(are_reaped, 30, "those that nobody asks for to be ended")
+            await await_until(are_reaped, 90, "those that nobody asks for to be ended")
             for number, session_id in enumerate(abandoned, 1):
                 answer = await caller.call("read_output", sessionId=session_id)
                 assert (answer["stdout"], answer["isActive"], answer["endedBy"]) == (

@@ -93,9 +93,9 @@ async def test_output_stays_after_the_end_and_over_a_restart_until_it_expires() 
             async def is_gone() -> bool:
                 return bool((await query(caller, token))["status"] == "not_found")
 
-            await await_until(is_gone, 30, "the output to expire")
+            await await_until(is_gone, 90, "the output to expire")
             await await_until(
                 lambda: stack.database.rows("SELECT count(*) FROM projects_outputchunk") == [(0,)],
-                30,
+                90,
                 "its bytes to go",
             )

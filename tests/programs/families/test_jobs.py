@@ -38,7 +38,7 @@ async def test_output_polled_by_offset_grows_in_order(caller: Caller) -> None:
         assert (answer["stdout_length"], answer["stderr_length"]) == (len(out), len(err))
         return bool(answer["status"] == "completed")
 
-    await await_until(is_over, 30, "the job to complete")
+    await await_until(is_over, 90, "the job to complete")
     assert (out, err) == ("1\n2\n3\n4\n5\n", "e1\ne2\ne3\ne4\ne5\n")
     assert growths >= 3, "it has to grow while the job runs, and not come at once at its end"
     assert (answer["exit_code"], answer["execution_time"] >= 5) == (0, True)
@@ -58,7 +58,7 @@ async def test_a_query_of_a_running_job_has_both_streams_so_far(
         answer = await query(caller, token)
         return bool(answer["stdout"] and answer["stderr"])
 
-    await await_until(has_both, 20, "both streams")
+    await await_until(has_both, 90, "both streams")
     answer = await query(caller, token)
     assert (answer["status"], answer["stdout"], answer["stderr"]) == (
         "running",
@@ -102,10 +102,10 @@ async def test_the_mutual_order_of_both_streams_is_kept(
         (tmp_path / "then").unlink(missing_ok=True)
         step.touch()
         expected += f"o{step.name}\n".encode()
-        await await_until(is_all, 20, f"exactly {expected!r}")
+        await await_until(is_all, 90, f"exactly {expected!r}")
         (tmp_path / "then").touch()
         expected += f"e{step.name}\n".encode()
-        await await_until(is_all, 20, f"exactly {expected!r}")
+        await await_until(is_all, 90, f"exactly {expected!r}")
 
 
 @pytest.mark.requirement("S4.R2.4")
@@ -119,13 +119,13 @@ async def test_a_job_runs_on_while_nobody_can_answer_queries_about_it(tmp_path: 
     with running_stack() as stack:
         async with stack.caller() as caller:
             token = await submit(caller, command)
-            await await_until(lambda: stack.program_pids(token), 20, "the job to run")
+            await await_until(lambda: stack.program_pids(token), 90, "the job to run")
         stack.pause_server()
         try:
             go.touch()
             await await_until(
                 lambda: steps.exists() and steps.read_text().endswith("end\n"),
-                20,
+                90,
                 "the job to do all its steps",
             )
         finally:
@@ -309,7 +309,7 @@ async def test_a_job_whose_time_is_over_keeps_what_it_had_printed(
         True,
     )
     assert answer["execution_time"] >= 1
-    await await_until(lambda: not stack.program_pids(token), 30, "the whole tree to be gone")
+    await await_until(lambda: not stack.program_pids(token), 90, "the whole tree to be gone")
 
 
 @pytest.mark.requirement("S4.R7.1")

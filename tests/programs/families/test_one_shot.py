@@ -73,7 +73,7 @@ async def test_a_program_that_hangs_times_out_with_its_output_and_a_hint(
         assert "start_command" in text
         assert "start_interactive_command" in text
     await await_until(
-        lambda: not stack.program_pids(result["session_id"]), 30, "the whole tree to be gone"
+        lambda: not stack.program_pids(result["session_id"]), 90, "the whole tree to be gone"
     )
 
 

@@ -142,7 +142,7 @@ class Cluster(Stack):
         process = self.workers[number]
         assert process is not None
         process.kill()
-        process.wait(10)
+        process.wait(90)
 
     def server_processes(self) -> list[subprocess.Popen[bytes]]:
         """The workers that were started."""

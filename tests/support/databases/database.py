@@ -24,13 +24,13 @@ class Database:
     def rows(self, query: str, *parameters: object) -> list[tuple[Any, ...]]:
         """All rows of a query; ``?`` stands for a parameter."""
         with closing(
-            sqlite3.connect(f"file:{self.path}?mode=ro", uri=True, timeout=20)
+            sqlite3.connect(f"file:{self.path}?mode=ro", uri=True, timeout=60)
         ) as connection:
             return connection.execute(query, parameters).fetchall()
 
     def execute(self, statement: str, *parameters: object) -> None:
         """Change the database without the servers' knowledge."""
-        with closing(sqlite3.connect(self.path, timeout=20)) as connection, connection:
+        with closing(sqlite3.connect(self.path, timeout=60)) as connection, connection:
             connection.execute(statement, parameters)
 
     def close(self) -> None:
@@ -48,7 +48,7 @@ class Database:
     def state(self, session_id: str) -> str:
         return str(self.session(session_id, "state")[0])
 
-    async def await_verified(self, session_id: str, seconds: float = 30.0) -> None:
+    async def await_verified(self, session_id: str, seconds: float = 90.0) -> None:
         """Wait until the server has compared an ended session's output with the host's digest.
 
         Fails unless the two agree.
@@ -140,7 +140,7 @@ class PostgresDatabase(Database):
             with suppress(psycopg.OperationalError):
                 if self._connection is None or self._connection.closed:
                     self._connection = psycopg.connect(
-                        self._url, autocommit=True, connect_timeout=5
+                        self._url, autocommit=True, connect_timeout=20
                     )
                     self._connection.adapters.register_loader("jsonb", TextLoader)
                 return self._connection.execute(statement, parameters)

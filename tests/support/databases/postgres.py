@@ -27,7 +27,7 @@ _BINARIES = max(
     default=Path("/usr/bin"),
 )
 _START_SECONDS = 120.0
-_STOP_SECONDS = 30.0
+_STOP_SECONDS = 90.0
 _SUPERUSER = "postgres"
 PROVISIONED = "holdline"
 """The name of the migrated database with projects, tokens and a controller."""
@@ -129,7 +129,7 @@ class Postgres:
 
     def execute(self, statement: str, database: str = "postgres") -> list[tuple[Any, ...]]:
         """Run one statement on a connection of its own."""
-        with psycopg.connect(self.url(database), autocommit=True, connect_timeout=5) as connection:
+        with psycopg.connect(self.url(database), autocommit=True, connect_timeout=30) as connection:
             cursor = connection.execute(statement.encode())
             return cursor.fetchall() if cursor.description else []
 

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from tests.support.databases.redis_server import Redis
 from tests.support.waiting import wait_until
 
-_SECONDS = 10.0
+_SECONDS = 60.0
 
 
 class Traffic:

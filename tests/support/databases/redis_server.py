@@ -10,8 +10,8 @@ from pathlib import Path
 from tests.support.ports import free_port
 from tests.support.waiting import wait_until
 
-_START_SECONDS = 60.0
-_STOP_SECONDS = 10.0
+_START_SECONDS = 120.0
+_STOP_SECONDS = 90.0
 
 
 class Redis:
@@ -54,7 +54,7 @@ class Redis:
     def ask(self, command: str) -> str | None:
         """The first line of the answer to an inline command; None if Redis does not answer."""
         try:
-            with socket.create_connection(("127.0.0.1", self.port), timeout=5) as connection:
+            with socket.create_connection(("127.0.0.1", self.port), timeout=30) as connection:
                 connection.sendall(command.encode() + b"\r\n")
                 return connection.recv(4096).decode().splitlines()[0]
         except (OSError, IndexError):

@@ -65,7 +65,7 @@ def consumer_port(django_db_setup: None) -> Iterator[int]:
             command, cwd=PROJECT_ROOT, env={**os.environ, **variables}, stdout=log, stderr=log
         )
     try:
-        wait_until(lambda: accepts(port) or process.poll() is not None, 30, "Daphne to listen")
+        wait_until(lambda: accepts(port) or process.poll() is not None, 240, "Daphne to listen")
         yield port
     finally:
         process.kill()

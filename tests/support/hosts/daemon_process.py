@@ -90,7 +90,7 @@ class DaemonProcess:
                     os.kill(holder, signal.SIGKILL)
             await asyncio.to_thread(kill_leftovers, session.session_id)
             await await_until(
-                lambda session=session: not session.is_holder_alive(), 30, "the holder to be dead"
+                lambda session=session: not session.is_holder_alive(), 90, "the holder to be dead"
             )
 
 

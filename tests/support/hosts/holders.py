@@ -41,7 +41,8 @@ from tests.support.processes import children_of, status_field
 from tests.support.waiting import await_until
 
 M = TypeVar("M", bound=Message)
-WAIT_SECONDS = 30.0
+# Shorter than the programs that sleep for a minute go on by themselves.
+WAIT_SECONDS = 55.0
 
 
 class Conversation:

@@ -44,7 +44,7 @@ class Writer:
     def stop(self) -> int:
         """End the program, and return how many lines it wrote."""
         self._process.terminate()
-        return int(self._process.communicate(timeout=20)[0])
+        return int(self._process.communicate(timeout=90)[0])
 
 
 @contextmanager
@@ -59,7 +59,7 @@ def writing(path: Path, bytes_per_second: int) -> Iterator[Writer]:
     ]
     with subprocess.Popen(command, cwd=_ROOT, stdout=subprocess.PIPE, text=True) as process:
         try:
-            wait_until(lambda: path.exists() and path.stat().st_size > 0, 20, "the writer to begin")
+            wait_until(lambda: path.exists() and path.stat().st_size > 0, 90, "the writer to begin")
             yield Writer(process)
         finally:
             process.kill()

@@ -21,7 +21,7 @@ from tests.support.rows import make_hello
 
 M = TypeVar("M", bound=Message)
 
-DEADLINE_SECONDS = 30.0
+DEADLINE_SECONDS = 90.0
 
 
 class ScriptedController:

@@ -151,7 +151,7 @@ class ScriptedServer:
         assert self._connection is not None
         await self._connection.send(frame)
 
-    async def connected(self, count: int = 1, seconds: float = 30.0) -> Hello:
+    async def connected(self, count: int = 1, seconds: float = 90.0) -> Hello:
         """Wait for HELLO number ``count`` to be answered, and return that HELLO."""
         await await_until(
             lambda: len(self.hellos) >= count and self._connection is not None,
@@ -164,7 +164,7 @@ class ScriptedServer:
         self,
         kind: type[T],
         matches: Callable[[T], bool] = lambda message: True,
-        seconds: float = 30.0,
+        seconds: float = 90.0,
     ) -> T:
         """The first message of a kind that matches; waits for it."""
         found = await await_until(
@@ -190,12 +190,12 @@ class ScriptedServer:
         await self.send(StartInteractiveCmd(seq=seq, session_id=session_id, **fields))
         return session_id
 
-    async def done(self, session_id: str, seconds: float = 60.0) -> InteractiveCmdDone:
+    async def done(self, session_id: str, seconds: float = 90.0) -> InteractiveCmdDone:
         """The end of a session; waits for it."""
         transcript = self.transcript(session_id)
         return (await await_until(lambda: transcript.done, seconds, "INTERACTIVE_CMD_DONE"))[0]
 
-    async def shows(self, session_id: str, text: bytes, seconds: float = 60.0) -> None:
+    async def shows(self, session_id: str, text: bytes, seconds: float = 90.0) -> None:
         """Wait until the output of a session has this text."""
         data = self.transcript(session_id).data
         await await_until(lambda: text in data, seconds, f"{text!r} in the output")

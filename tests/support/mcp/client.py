@@ -82,7 +82,7 @@ class Terminal:
         """Press named keys, and return the result of the turn."""
         return await self.send(keys=list(names), **arguments)
 
-    async def until(self, state: str, seconds: float = 20.0) -> dict[str, Any]:
+    async def until(self, state: str, seconds: float = 60.0) -> dict[str, Any]:
         """Wait, by calls that wait themselves, until the session is in ``state``."""
         deadline = time.monotonic() + seconds
         while self.result["state"] != state:
@@ -91,7 +91,7 @@ class Terminal:
             await self.send(wait_seconds=2)
         return self.result
 
-    async def until_output(self, text: str, seconds: float = 20.0) -> dict[str, Any]:
+    async def until_output(self, text: str, seconds: float = 60.0) -> dict[str, Any]:
         """Wait, by calls that wait themselves, until ``text`` has been shown."""
         deadline = time.monotonic() + seconds
         while text not in self.seen:

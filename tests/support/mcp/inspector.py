@@ -23,7 +23,7 @@ from tests.support.waiting import wait_until
 _CLIENTS: Final = "@modelcontextprotocol/inspector/clients"
 _SCRIPT: Final = Path(__file__).resolve().parents[2] / "data" / "node_scripts" / "inspector.mjs"
 _CONNECT_MS: Final = "120000"
-_STOP_SECONDS: Final = 30.0
+_STOP_SECONDS: Final = 90.0
 
 
 @dataclass(frozen=True)
