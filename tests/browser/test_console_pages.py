@@ -110,7 +110,7 @@ async def test_a_person_types_a_secret_on_a_phone(
 def _await_page(page: Page, condition: str) -> None:
     """Wait for a page whose scripts have run."""
     loaded = f"document.readyState === 'complete' && {condition}"
-    wait_until(lambda: page.evaluate(loaded), 60, f"a page with {condition}")
+    wait_until(lambda: page.seen(loaded), 60, f"a page with {condition}")
 
 
 def test_a_host_is_reached_and_the_keys_are_listed_without_a_mouse(

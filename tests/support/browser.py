@@ -11,7 +11,7 @@ import signal
 import subprocess
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Literal
 
@@ -26,6 +26,13 @@ _START_SECONDS = 120.0
 _PAGE_SECONDS = 120.0
 _CHANGE_SECONDS = 120.0
 _BINARY = 2
+# What Chromium answers for a page that is replaced just then.
+_GONE = (
+    "Inspected target navigated or closed",
+    "Execution context was destroyed",
+    "Cannot find default execution context",
+    "Cannot find context with specified id",
+)
 _CODES = {"Enter": 13, "Escape": 27}
 _QUIET = (
     *(
@@ -53,6 +60,10 @@ def chromium() -> str:
     pytest.skip("Chromium is not installed")
 
 
+class PageGoneError(AssertionError):
+    """The page was replaced by another one while the browser worked for it."""
+
+
 class Page:
     """One tab of the browser.
 
@@ -71,7 +82,11 @@ class Page:
 
     def open(self, url: str) -> None:
         """Open an address, and return when its page has loaded."""
-        self._call("Page.navigate", url=url)
+        self.seen("window.holdlineOld = true; null")
+        begun = self._call("Page.navigate", url=url)
+        # The page before may still answer. Another place of the same page has no loader.
+        if "loaderId" in begun and "errorText" not in begun:
+            self._wait_replaced(f"opening {url}")
         self._wait_loaded()
 
     def evaluate(self, expression: str) -> Any:
@@ -79,6 +94,16 @@ class Page:
         answer = self._call("Runtime.evaluate", expression=expression, returnByValue=True)
         assert "exceptionDetails" not in answer, answer["exceptionDetails"]
         return answer["result"].get("value")
+
+    def seen(self, expression: str) -> Any:
+        """``evaluate`` for what changes nothing: if the page goes away, the next one answers."""
+
+        def answers() -> list[Any]:
+            with suppress(PageGoneError):
+                return [self.evaluate(expression)]
+            return []
+
+        return wait_until(answers, _PAGE_SECONDS, "a page that answers")[0]
 
     def awaited(self, promise: str) -> Any:
         """The value that a promise of the page is fulfilled with."""
@@ -110,9 +135,7 @@ class Page:
 
     def text(self, selector: str = "body") -> str:
         """The visible text of the first element that matches; empty if none does."""
-        return str(
-            self.evaluate(f"document.querySelector({json.dumps(selector)})?.innerText ?? ''")
-        )
+        return str(self.seen(f"document.querySelector({json.dumps(selector)})?.innerText ?? ''"))
 
     def fill(self, selector: str, value: str) -> None:
         """Put a value into a field."""
@@ -123,11 +146,7 @@ class Page:
         self.evaluate(
             f"window.holdlineOld = true; document.querySelector({json.dumps(selector)}).click()"
         )
-        wait_until(
-            lambda: self.evaluate("window.holdlineOld !== true"),
-            _PAGE_SECONDS,
-            f"a new page after clicking {selector}",
-        )
+        self._wait_replaced(f"a click on {selector}")
         self._wait_loaded()
 
     def click_at(self, left: int, top: int) -> None:
@@ -187,9 +206,13 @@ class Page:
             key.pop("text")
             self._call("Input.dispatchKeyEvent", type="keyUp", **key)
 
+    def _wait_replaced(self, after: str) -> None:
+        is_new = "window.holdlineOld !== true"
+        wait_until(lambda: self.seen(is_new), _PAGE_SECONDS, f"a new page after {after}")
+
     def _wait_loaded(self) -> None:
         is_loaded = "document.readyState === 'complete' && location.href !== 'about:blank'"
-        wait_until(lambda: self.evaluate(is_loaded), _PAGE_SECONDS, "the page to load")
+        wait_until(lambda: self.seen(is_loaded), _PAGE_SECONDS, "the page to load")
 
     def _call(self, method: str, **parameters: Any) -> dict[str, Any]:
         self._last_id += 1
@@ -199,6 +222,8 @@ class Page:
         while True:
             message = json.loads(self._connection.recv(_PAGE_SECONDS))
             if message.get("id") == self._last_id:
+                if any(each in message.get("error", {}).get("message", "") for each in _GONE):
+                    raise PageGoneError(message)
                 assert "error" not in message, message
                 return dict(message["result"])
             if (
