@@ -61,7 +61,7 @@ async def test_a_refused_credential_waits_minutes_to_retry_and_is_never_logged(
 ) -> None:
     server.refuse_with = HTTPStatus.UNAUTHORIZED
     async with daemon_process(tmp_path, server.url) as daemon:
-        await await_until(lambda: "401" in daemon.log, SECONDS, "the refusal in the log")
+        await await_until(lambda: "(401" in daemon.log, SECONDS, "the refusal in the log")
         assert len(server.authorizations) == 1
         assert await daemon.terminate() == 0
         assert "s" * 43 not in daemon.log
