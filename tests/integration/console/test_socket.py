@@ -25,6 +25,7 @@ from projects.output.log import NewChunk
 from projects.storage.access import in_database
 from tests.support.people.console import ConsoleSocket, console_socket, sign_in
 from tests.support.rows import make_controller, make_session
+from tests.support.waiting import await_until
 
 pytestmark = pytest.mark.django_db(transaction=True)
 KEYBOARD = "6b8f4f0e-0d4c-4b5e-9d59-3a8f0a2d7c11"
@@ -168,8 +169,13 @@ async def test_what_ends_the_right_to_type_gives_the_keyboard_back(
             assert now["operator"] == ""
         else:
             await socket.closed()
-    row = await in_database(CommandSession.objects.get, id=ours.id)
-    assert row.taken_over_by == ""
+
+    async def handed_back() -> CommandSession | None:
+        row = await in_database(CommandSession.objects.get, id=ours.id)
+        return None if row.taken_over_by else row
+
+    # The view may be closed before the keyboard is given back.
+    row = await await_until(handed_back, 60, "the keyboard to be given back")
     assert "may not type here any more" in row.handback_note
 
 

@@ -349,9 +349,11 @@ async def test_a_second_live_instance_is_refused_and_the_first_is_unaffected(
             await expect_close(second, 4010, "SECOND_INSTANCE")
         await first.send(output_of(session, 0, b"still here"))
         await first.receive(Ack)
-    assert (
-        await in_database(AuditEvent.objects.filter(action="controller.second_instance").count) == 1
+    alarms = AuditEvent.objects.filter(
+        action="controller.second_instance", controller_id=controller.id
     )
+    await await_until(lambda: in_database(alarms.count), 60, "the second instance to be on record")
+    assert await in_database(alarms.count) == 1
 
 
 async def test_output_that_skips_bytes_is_refused_and_what_came_before_is_kept(

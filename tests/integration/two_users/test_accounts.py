@@ -31,7 +31,7 @@ def test_a_killed_run_leaves_no_account_behind() -> None:
         assert all(place.exists() for place in places)
         run.send_signal(signal.SIGKILL)
     wait_until(lambda: not _is_account(name), 60, "the account to be removed")
-    assert not any(place.exists() for place in places)
+    wait_until(lambda: not any(place.exists() for place in places), 60, "its files to be removed")
 
 
 def _is_account(name: str) -> bool:
