@@ -3,6 +3,7 @@
 import hashlib
 from collections.abc import Iterable, Iterator
 from itertools import chain
+from pathlib import Path
 
 import pytest
 
@@ -87,18 +88,27 @@ async def test_a_hundred_megabytes_arrive_whole_with_flat_memory(own_stack: Stac
 
 @pytest.mark.requirement("S4.R4.2", "S4.R4.3")
 async def test_an_outage_that_overflows_the_ring_keeps_the_newest_after_a_gap(
-    own_stack: Stack,
+    own_stack: Stack, tmp_path: Path
 ) -> None:
-    last = 2_500_000
+    last, gate, printed = 2_500_000, tmp_path / "gate", tmp_path / "printed"
+    # The program prints nothing before the server is dead.
+    waits = f"until [ -e {gate} ]; do sleep 0.05; done"
+    prints = f"read -p go x; {waits}; seq 1 {last}; touch {printed}; read -p over x"
     total = _digest(_numbers(last))[1]
     async with own_stack.caller() as caller:
-        session = await caller.start(f"bash -c 'read -p go x; seq 1 {last}; read -p over x'")
+        session = await caller.start(f"bash -c '{prints}'")
         session_id, holder = session.session_id, own_stack.holder_pid(session.session_id)
         assert holder is not None
         await session.send("\n", wait_seconds=0)
+        await await_until(
+            lambda: own_stack.database.transcript(session_id) == b"go\r\n", 60, "the input"
+        )
     own_stack.kill_server()
+    gate.touch()
     await await_until(
-        lambda: _is_quiet(own_stack, session_id), 60, "the program to print everything"
+        lambda: printed.exists() and _is_quiet(own_stack, session_id),
+        60,
+        "the program to print everything",
     )
     own_stack.start_server()
     async with own_stack.caller() as caller:
