@@ -51,7 +51,7 @@ class Held:
 
     async def await_rows(self, query: str, what: str) -> None:
         """Wait until ``query`` finds something."""
-        await await_until(lambda: bool(self.stack.database.rows(query)), 30, what)
+        await await_until(lambda: bool(self.stack.database.rows(query)), 90, what)
 
     def begin(self) -> None:
         """Make the call without waiting for it. The test may kill the server meanwhile."""

@@ -42,7 +42,7 @@ async def test_a_message_survives_kills_of_the_server_with_one_id(
     listener.release()
     stack.start_server()
     sent = "SELECT count(*) FROM projects_attentionmessage WHERE sent_at IS NOT NULL"
-    wait_until(lambda: stack.database.rows(sent) == [(1,)], 60, "the message to be received")
+    wait_until(lambda: stack.database.rows(sent) == [(1,)], 120, "the message to be received")
     assert len(listener.requests) >= 2
     assert len({request.headers["webhook-id"] for request in listener.requests}) == 1
     async with stack.caller() as caller:
@@ -50,7 +50,7 @@ async def test_a_message_survives_kills_of_the_server_with_one_id(
             "send_command_input", session_id=session.session_id, input_text="vogon\n"
         )
         assert "went on" in answer["output"]
-    wait_until(lambda: stack.database.rows(sent) == [(2,)], 60, "the end to be told")
+    wait_until(lambda: stack.database.rows(sent) == [(2,)], 120, "the end to be told")
     assert b"attention.resolved" in listener.requests[-1].body
     told = b"".join(request.body for request in listener.requests)
     assert b"zarniwoop" not in told

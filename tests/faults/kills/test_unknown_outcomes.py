@@ -91,10 +91,10 @@ async def _begun(stack: Stack, tool: str, **arguments: object) -> str:
     """Send a start to a stopped daemon, cancel the call, and return the session's id."""
     _stop_daemon(stack)
     async with _nobody_waits_for(stack, tool, **arguments):
-        session_id = str(await await_until(lambda: _sent_start(stack), 30, "the start to be sent"))
+        session_id = str(await await_until(lambda: _sent_start(stack), 90, "the start to be sent"))
         await await_until(
             lambda: _has_unread_frame(stack),
-            30,
+            90,
             "the start to have come to the daemon's socket",
         )
         return session_id
@@ -109,7 +109,7 @@ async def test_a_start_is_reported_as_unknown_until_its_host_answers(
     ran = tmp_path / "ran"
     session_id = await _begun(stack, tool, command=f"sh -c 'echo ran >>{ran}; sleep 20'")
     _let_daemon_go_on_unheard(stack)
-    await await_until(ran.exists, 30, "the program to run")
+    await await_until(ran.exists, 90, "the program to run")
     _kill_all(stack)
     _make_late(stack)
     stack.start_server()
@@ -123,7 +123,7 @@ async def test_a_start_is_reported_as_unknown_until_its_host_answers(
     assert stack.database.state(session_id) == "SENT"
     stack.start_daemon()
     await await_until(
-        lambda: stack.database.state(session_id) != "SENT", 30, "the host to say what became of it"
+        lambda: stack.database.state(session_id) != "SENT", 90, "the host to say what became of it"
     )
     assert stack.database.state(session_id) in {"RUNNING", "EXITED"}
     assert ran.read_text() == "ran\n"
@@ -141,7 +141,7 @@ async def test_a_late_start_that_the_daemon_never_read_expires(
     stack.start_server()
     stack.start_daemon()
     await await_until(
-        lambda: stack.database.state(session_id) != "SENT", 30, "the host to say what became of it"
+        lambda: stack.database.state(session_id) != "SENT", 90, "the host to say what became of it"
     )
     assert stack.database.session(session_id, "state", "failure_code") == ("EXPIRED", "EXPIRED")
     assert not ran.exists()
@@ -168,13 +168,13 @@ async def test_an_input_without_an_answer_is_reported_as_unconfirmed(
     assert holder is not None
     send_signal(holder, signal.SIGSTOP)
     async with _nobody_waits_for(stack, write, **{key: session_id}, **more):
-        await await_until(lambda: _is_input_sent(stack), 30, "the input to be sent")
-        await await_until(lambda: _has_read(typed, stack, holder), 30, "the program to read it")
+        await await_until(lambda: _is_input_sent(stack), 90, "the input to be sent")
+        await await_until(lambda: _has_read(typed, stack, holder), 90, "the program to read it")
         send_signal(holder, signal.SIGKILL)
         stack.kill_daemon()
     stack.start_daemon()
     await await_until(
-        lambda: stack.database.state(session_id) == "LOST", 30, "the loss to be noticed"
+        lambda: stack.database.state(session_id) == "LOST", 90, "the loss to be noticed"
     )
     async with stack.caller() as caller:
         refusal = await caller.refusal(write, **{key: session_id}, **more)
@@ -217,13 +217,13 @@ async def test_a_job_whose_holder_dies_is_reported_as_lost(stack: Stack) -> None
     async with stack.caller() as caller:
         job = await caller.call("run_command", command="sleep 1000", timeout=2000)
         await await_until(
-            lambda: stack.database.state(job["token"]) == "RUNNING", 30, "the job to run"
+            lambda: stack.database.state(job["token"]) == "RUNNING", 90, "the job to run"
         )
         holder = stack.holder_pid(job["token"])
         assert holder is not None
         send_signal(holder, signal.SIGKILL)
         await await_until(
-            lambda: stack.database.state(job["token"]) == "LOST", 30, "the loss to be noticed"
+            lambda: stack.database.state(job["token"]) == "LOST", 90, "the loss to be noticed"
         )
         answer = await caller.call("query_command_status", token=job["token"])
     assert (answer["status"], answer["error_code"]) == ("completed", "LOST")
