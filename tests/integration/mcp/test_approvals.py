@@ -180,7 +180,7 @@ async def test_a_client_that_opens_addresses_is_shown_a_page_once(own_public: St
         return ElicitResult(action="accept")
 
     async with showing_client(own_public, show) as client:
-        call = {"command": "echo shown", "wait_seconds": 20}
+        call = {"command": "echo shown", "wait_seconds": 30}
         result = await client.call_tool("start_interactive_command", call)
         assert not result.is_error
         assert "shown" in (result.structured_content or {})["output"]

@@ -109,7 +109,7 @@ async def test_both_eras_hear_how_far_a_program_is_while_their_call_waits(
     async with stack.caller(mode=mode) as caller:
         answer = await caller.client.call_tool(
             "start_interactive_command",
-            {"command": "bash -c 'echo abc; exec sleep 60'", "wait_seconds": 3},
+            {"command": "bash -c 'echo abc; exec sleep 60'", "wait_seconds": 8},
             progress_callback=hear,
         )
         assert answer.structured_content is not None
@@ -118,5 +118,5 @@ async def test_both_eras_hear_how_far_a_program_is_while_their_call_waits(
             "send_command_input", session_id=answer.structured_content["session_id"], terminate=True
         )
     assert heard
-    assert [total for _, total, _ in heard] == [3.0] * len(heard)
+    assert [total for _, total, _ in heard] == [8.0] * len(heard)
     assert heard[-1][2] == "running, 5 bytes of output so far"
