@@ -16,6 +16,7 @@ import pytest
 from tests.support.agents.commands import Submitter, submitter
 from tests.support.agents.model_server import ModelServer, Says, Seen, call, done, in_turn
 from tests.support.databases.cluster import Backends, Cluster, running_cluster
+from tests.support.processes import status_field
 from tests.support.stack import PROJECT_ROOT
 from tests.support.waiting import wait_until
 
@@ -47,6 +48,11 @@ def runs(cluster: Cluster) -> Iterator[Submitter]:
         yield process
 
 
+def _hears_sigterm(process: "subprocess.Popen[bytes]") -> bool:
+    caught = int(status_field(process.pid, "SigCgt") or "0", 16)
+    return process.poll() is not None or bool(caught >> (signal.SIGTERM - 1) & 1)
+
+
 @contextmanager
 def agent_worker(cluster: Cluster) -> Iterator["subprocess.Popen[bytes]"]:
     """A process that only carries out runs."""
@@ -56,6 +62,8 @@ def agent_worker(cluster: Cluster) -> Iterator["subprocess.Popen[bytes]"]:
         env=cluster.server_environment(),
     )
     try:
+        # A worker that is told to end before it listens to that does not end in order.
+        wait_until(lambda: _hears_sigterm(worker), RUN_SECONDS, "the worker to be at work")
         yield worker
     finally:
         worker.send_signal(signal.SIGTERM)
