@@ -1,7 +1,6 @@
 """Calls of the official client that wait for a person: held, answered, carried out once."""
 
 import asyncio
-import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -17,6 +16,7 @@ from mcp_types import ElicitResult
 from tests.support.management import manage_well
 from tests.support.mcp.client import Caller, detached
 from tests.support.stack import Stack, running_stack
+from tests.support.waiting import await_until
 
 Show = Callable[[Any, Any], Awaitable[ElicitResult]]
 
@@ -47,22 +47,30 @@ async def _answer(stack: Stack, approval_id: int, *answer: str) -> None:
     assert "answered" in said
 
 
-async def _asked(stack: Stack, text: str) -> int:
-    """The number of the open question about a call, once it is asked."""
-    while True:
-        listed = await asyncio.to_thread(manage_well, stack, "answer_approval")
-        if found := re.search(rf"#(\d+): .*{re.escape(text)}", listed):
-            return int(found[1])
+def _questions(stack: Stack) -> set[int]:
+    """The numbers of all open questions; the database tells them faster than a command."""
+    return {
+        int(number)
+        for (number,) in stack.database.rows(
+            "SELECT id FROM projects_approval WHERE answer = 'pending'"
+        )
+    }
+
+
+async def _asked(stack: Stack, before: set[int]) -> int:
+    """The number of the one question that is open and was not ``before``, once it is asked."""
+    (number,) = await await_until(lambda: _questions(stack) - before, 60, "the question")
+    return int(number)
 
 
 async def test_a_call_returns_its_result_if_a_person_answers_meanwhile(
     stack: Stack, held: Caller, tmp_path: Path
 ) -> None:
-    mark = f"marked-{uuid4()}"
+    mark, before = f"marked-{uuid4()}", _questions(stack)
     call = asyncio.create_task(
         held.call("start_interactive_command", command=f"echo {mark}", wait_seconds=30)
     )
-    await _answer(stack, await _asked(stack, mark), "--approve")
+    await _answer(stack, await _asked(stack, before), "--approve")
     assert mark in (await call)["output"]
 
 
@@ -198,8 +206,8 @@ async def test_a_call_waits_if_its_page_has_no_address(stack: Stack) -> None:
         raise AssertionError("a path was shown")
 
     async with showing_client(stack, show) as client:
-        mark = f"marked-{uuid4()}"
-        call = {"command": f"echo {mark}", "wait_seconds": 30}
+        before = _questions(stack)
+        call = {"command": f"echo marked-{uuid4()}", "wait_seconds": 30}
         waiting = asyncio.create_task(client.call_tool("start_interactive_command", call))
-        await _answer(stack, await _asked(stack, mark), "--approve")
+        await _answer(stack, await _asked(stack, before), "--approve")
         assert not (await waiting).is_error
