@@ -1,6 +1,7 @@
 """A name server whose answers a test changes, as those of a container engine change.
 
-It listens at port 53 of an address of its own on this machine, and needs root for that.
+It listens at port 53 of an address of the loopback that no other run of tests has, and needs root
+for that.
 """
 
 import socketserver
@@ -11,7 +12,8 @@ from ipaddress import IPv4Address
 from pathlib import Path
 from typing import Final
 
-_ADDRESS: Final = "127.0.0.153"
+from tests.support.ports import free_port
+
 _HEADER_BYTES: Final = 12
 _ANSWERED, _UNKNOWN = b"\x81\x80", b"\x81\x83"
 _A: Final = b"\x00\x01\x00\x01"
@@ -23,11 +25,14 @@ class NameServer(socketserver.UDPServer):
 
     def __init__(self) -> None:
         self.names: dict[str, str] = {}
-        super().__init__((_ADDRESS, 53), _Question)
+        # Runs of tests go on side by side, and no two are given the same port.
+        high, low = divmod(free_port(), 256)
+        self.address = f"127.1.{high}.{low}"
+        super().__init__((self.address, 53), _Question)
 
     def write_configuration(self, path: Path) -> None:
         """Write what makes a program ask this server, in the place of ``/etc/resolv.conf``."""
-        path.write_text(f"nameserver {_ADDRESS}\n")
+        path.write_text(f"nameserver {self.address}\n")
 
     def answer(self, question: bytes) -> bytes:
         """The answer to a question of one name."""
