@@ -2,7 +2,10 @@
 
 import pytest
 
+from tests.support.mcp.client import Terminal
+from tests.support.processes import command_line, status_field
 from tests.support.stack import Stack
+from tests.support.waiting import await_until
 
 _SHELL = "bash --norc --noprofile -i"
 
@@ -64,14 +67,25 @@ async def test_ctrl_d_behind_typed_text_leaves_the_prompt_of_the_shell(stack: St
 
 async def test_a_sleeping_job_is_stopped_resumed_and_interrupted(stack: Stack) -> None:
     async with stack.caller() as caller, caller.terminal(_SHELL) as shell:
+        # A busy shell may not have begun the job when the call returns.
         await shell.send("sleep 300\n", wait_seconds=0.5)
         assert shell.result["state"] == "running"
+        await await_until(lambda: _is_asleep(stack, shell), 60, "the job to run")
         await shell.keys("ctrl-z")
         assert "Stopped" in shell.result["output"]
         await shell.send("fg\n", wait_seconds=0.5)
         assert shell.result["state"] == "running"
+        await await_until(lambda: _is_asleep(stack, shell), 60, "the job to go on")
         await shell.keys("ctrl-c")
         assert (shell.result["state"], shell.kind) == ("awaiting_input", "shell")
+
+
+def _is_asleep(stack: Stack, shell: Terminal) -> bool:
+    """True if the job runs, and is not stopped."""
+    return any(
+        command_line(pid) == "sleep 300" and (status_field(pid, "State") or "").startswith("S")
+        for pid in stack.program_pids(shell.session_id)
+    )
 
 
 async def test_a_resize_reaches_the_program(stack: Stack) -> None:

@@ -40,6 +40,10 @@ def _left(talk: Conversation) -> list[int]:
     return pids_with_environment(f"HOLDLINE_SESSION={talk.session_id}".encode())
 
 
+DETACHED = "setsid sleep 60 < /dev/null > /dev/null 2>&1 & disown;"
+# A bash waits until its last child, which leaves the terminal's session first, sleeps.
+LAST_CHILD_SLEEPS = 'until [ "$(cat /proc/$!/comm)" = sleep ]; do sleep 0.02; done;'
+
 MAIN_THREAD_ENDS = """
 import ctypes, os, signal, threading, time
 for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
@@ -224,9 +228,7 @@ async def test_a_child_that_holds_the_terminal_does_not_hold_up_the_end(host: Ho
 
 
 async def test_a_daemon_that_detached_itself_is_left_alone_and_named(host: HolderHost) -> None:
-    talk = await host.run(
-        "bash -c 'setsid sleep 60 < /dev/null > /dev/null 2>&1 & disown; sleep 0.2; exit 0'"
-    )
+    talk = await host.run(f"bash -c '{DETACHED} {LAST_CHILD_SLEEPS} exit 0'")
     done = await talk.done()
     assert (done.exit_code, done.notes) == (0, ["left_running"])
     (pid,) = _left(talk)
@@ -338,7 +340,7 @@ async def test_a_signal_to_a_tree_that_cannot_be_seen_is_sent_once_it_can(host: 
 async def test_what_a_program_left_is_named_or_said_to_be_unknown(
     host: HolderHost, is_seen_in_time: bool
 ) -> None:
-    script = "setsid sleep 60 < /dev/null > /dev/null 2>&1 & disown; read x; sleep 0.3"
+    script = f"{DETACHED} read x; sleep 0.3"
     talk = await host.run(argv=["bash", "-c", script], io_mode="pipe", stdin="open")
     await await_until(lambda: len(_left(talk)) == 2, 55, "the child to be there")
     holder = host.holder_pid(talk.session_id)
@@ -373,17 +375,13 @@ def _no_descriptors_even_after_the_end(pid: int) -> Iterator[None]:
         resource.prlimit(pid, resource.RLIMIT_NOFILE, limits)
 
 
-DETACHED = "setsid sleep 60 < /dev/null > /dev/null 2>&1 & disown;"
-
-
 @pytest.mark.parametrize("io_mode", ["pty", "pipe"])
 async def test_a_child_that_holds_the_output_ends_its_detached_siblings_too(
     host: HolderHost, io_mode: IoMode
 ) -> None:
-    talk = await host.run(
-        argv=["bash", "-c", f"trap '' HUP; {DETACHED} setsid sleep 61 & sleep 0.2; exit 0"],
-        io_mode=io_mode,
-    )
+    detached = f"{DETACHED} {LAST_CHILD_SLEEPS}"
+    holds = f"trap '' HUP; {detached} setsid sleep 61 & {LAST_CHILD_SLEEPS} exit 0"
+    talk = await host.run(argv=["bash", "-c", holds], io_mode=io_mode)
     done = await talk.done()
     assert (done.exit_code, done.notes, done.survivors) == (
         0,
@@ -391,6 +389,6 @@ async def test_a_child_that_holds_the_output_ends_its_detached_siblings_too(
         [],
     )
     assert _left(talk) == []
-    alone = await host.run(argv=["bash", "-c", f"{DETACHED} sleep 0.2; exit 0"], io_mode=io_mode)
+    alone = await host.run(argv=["bash", "-c", f"{detached} exit 0"], io_mode=io_mode)
     assert (await alone.done()).notes == ["left_running"]
     assert kill_leftovers(alone.session_id) == []
