@@ -1,6 +1,7 @@
 """Limits on the requests of peers without authentication, on each of the web servers."""
 
 import socket
+import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, suppress
@@ -11,7 +12,7 @@ import pytest
 from django.templatetags.static import static
 
 from tests.support.processes import resident_bytes, status_field
-from tests.support.proxies.raw_http import chunk, connect, drip, exchange, head, receive
+from tests.support.proxies.raw_http import Reply, chunk, connect, drip, exchange, head, receive
 from tests.support.stack import RUNSERVER, SERVERS, Stack, running_stack
 from tests.support.waiting import wait_until
 
@@ -36,6 +37,7 @@ _UPGRADE = (
 _IMPATIENT = {"HOLDLINE_REQUEST_SECONDS": "2", "HOLDLINE_IDLE_SECONDS": "4"}
 # Room for the bodies, and for the memory that the allocator and the requests' objects keep.
 _MEMORY_BYTES = 160 * _MIB
+_ATTEMPTS = 5
 
 
 @pytest.fixture(scope="module", params=[*SERVERS, RUNSERVER])
@@ -126,8 +128,23 @@ def test_held_back_bodies_are_refused_and_memory_stays_flat(served: Stack) -> No
 
 
 def test_held_back_bodies_of_one_token_leave_room_for_others(served: Stack) -> None:
+    for _ in range(_ATTEMPTS):
+        other, answers, seconds = _held_back_beside_another(served)
+        # On a busy machine the time of the first ones may be over before the last ones come.
+        if seconds < float(_IMPATIENT["HOLDLINE_REQUEST_SECONDS"]):
+            break
+    assert other.statuses == [404]
+    # Eight of them had room.
+    assert sorted(answers) == [[408]] * 8 + [[503]] * 3
+
+
+def _held_back_beside_another(served: Stack) -> tuple[Reply, list[list[int]], float]:
+    """Another peer's answer, those to eleven bodies of one token, and the seconds up to the first.
+
+    The bodies lack their last byte.
+    """
     shown = f"Authorization: Bearer {served.provisioned.token}"
-    part = b"a" * (_MIB - 1)
+    part, began = b"a" * (_MIB - 1), time.monotonic()
     with ExitStack() as slow:
         peers = [slow.enter_context(connect(served.port)) for _ in range(11)]
         for peer in peers:
@@ -135,10 +152,8 @@ def test_held_back_bodies_of_one_token_leave_room_for_others(served: Stack) -> N
                 peer.sendall(head("/mcp", shown, f"Content-Length: {_MIB}") + part)
         whole = head("/nowhere", _FORM, f"Content-Length: {_MIB}", "Connection: close")
         other = exchange(served.port, [whole + part + b"a"])
-        assert other.statuses == [404]
-        answers = [receive(peer, 10).statuses for peer in peers]
-    # Eight of them had room.
-    assert sorted(answers) == [[408]] * 8 + [[503]] * 3
+        seconds = time.monotonic() - began
+        return other, [receive(peer, 10).statuses for peer in peers], seconds
 
 
 def test_a_burst_of_connections_is_queued_and_answered(served: Stack) -> None:
