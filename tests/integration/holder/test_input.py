@@ -177,7 +177,7 @@ async def test_a_program_that_never_reads_blocks_the_input_not_the_session(
     host: HolderHost,
 ) -> None:
     talk = await host.run(
-        "bash -c 'trap \"\" INT; stty -echo; echo ready; while sleep 0.2; do echo tick; done'"
+        "bash -c 'trap \"\" INT; stty -echo; echo ready; while sleep 0.05; do echo tick; done'"
     )
     await talk.shows(b"ready")
     blocked = await _block(talk)

@@ -151,7 +151,7 @@ async def test_a_lifetime_ends_although_neither_server_nor_first_daemon_is_there
 ) -> None:
     go = tmp_path / "go"
     wait = f"import os, time\nwhile not os.path.exists({str(go)!r}): time.sleep(0.01)\n"
-    session_id = await _start(server, wait + STOP, lifetime_seconds=3)
+    session_id = await _start(server, wait + STOP, lifetime_seconds=8)
     (session,) = await await_until(daemon.sessions, SECONDS, "the session")
     await await_until(session.read_record, SECONDS, "what its holder wrote down")
     go.touch()
@@ -258,7 +258,7 @@ async def test_what_a_program_writes_over_its_holders_files_does_not_help(
     server: ScriptedServer, daemon: DaemonProcess
 ) -> None:
     session_id = await _start(
-        server, FORGE.format(state=str(daemon.state_dir), daemon=daemon.pid), lifetime_seconds=2
+        server, FORGE.format(state=str(daemon.state_dir), daemon=daemon.pid), lifetime_seconds=6
     )
     (session,) = await await_until(daemon.sessions, SECONDS, "the session")
     await await_until(lambda: session.read_holder() == daemon.pid, SECONDS, "the forgery")

@@ -91,7 +91,7 @@ async def test_a_lifetime_ends_a_program_that_moved_its_session_away(
     server: ScriptedServer, daemon: DaemonProcess
 ) -> None:
     session_id, _, program = await _vanished(
-        server, daemon, sign=signal.SIGSTOP, lifetime_seconds=3
+        server, daemon, sign=signal.SIGSTOP, lifetime_seconds=8
     )
     done = await server.done(session_id, SECONDS)
     assert (done.end_reason in {"timed_out", "lost"}, done.survivors) == (True, [])
