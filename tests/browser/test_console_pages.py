@@ -101,7 +101,9 @@ async def test_a_person_types_a_secret_on_a_phone(
         page.fill("input[name=typed]", "zarniwoop")
         page.click("form.secret button")
         page.await_text("It is typed", "body")
-        answer = await caller.call("send_command_input", session_id=terminal.session_id)
+        answer = await caller.call(
+            "send_command_input", session_id=terminal.session_id, wait_seconds=30
+        )
         assert "went on" in answer["output"]
         assert "zarniwoop" not in answer["output"]
     assert page.errors == []

@@ -53,9 +53,9 @@ async def _connected(cluster: Cluster, number: int) -> None:
 async def _converse(cluster: Cluster, number: int) -> None:
     """A session and a one-shot to their ends, through this worker."""
     async with cluster.caller_at(number) as caller:
-        session = await caller.start("bash -c 'read x; echo got $x; exit 3'", wait_seconds=20)
-        ended = await session.send("it\n", wait_seconds=20)
+        session = await caller.start("bash -c 'read x; echo got $x; exit 3'", wait_seconds=30)
+        ended = await session.send("it\n", wait_seconds=30)
         assert (ended["state"], ended["exit_code"]) == ("exited", 3)
         assert "got it" in ended["output"]
-        done = await caller.call("execute_command", command="echo done", timeout_seconds=20)
+        done = await caller.call("execute_command", command="echo done", timeout_seconds=45)
         assert done["stdout"].strip() == "done"

@@ -36,11 +36,12 @@ async def test_a_session_of_one_process_continues_through_the_other(
         connect(cluster.worker_url(0), token, mode=mode) as first,
         connect(cluster.worker_url(1), token, mode=mode) as second,
     ):
-        session = await first.start("bash -c 'while read -p \"> \" x; do echo got $x; done'")
+        reads = "bash -c 'while read -p \"> \" x; do echo got $x; done'"
+        session = await first.start(reads, wait_seconds=30)
         assert session.result["prompt"]["text"].endswith("> ")
         for turn, caller in enumerate((second, first, second)):
             session.caller = caller
-            answer = await session.send(f"{turn}\n")
+            answer = await session.send(f"{turn}\n", wait_seconds=30)
             assert (answer["state"], answer["output"].splitlines()[1]) == (
                 "awaiting_input",
                 f"got {turn}",
@@ -65,9 +66,8 @@ async def test_one_client_behind_the_proxy_is_served_by_both_in_turn(
     ]
     async with cluster.caller(mode=mode) as caller, caller.terminal("cat") as session:
         for turn in range(_TURNS):
-            assert (await session.send(f"line {turn}\n"))["output"].splitlines() == [
-                f"line {turn}"
-            ] * 2
+            answer = await session.send(f"line {turn}\n", wait_seconds=30)
+            assert answer["output"].splitlines() == [f"line {turn}"] * 2
     after = [
         await asyncio.to_thread(typed_at, cluster, number) for number in range(cluster.WORKER_COUNT)
     ]

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from tests.support.stack import PROJECT_ROOT, Stack
 
-COMMAND_SECONDS = 120.0
+COMMAND_SECONDS = 240.0
 
 
 def manage(

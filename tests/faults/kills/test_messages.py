@@ -47,7 +47,10 @@ async def test_a_message_survives_kills_of_the_server_with_one_id(
     assert len({request.headers["webhook-id"] for request in listener.requests}) == 1
     async with stack.caller() as caller:
         answer = await caller.call(
-            "send_command_input", session_id=session.session_id, input_text="vogon\n"
+            "send_command_input",
+            session_id=session.session_id,
+            input_text="vogon\n",
+            wait_seconds=30,
         )
         assert "went on" in answer["output"]
     wait_until(lambda: stack.database.rows(sent) == [(2,)], 120, "the end to be told")

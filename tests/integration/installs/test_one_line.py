@@ -72,7 +72,7 @@ class Machine:
             capture_output=True,
             text=True,
             check=False,
-            timeout=100,
+            timeout=200,
         )
 
     def starting(self, *arguments: str) -> "subprocess.Popen[bytes]":

@@ -14,6 +14,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 from mcp import Client, StdioServerParameters
 from mcp.client.stdio import stdio_client
 
@@ -30,6 +31,8 @@ from tests.support.mcp.client import connect
 from tests.support.ports import free_port
 from tests.support.processes import pids_mentioning, pids_with_environment
 from tests.support.waiting import await_until, wait_until
+
+pytestmark = pytest.mark.timeout(900)
 
 
 def test_once_shows_every_prompt_and_a_second_start_reuses_everything(tmp_path: Path) -> None:

@@ -12,6 +12,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from quickstart.options import Options
 from quickstart.preflight import usable_port
 from tests.support.installs.quickstart import (
@@ -29,6 +31,7 @@ from tests.support.ports import free_port
 from tests.support.processes import pids_mentioning, pids_with_environment
 from tests.support.waiting import await_until
 
+pytestmark = pytest.mark.timeout(900)
 ASKING = """bash -c 'read -p "name? " n; echo "hello $n"'"""
 
 

@@ -14,7 +14,7 @@ async def query(caller: Caller, token: str, **offsets: Any) -> dict[str, Any]:
     return await caller.call("query_command_status", token=token, **offsets)
 
 
-async def completed(caller: Caller, token: str, seconds: float = 30.0) -> dict[str, Any]:
+async def completed(caller: Caller, token: str, seconds: float = 90.0) -> dict[str, Any]:
     """Return the whole answer once the job is over; earlier queries ask for no output."""
 
     async def is_over() -> bool:

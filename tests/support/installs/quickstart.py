@@ -13,7 +13,7 @@ from tests.support.processes import describe, pids_mentioning
 from tests.support.waiting import ConditionNotMetError, wait_until
 
 ROOT = Path(__file__).resolve().parents[3]
-SECONDS = 120
+SECONDS = 200
 ENDING_SECONDS = 60
 
 

@@ -136,7 +136,7 @@ class TwoReleases(Stack):
         self.kill_server()
         self.start_server()
         wait_until(
-            lambda: self.database.controller_epoch(_HOST) > epoch, 60, "the daemon to be back"
+            lambda: self.database.controller_epoch(_HOST) > epoch, 120, "the daemon to be back"
         )
 
     def upgrade_daemon(self) -> None:

@@ -16,6 +16,7 @@ from tests.support.hosts.holders import Conversation, HolderHost, holder_host
 from tests.support.random_programs.plans import Plan, simpler
 
 PATIENCE_SECONDS: Final = 20.0
+_WORK_SECONDS: Final = 90.0
 SESSIONS: Final = 8
 _MOST_PER_SESSION: Final = 100
 _TRIES: Final = 3
@@ -113,7 +114,7 @@ class Session:
         return None
 
     async def _until_it_waits(self, number: int, plan: Plan) -> None:
-        deadline = time.monotonic() + PATIENCE_SECONDS
+        deadline = time.monotonic() + _WORK_SECONDS
         while self._log.waits_at(number) is None:
             assert time.monotonic() < deadline, f"does not come to its last wait: {plan}"
             await asyncio.sleep(0.01)
