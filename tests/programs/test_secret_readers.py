@@ -16,7 +16,9 @@ from tests.programs.conftest import FarHost
 from tests.support.accounts import Account, ordinary_user, requires
 from tests.support.management import manage_well
 from tests.support.mcp.client import Caller, Terminal
+from tests.support.processes import open_descriptors
 from tests.support.stack import Stack
+from tests.support.waiting import await_until
 
 # Asks as sudo does, and shows its input in a form that no mask knows.
 _ASK = """#!/usr/bin/python3
@@ -32,7 +34,7 @@ with open("/dev/tty", "w") as terminal:
 _THIEF = r"""#!/usr/bin/python3
 import ctypes, os, pathlib, sys, threading
 ctypes.CDLL(None).prctl(4, 0)
-names = {f"/dev/pts/{number}" for number in range(64)} - {os.ttyname(0)}
+names = {f"/dev/pts/{number}" for number in range(512)} - {os.ttyname(0)}
 def read(terminal):
     while typed := os.read(terminal, 500):
         with open(sys.argv[1], "ab") as kept:
@@ -93,6 +95,13 @@ async def _secret(stack: Stack, value: str, *commands: str) -> AsyncIterator[Non
         yield
     finally:
         manage_well(stack, "set_secret", "first", "it", "--delete")
+
+
+def _terminals_of(stack: Stack, session: Terminal) -> set[str]:
+    """The terminals that the programs of a session have open."""
+    pids = stack.program_pids(session.session_id)
+    opened = {name for pid in pids for name in open_descriptors(pid).values()}
+    return {name for name in opened if name.startswith("/dev/pts/")}
 
 
 async def _refused(caller: Caller, session: Terminal) -> str:
@@ -171,6 +180,12 @@ async def test_a_program_that_hides_reads_nothing_of_what_sudo_is_given(
         session = await caller.start("sudo -k id")
         assert session.kind == "secret" or opens_up
         if opens_up:
+            stack = unprivileged_stack
+            await await_until(
+                lambda: _terminals_of(stack, hidden) & _terminals_of(stack, session),
+                60,
+                "the thief to have opened the terminal",
+            )
             assert await _refused(caller, session) == "READER_NOT_PROVEN"
             await session.terminate()
         else:
