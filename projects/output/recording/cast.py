@@ -6,9 +6,12 @@ characters. Gaps, prompts, inputs, take-overs and approvals are markers.
 
 import codecs
 import json
+import re
 import signal
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator
 from datetime import datetime
+from itertools import accumulate
 from typing import Any, Final
 
 from controller_client.protocol.messages import Stream
@@ -28,6 +31,14 @@ from projects.secrets.masks import MASK, SecretMask, secret_mask
 Line = tuple[float, str, str]
 """A line of a cast: seconds since the beginning, the code, and its text."""
 _HELD_CHARS: Final = 64 * 1024
+# What a screen shows nothing of: sequences that move the cursor or colour, and characters that do.
+# A line editor writes a blank and a carriage return where it folds its line.
+_UNSEEN: Final = re.compile(
+    r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b[ -/]*[0-~]"
+    r"| \r(?!\n)|[\0-\x08\n-\x1f\x7f]"
+)
+_Span = tuple[int, int, str]
+"""Where text is hidden, and what is shown in its place."""
 
 
 def cast(session: CommandSession, upto_event: int | None = None) -> Iterator[str]:
@@ -141,8 +152,7 @@ def masked(lines: Iterable[Line], mask: SecretMask) -> Iterator[Line]:
 
 
 def _without_secrets(lines: list[Line], mask: SecretMask) -> list[Line]:
-    whole = "".join(text for _, code, text in lines if code == "o")
-    spans = [] if mask.found is None else [match.span() for match in mask.found.finditer(whole)]
+    spans = _spans("".join(text for _, code, text in lines if code == "o"), mask)
     if not spans:
         return lines
     result: list[Line] = []
@@ -157,15 +167,57 @@ def _without_secrets(lines: list[Line], mask: SecretMask) -> list[Line]:
     return result
 
 
-def _cut(text: str, start: int, spans: list[tuple[int, int]]) -> str:
+def _spans(whole: str, mask: SecretMask) -> list[_Span]:
+    """Return where secrets lie, whole or with folds, colours and movements between their letters.
+
+    What lies between the letters stays, so the rest of the screen is drawn where it was.
+    """
+    if mask.found is None:
+        return []
+    runs = list(_runs(whole))
+    sizes = [last - first for first, last in runs]
+    places = list(accumulate(sizes, initial=0))
+    printed = "".join(whole[first:last] for first, last in runs)
+    found = set[_Span]()
+    for match in mask.found.finditer(whole):
+        pieces = [(match.start() + first, match.start() + last) for first, last in _runs(match[0])]
+        found |= set(_shown_at_the_first(pieces))
+    for match in mask.found.finditer(printed) if len(runs) > 1 else ():
+        begin, end = match.span()
+        at = range(bisect_right(places, begin) - 1, bisect_left(places, end))
+        pieces = [
+            (runs[n][0] + max(begin - places[n], 0), runs[n][0] + min(end - places[n], sizes[n]))
+            for n in at
+        ]
+        found |= set(_shown_at_the_first(pieces))
+    return sorted(found)
+
+
+def _shown_at_the_first(pieces: list[tuple[int, int]]) -> Iterator[_Span]:
+    for number, (first, last) in enumerate(pieces):
+        yield first, last, "" if number else MASK
+
+
+def _runs(whole: str) -> Iterator[tuple[int, int]]:
+    """Yield where text lies that a screen shows."""
+    first = 0
+    for unseen in _UNSEEN.finditer(whole):
+        if unseen.start() > first:
+            yield first, unseen.start()
+        first = unseen.end()
+    if first < len(whole):
+        yield first, len(whole)
+
+
+def _cut(text: str, start: int, spans: list[_Span]) -> str:
     """Return ``text``, which begins at ``start``, with the mask where a span begins in it."""
     end, parts, position = start + len(text), [], start
-    for first, last in spans:
+    for first, last, shown in spans:
         if last <= position or first >= end:
             continue
         parts.append(text[position - start : max(first, position) - start])
         if first >= start:
-            parts.append(MASK)
+            parts.append(shown)
         position = min(last, end)
     return "".join([*parts, text[position - start :]])
 

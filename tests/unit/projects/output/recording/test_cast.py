@@ -223,3 +223,38 @@ def test_a_secret_is_masked_wherever_held_lines_are_cut(monkeypatch: pytest.Monk
         ]
         shown = "".join(text for _, _, text in masked(lines, mask))
         assert shown == whole.replace("abcdef", MASK)
+
+
+@pytest.mark.parametrize(
+    "between",
+    [
+        "\r\n",
+        " \r",
+        "\n",
+        "\x1b[5;1H",
+        "\x1b[0m\r\x1b[1B\x1b[1m",
+        "\x1b]0;title\x07",
+        "\b",
+        "\x1b(B",
+    ],
+)
+@pytest.mark.parametrize("places", [{7}, {3, 9}, set(range(1, 13))])
+def test_a_secret_that_is_folded_or_drawn_is_masked(between: str, places: set[int]) -> None:
+    session = _session()
+    secret_remember(session.pk, b"correct-horse")
+    session.refresh_from_db()
+    pieces = [f"{between if at in places else ''}{one}" for at, one in enumerate("correct-horse")]
+    whole = f"\x1b[1mx {''.join(pieces)} y\r\n"
+    shown = f"\x1b[1mx {MASK}{between * len(places)} y\r\n"
+    _print(session, *[(one.encode(), _at(place)) for place, one in enumerate(whole)])
+    assert _text(_cast(session)[1]) == shown
+
+
+def test_a_secret_within_a_sequence_is_masked_as_well() -> None:
+    session = _session()
+    secret_remember(session.pk, b"correct horse")
+    session.refresh_from_db()
+    printed = b"\x1b]0;correct horse\x07 \x1bcorrect horse; correct \r\nhorse; horse\r\n"
+    _print(session, (printed, _at(0)))
+    shown = f"\x1b]0;{MASK}\x07 \x1b{MASK}; {MASK}\r\n; horse\r\n"
+    assert _text(_cast(session)[1]) == shown

@@ -71,6 +71,14 @@ def test_a_secret_is_masked_where_parts_are_cut(monkeypatch: pytest.MonkeyPatch)
     assert (shown.decode(), parts) == (f"x {MASK} y and {MASK}", 4)
 
 
+def test_a_folded_secret_is_masked_where_parts_are_cut(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(replay, "PART_CHUNKS", 1)
+    pieces = [b"x corr", b"ect-\r", b"\n\x1b[", b"1Bhorse y"]
+    session = _recorded(*[("stdout", piece) for piece in pieces], secret=b"correct-horse")
+    shown, parts = _played(session)
+    assert (shown.decode(), parts) == (f"x {MASK}\r\n\x1b[1B y", 4)
+
+
 def test_the_index_has_the_beginning_the_places_and_the_markers(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
