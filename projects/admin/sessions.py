@@ -52,6 +52,7 @@ _CLEARING = Question(
     ),
 )
 
+_TRANSCRIPT_RIGHTS = ("projects.view_commandsession", "projects.view_transcript")
 _MOST_NAMED = 5
 """Up to this many terminated sessions have a message each; more are counted by host."""
 
@@ -153,7 +154,7 @@ class CommandSessionAdmin(ReadOnlyAdmin[CommandSession]):
         return request.user.has_perm("projects.clear_output")
 
     def has_transcript_permission(self, request: HttpRequest) -> bool:
-        return request.user.has_perm("projects.view_transcript")
+        return request.user.has_perms(_TRANSCRIPT_RIGHTS)
 
     def get_urls(self) -> list[URLPattern]:
         raw = path(
@@ -199,7 +200,8 @@ class CommandSessionAdmin(ReadOnlyAdmin[CommandSession]):
     def operate(self, request: HttpRequest, session_id: Any) -> HttpResponse:
         """Does what an operator at the session's keyboard asks for."""
         session = self.get_object(request, str(session_id))
-        if session is None:
+        # Django asks for this right on its own pages only.
+        if session is None or not self.has_view_permission(request, session):
             raise Http404
         return takeover.operate(request, session)
 
@@ -213,9 +215,7 @@ class CommandSessionAdmin(ReadOnlyAdmin[CommandSession]):
             session.pk,
             export_format="raw",
             actor=actor_of(request),
-            require=partial(
-                require_still, request, [session.project_id], "projects.view_transcript"
-            ),
+            require=partial(require_still, request, [session.project_id], *_TRANSCRIPT_RIGHTS),
         )
         return services.recording_attachment(pieces, session.pk, "raw")
 

@@ -9,8 +9,11 @@ from django.test import AsyncClient, Client
 from django.urls import reverse
 
 from projects.audit.log import audit
+from projects.errors.base import Forbidden
 from projects.models import AuditEvent, CommandSession, Controller, Project
 from projects.output import log as output_log
+from projects.reads import streamed
+from tests.unit.console.conftest import read
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -122,6 +125,31 @@ def test_without_the_permission_there_is_no_transcript(project: Project) -> None
         ).status_code
         == 404
     )
+
+
+def test_without_the_right_to_see_sessions_none_is_downloaded(project: Project) -> None:
+    session = session_of(project, output=b"top secret")
+    client = staff("view_transcript", project=project)
+    address = reverse("admin:projects_commandsession_transcript", args=[session.pk])
+    assert client.get(address).status_code == 404
+    assert client.get(page_of(session)).status_code == 403
+    assert not AuditEvent.objects.filter(action__startswith="transcript").exists()
+
+
+@pytest.mark.parametrize("lost", ["view_commandsession", "view_transcript"])
+def test_a_download_ends_with_either_right(
+    project: Project, monkeypatch: pytest.MonkeyPatch, lost: str
+) -> None:
+    monkeypatch.setattr(streamed, "CHECK_SECONDS", 0.0)
+    session = session_of(project, output=b"top secret")
+    client = staff("view_commandsession", "view_transcript", project=project)
+    address = reverse("admin:projects_commandsession_transcript", args=[session.pk])
+    assert read(client.get(address)) == "top secret"
+    answer = client.get(address)
+    user = get_user_model().objects.get()
+    user.user_permissions.remove(Permission.objects.get(codename=lost))
+    with pytest.raises(Forbidden):
+        read(answer)
 
 
 def test_staff_see_the_sessions_of_their_projects_only(project: Project) -> None:

@@ -140,6 +140,18 @@ def test_a_keyboard_is_for_those_who_may_take_it(admin_client: Client) -> None:
     assert session.taken_over_by == ""
 
 
+def test_a_keyboard_needs_the_right_to_see_its_session() -> None:
+    session = make_session(make_controller())
+    user = get_user_model().objects.create_user("op", is_staff=True)
+    user.user_permissions.set(Permission.objects.filter(codename="take_over_session"))
+    session.project.members.add(user)
+    client = Client()
+    client.force_login(user)
+    assert client.post(_url(session), {"do": "take"}).status_code == 404
+    session.refresh_from_db()
+    assert session.taken_over_by == ""
+
+
 def test_a_page_that_is_still_open_types_nothing_without_the_keyboard(
     admin_client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
