@@ -43,11 +43,14 @@ def target_save(
 ) -> str | None:
     """Store a target and its audit row. None keeps the address or the key as it is.
 
-    A key goes to no other host, and serves no other way: it is forgotten if one of them changes. A
-    webhook without a key gets one. Returns that new key, which nothing shows again. Raises
-    UnusableTarget, and ValidationError for a name that is none.
+    An address serves no other way: a target that gets another way needs a new one. A key goes to
+    no other host, and serves no other way: it is forgotten if one of them changes. A webhook
+    without a key gets one. Returns that new key, which nothing shows again. Raises UnusableTarget,
+    and ValidationError for a name that is none.
     """
     before = AttentionTarget.objects.filter(id=target.id).first()
+    if address is None and (before is None or before.way != target.way):
+        raise UnusableTarget("A new target, or another way, needs an address.")
     if address is not None:
         target.place = check_address(target.way, address)
         target.sealed_address = seal(address.encode())

@@ -132,6 +132,19 @@ def test_what_is_not_given_stays_and_an_empty_key_is_taken_away(controller: Cont
     assert _set(target, "https://ntfy.example/ops", "") == ""
 
 
+@pytest.mark.parametrize("way", [Way.NTFY, Way.EMAIL, Way.SLACK])
+def test_an_address_serves_no_other_way(controller: Controller, way: Way) -> None:
+    target = _target(controller, Way.WEBHOOK)
+    with pytest.raises(UnusableTarget):
+        target_save(target, address=None, key=None, actor="test")
+    assert not AttentionTarget.objects.exists()
+    _set(target, "https://example.com/hook")
+    target.way = way
+    with pytest.raises(UnusableTarget):
+        target_save(target, address=None, key=None, actor="test")
+    assert AttentionTarget.objects.get().way == Way.WEBHOOK
+
+
 def test_every_change_of_a_target_is_audited_by_what_it_was(controller: Controller) -> None:
     target = _target(controller, Way.NTFY)
     _set(target, "https://ntfy.example/ops")
