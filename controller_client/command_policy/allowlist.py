@@ -58,6 +58,11 @@ class Allowlist:
         """No allowlist is in force."""
         return self.programs is None
 
+    @property
+    def usable(self) -> list[str]:
+        """The names that a command may begin with, without marks; what lacks its mark is none."""
+        return [name for name in sorted(self.programs or ()) if self._may_run(name)]
+
     def plan(self, command: str) -> CommandPlan:
         """Return the plan of an allowed line, under a list that is in force.
 
@@ -72,7 +77,7 @@ class Allowlist:
         """Raise CommandNotAllowed unless ``name``, as written, is listed and marked if needed."""
         if not self.lists(name):
             raise CommandNotAllowed(name, "this program is not on the list of allowed commands")
-        if can_spawn(name) and not self.is_marked(name):
+        if not self._may_run(name):
             raise CommandNotAllowed(
                 name, f"it can run other programs, so the list has to say {name}{MARK}"
             )
@@ -84,6 +89,9 @@ class Allowlist:
     def is_marked(self, name: str) -> bool:
         """Tell whether the list allows the program to run others."""
         return self.programs is not None and self.programs.get(name, False)
+
+    def _may_run(self, name: str) -> bool:
+        return self.is_marked(name) or not can_spawn(name)
 
 
 def entry_problem(entry: str) -> str | None:

@@ -83,7 +83,7 @@ class Rules:
             if any(is_shell(words[0]) for words in plan.commands()):
                 check_script(launch.stdin_data, listed(self.commands))
         except shell_grammar.CommandNotAllowed as error:
-            raise CommandNotAllowed(str(error), self._names()) from None
+            raise CommandNotAllowed(str(error), self.commands.usable) from None
         if plan.single is not None:
             return self._allowed(argv=list(plan.single))
         return self._allowed(command=plan.script())
@@ -112,7 +112,7 @@ class Rules:
                 if is_hidden
                 else str(error)
             )
-            raise CommandNotAllowed(text, self._names()) from None
+            raise CommandNotAllowed(text, self.commands.usable) from None
 
     def _check_directory(self, cwd: str | None) -> None:
         roots = self.project.directories
@@ -123,9 +123,6 @@ class Rules:
             _is_below(posixpath.normpath(cwd), posixpath.normpath(root)) for root in roots
         ):
             raise CwdNotAllowed(roots)
-
-    def _names(self) -> list[str]:
-        return sorted(self.commands.programs or ())
 
 
 def rules_of(project_id: UUID) -> Rules:

@@ -6,6 +6,7 @@ from uuid import UUID, uuid4
 import pytest
 
 from controller_client.command_policy.allowlist import Allowlist
+from controller_client.command_policy.programs import can_spawn
 from controller_client.protocol.messages import ProjectRules, ResourceLimits
 from projects.accounts.authentication import Caller
 from projects.errors.access import ScopeMissing
@@ -97,7 +98,24 @@ def test_every_attempt_is_refused_and_the_part_named(
     with pytest.raises(CommandNotAllowed) as refused:
         rules.judge(None, _launch(attempt))
     assert ascii(part)[1:-1] in str(refused.value)
-    assert allowed[0] in refused.value.hint
+    usable = [name for name in allowed if not can_spawn(name)]
+    assert (min(usable) if usable else "No command is allowed") in refused.value.hint
+
+
+def test_the_hint_has_the_programs_that_a_caller_may_run() -> None:
+    rules = _rules(["python3:shell", "git", "sleep", "/opt/tool/bin/run"])
+    for act in (
+        lambda: rules.judge(None, _launch("git pull")),
+        lambda: rules.check_typed(Typing(data=b"git pull\n"), is_hidden=False),
+    ):
+        with pytest.raises(CommandNotAllowed) as refused:
+            act()
+        assert refused.value.hint.endswith(" of these programs: /opt/tool/bin/run, python3, sleep.")
+        for name in ("/opt/tool/bin/run", "python3", "sleep"):
+            rules.judge(None, _launch(f"{name} 1"))
+    with pytest.raises(CommandNotAllowed) as refused:
+        _rules(["git"]).judge(None, _launch("git pull"))
+    assert refused.value.hint == "No command is allowed in this project; ask its operator."
 
 
 @pytest.mark.parametrize(
