@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 
 from controller_client.command_policy.inner_lines import leaves_a_program_open, surveyed_within
 from controller_client.command_policy.programs import can_spawn
-from controller_client.command_policy.shell_grammar import Words
+from controller_client.command_policy.shell_grammar import Expanded, Words
 from controller_client.command_policy.spelling import (
     MAX_PATTERNS,
     TRANSPARENT,
@@ -25,12 +25,22 @@ from controller_client.command_policy.survey import Survey
 MAX_DIRECTORIES: Final = 16
 _GOES: Final = frozenset({"cd", "chdir", "pushd"})
 _GOES_AT_OPTION: Final = frozenset({"-C", "-D", "--chdir", "--directory", "--cwd", "--chroot"})
-_READS_INTO: Final = frozenset({"getopts", "mapfile", "printf", "read", "readarray"})
-_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_READS_INTO: Final = frozenset({"coproc", "getopts", "mapfile", "read", "readarray", "vared"})
+# The name of a variable, perhaps with a place in an array, or a prompt as in ksh.
+_NAME: Final = re.compile(r"([A-Za-z_]\w*)(?:[\[?].*)?", re.DOTALL)
+_NAMES: Final = re.compile(r"[A-Za-z_]\w*")
+# Where a shell puts the number of a descriptor: ``exec {A}<in``.
+_DESCRIPTOR: Final = re.compile(r"\{([A-Za-z_]\w*)\}")
+_TAKES_VALUE: Final = re.compile(r"-[A-Za-z]*[dinNptu]")
+_MAPPING_TAKES_VALUE: Final = re.compile(r"-[A-Za-z]*[cCdnOsu]")
+_OPTIONS: Final = 16
+"""No more letters of options are looked at, which is more than there are."""
+_TAKES_NAME: Final = re.compile(r"-[A-Za-z]*a")
 _ASSIGNMENT: Final = re.compile(r"(?:--[a-z-]+=|-[A-Za-z])?([A-Za-z_][A-Za-z0-9_]*)=")
 # What they run is not in the line, or is text to the grammar.
 _UNSEEN: Final = frozenset({"", ".", "alias", "enable", "eval", "hash", "source"})
-_DECIDES: Final = frozenset({"CDPATH", "HOME", "OLDPWD", "PATH", "PWD"})
+# An empty name is that of a variable which is not told.
+_DECIDES: Final = frozenset({"", "CDPATH", "HOME", "OLDPWD", "PATH", "PWD"})
 # A variable of this name, or of a name that begins so, may name files that programs run.
 _LOADS: Final = (
     *("BASH", "DYLD_", "ENV", "GIT_", "JAVA_", "LD_", "LESS", "NODE_", "PERL", "PYTHON", "RUBY"),
@@ -96,13 +106,57 @@ def directories_of(survey: Survey, start: str) -> Directories:
 def _set_by(words: Words) -> set[str]:
     """The variables that a command sets: ``env A=1 sh``, ``make CC=gcc``, ``read A``."""
     is_transparent, words = words[0] in TRANSPARENT, without_transparent(words)
-    if words[0] == "printf":
-        return {option[2:] or word for option, word in pairwise(words) if option[:2] == "-v"}
+    found = {name[1] for word in words[1:] if (name := _DESCRIPTOR.fullmatch(word))}
     if words[0] in _READS_INTO:
-        return set(filter(_NAME.fullmatch, words[1:]))
-    if not (can_spawn(words[0]) or is_transparent):
-        return set()
-    return {found[1] for word in words[1:] if (found := _ASSIGNMENT.match(word))}
+        return found.union(_read_into(*words))
+    if words[0] in {"printf", "wait"}:
+        return found.union(_named_by_option(words, "v" if words[0] == "printf" else "p"))
+    if words[0] == "let":
+        texts = [_text_of(word) for word in words[1:]]
+        return found.union(*({""} if text[:1] == "$" else _NAMES.findall(text) for text in texts))
+    if can_spawn(words[0]) or is_transparent:
+        found |= {name[1] for word in words[1:] if (name := _ASSIGNMENT.match(word))}
+    return found
+
+
+def _read_into(name: str, *given: str) -> Iterator[str]:
+    """Yield the variables that ``read`` and the like set; empty for one that is not told."""
+    is_mapping = name in {"mapfile", "readarray"}
+    if is_mapping and any(word[:1] == "-" and "C" in word for word in given):
+        # It runs a line for what it reads, which may set any.
+        yield ""
+    takes_value = _MAPPING_TAKES_VALUE if is_mapping else _TAKES_VALUE
+    operands = given[:1] if name == "coproc" else given[1:] if name == "getopts" else given
+    for before, word in pairwise(("", *operands)):
+        text = _text_of(word)
+        if text.startswith("-"):
+            # The name may stand behind the letters of options.
+            yield from (text[at:].partition("[")[0] for at in range(1, min(len(text), _OPTIONS)))
+            is_name = _TAKES_NAME.match(text) is not None
+        else:
+            is_name = takes_value.fullmatch(before) is None
+        if named := _NAME.fullmatch(text):
+            yield named[1]
+        elif not word and is_name:
+            yield ""
+
+
+def _named_by_option(words: Words, letter: str) -> Iterator[str]:
+    """Yield the variable of ``printf -v A`` or ``wait -p A``; empty for one that is not told."""
+    option_with = re.compile(f"-[a-z]*{letter}[\"']*(.*)", re.DOTALL)
+    for at, option in enumerate(words, 1):
+        found = option_with.match(_text_of(option))
+        if found and (found[1] or at < len(words)):
+            named = _NAME.fullmatch(found[1] or _text_of(words[at]))
+            yield named[1] if named else ""
+    if letter == "v" and any(_text_of(word)[:1] == "$" and not word for word in words[1:2]):
+        # The text may be the option.
+        yield ""
+
+
+def _text_of(word: str) -> str:
+    """Return a word as the line spells it, without the quotes at its beginning."""
+    return word.text.lstrip("\"'") if isinstance(word, Expanded) else word
 
 
 def _targets(words: Words) -> Iterator[str]:

@@ -29,7 +29,7 @@ _BRACES: Final = re.compile(r"\{([^{},]*(?:,[^{},]*)+)\}")
 _AT_HOME: Final = re.compile(r"^~(?=/|$)|\$HOME\b|\$\{HOME\}")
 _OPEN: Final = re.compile(r"[$`~]")
 _PATTERN: Final = re.compile(r"[*?\[]")
-TRANSPARENT: Final = frozenset({"builtin", "command"})
+TRANSPARENT: Final = frozenset({"builtin", "command", "time"})
 """They run the builtin that their operands name."""
 # They set variables to what the line does not tell.
 _SETTERS: Final = frozenset({"getopts", "mapfile", "printf", "read", "readarray", "unset"})

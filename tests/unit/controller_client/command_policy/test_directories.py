@@ -91,6 +91,81 @@ def test_a_line_that_cannot_be_followed_says_so(line: str) -> None:
     assert len(found.paths) <= MAX_DIRECTORIES
 
 
+@pytest.mark.parametrize("name", ["PATH", "HOME", "BASH_ENV", "LD_PRELOAD"])
+@pytest.mark.parametrize(
+    "line",
+    [
+        "read A",
+        "read -aA",
+        "read -ra A",
+        "read -raA",
+        "read 'A[0]'",
+        'read "A[$i]"',
+        "read 'A?now: '",
+        "time read A",
+        "command read -r A",
+        "sh -c 'read -aA; x'",
+        "mapfile A",
+        "mapfile -tn1 A",
+        "readarray -t 'A'",
+        "printf -vA %s /b",
+        "printf -v 'A[0]' %s /b",
+        'printf -v "A[$i]" %s /b',
+        "getopts ab A",
+        "wait -p A",
+        "wait -npA",
+        "coproc A { cat; }",
+        "exec {A}< f",
+        "let A=1",
+        "let 'i=2, A[0] += 1'",
+    ],
+)
+def test_a_command_that_sets_what_decides_says_so(line: str, name: str) -> None:
+    assert not directories(f"{line.replace('A', name)}; x", "/a").are_all
+    assert directories(f"{line.replace('A', 'answer')}; x", "/a").are_all
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        'read "$name"',
+        "read -a$name",
+        "read -s $name",
+        'mapfile -t "$name"',
+        "mapfile -C ./x lines",
+        "printf -v$name %s /b",
+        'printf -v "$name" %s /b',
+        "printf $format /b",
+        'getopts ab "$name"',
+        'let "$name = 1"',
+    ],
+)
+def test_a_command_that_may_set_any_variable_says_so(line: str) -> None:
+    assert not directories(f"{line}; x", "/a").are_all
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        'read -rp "$question" answer',
+        'read -rp"$question" answer',
+        'getopts "$letters" answer',
+        'mapfile -t -O "$first" lines < "$file"',
+        "printf '%s' \"$answer\"",
+        'wait -n "$job"',
+        'let "i = $j + 1"',
+        "time sleep 1",
+    ],
+)
+def test_what_a_command_is_given_beside_a_name_is_no_name(line: str) -> None:
+    assert directories(f"{line}; x", "/a").are_all
+
+
+@pytest.mark.parametrize("line", ["read -" + "a" * 200_000, "let " + "PATH" * 50_000])
+def test_a_word_of_any_length_is_looked_at_in_a_moment(line: str) -> None:
+    assert directories(line, "/a").paths == ("/a",)
+
+
 @pytest.mark.parametrize(
     ("cwd", "env", "place"),
     [
