@@ -1,5 +1,7 @@
 """The survey of a command line, which tells what it can of any line, plain or not."""
 
+import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -18,6 +20,12 @@ _REPEATING: Final = frozenset(
     {"c_style_for_statement", "for_statement", "function_definition", "while_statement"}
 )
 _NO_WORDS: Final = frozenset({"file_redirect", "herestring_redirect", "variable_assignment"})
+_DECLARING: Final = frozenset({"declaration_command", "unset_command"})
+_CALCULATING: Final = frozenset({"binary_expression", "postfix_expression", "unary_expression"})
+_SIGNS: Final = frozenset(
+    {"++", "--", "=", "*=", "/=", "%=", "+=", "-=", "<<=", ">>=", "&=", "^=", "|="}
+)
+_BEGINS_ASSIGNMENT: Final = re.compile(r"[\"']*([A-Za-z_]\w*)(?:\[.*\])?\+?=", re.DOTALL)
 # A command in a substitution is a part of the words around it as well, again and again. No line
 # that somebody means needs as much.
 _MOST_KEPT_BYTES: Final = 1024 * 1024
@@ -29,8 +37,8 @@ class Survey:
 
     A word that a shell would expand is empty (``Expanded``). ``writes`` has, for each redirection
     into a file, the command whose output it takes, which is empty if it is not one command's.
-    ``assigns`` names the variables that it sets, ``values`` has each with what it is set to, also
-    by a loop. ``is_straight``: no part of it can run twice.
+    ``assigns`` names the variables that it sets or takes away; an empty name may be any. ``values``
+    has each with what it is set to, also by a loop. ``is_straight``: no part of it can run twice.
     ``reads`` are the files that it redirects from, ``texts`` its here-documents and here-strings.
     """
 
@@ -81,12 +89,15 @@ def surveyed(command: str) -> Survey:
             texts.append(text_of(node))
         elif node.type == "herestring_redirect":
             texts.append(word_if_literal(node.children[-1]))
-        elif node.type == "variable_assignment":
-            assigns.add(text_of(node.children[0]))
-            values.append(_value_of(node))
-        elif node.type in _REPEATING:
-            is_straight = False
-            values += _values_of_loop(node)
+        elif node.type in _DECLARING:
+            kept += node.end_byte - node.start_byte
+            declared = list(_declared_by(node))
+            assigns.update(name for name, _ in declared)
+            values += [(name, Expanded("$")) for name, is_set in declared if is_set]
+        else:
+            is_straight = is_straight and node.type not in _REPEATING
+            values += (found := _values_within(node))
+            assigns.update(name for name, _ in found)
         pending.extend((child, writer) for child in reversed(node.children))
     return Survey(
         tuple(commands),
@@ -124,7 +135,52 @@ def _value_of(assignment: "Node") -> tuple[str, str]:
     """Return the variable and its new value. What is added to an old one is not told."""
     name, operator, *value = assignment.children
     is_told = operator.type == "=" and len(value) == 1
-    return text_of(name), word_if_literal(value[0]) if is_told else Expanded("$")
+    told = word_if_literal(value[0]) if is_told else Expanded("$")
+    return _name_of(name), told
+
+
+def _declared_by(declaration: "Node") -> Iterator[tuple[str, bool]]:
+    """Yield what ``declare 'A=1'``, ``local A`` and ``unset A`` name, and whether it is set.
+
+    Plain assignments are not among them.
+    """
+    keyword, *given = declaration.children
+    is_local = keyword.type not in {"export", "readonly"}
+    others = [node for node in given if node.type != "variable_assignment"]
+    words = [
+        text_of(node) if node.type == "variable_name" else word_if_literal(node) for node in others
+    ]
+    is_reference = is_local and any(word[:1] == "-" and "n" in word for word in words)
+    if is_reference:
+        # The names of other variables.
+        for node in given:
+            if node.type == "variable_assignment":
+                yield _value_of(node)[1], False
+    for node, word in zip(others, words, strict=True):
+        if assigned := _BEGINS_ASSIGNMENT.match(text_of(node)):
+            yield "" if is_reference else assigned[1], True
+        elif not word or (is_local and word[0] not in "-+"):
+            yield word.partition("[")[0], False
+
+
+def _values_within(node: "Node") -> list[tuple[str, str]]:
+    """Return what an assignment, a loop, ``$((A = 1))`` or ``${A:=1}`` sets, with the values."""
+    if node.type == "variable_assignment":
+        return [_value_of(node)]
+    if node.type in _REPEATING:
+        return _values_of_loop(node)
+    if node.type != "expansion" and node.type not in _CALCULATING:
+        return []
+    signs = {child.type for child in node.children}
+    if signs.isdisjoint({"=", ":="} if node.type == "expansion" else _SIGNS):
+        return []
+    named = [child for child in node.children[:2] if child.type in {"subscript", "variable_name"}]
+    return [(_name_of(child), Expanded("$")) for child in named]
+
+
+def _name_of(variable: "Node") -> str:
+    """Return the name of a variable, without its place in an array."""
+    return text_of(variable.children[0] if variable.type == "subscript" else variable)
 
 
 def _values_of_loop(node: "Node") -> list[tuple[str, str]]:

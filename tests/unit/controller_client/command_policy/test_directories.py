@@ -161,6 +161,80 @@ def test_what_a_command_is_given_beside_a_name_is_no_name(line: str) -> None:
     assert directories(f"{line}; x", "/a").are_all
 
 
+@pytest.mark.parametrize("name", ["PATH", "HOME", "BASH_ENV", "LD_PRELOAD"])
+@pytest.mark.parametrize(
+    "line",
+    [
+        "declare 'A=/b'",
+        'export "A=$place"',
+        "typeset 'A[0]=/b'",
+        "A[0]=/b",
+        "declare A[0]=/b",
+        "f() { local A; x; }; f",
+        "unset A",
+        "unset -v 'A[0]'",
+        "declare -n reference=A; reference=/b",
+        "(( A = 1 ))",
+        "(( i = 2, A++ ))",
+        "echo $((A[0] += 1))",
+        ": ${A:=/b}",
+        ': "${A=/b}"',
+        "for A in /b; do x; done",
+        "select A in /b; do x; done",
+    ],
+)
+def test_a_declaration_that_sets_what_decides_says_so(line: str, name: str) -> None:
+    assert not directories(f"{line.replace('A', name)}; x", "/a").are_all
+    assert directories(f"{line.replace('A', 'answer')}; x", "/a").are_all
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        'export "$variable"',
+        "export $(cat variables)",
+        'unset "$name"',
+        "declare -n reference=$name",
+        "declare -nx 'reference=PATH'",
+        "script=x; declare 'script=y'; sh $script",
+        "script=x; script[0]=$y; sh $script",
+        ": ${script:=x}; sh $script",
+        "script=x; (( script = 1 )); sh $script",
+    ],
+)
+def test_a_declaration_that_may_set_any_variable_says_so(line: str) -> None:
+    assert not directories(f"{line}; x", "/a").are_all
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "export PATH",
+        "readonly PATH",
+        "declare -p",
+        "export A=b 'C=d'",
+        "[[ PATH = x ]]",
+        "(( PATH == 1 ))",
+        "echo ${PATH:-/b}",
+        "script=x; unset other; local place; sh $script",
+    ],
+)
+def test_what_only_looks_at_a_variable_sets_none(line: str) -> None:
+    assert directories(f"{line}; x", "/a").are_all
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "export $(" * 2000 + ")" * 2000,
+        "((" + "a[" * 2000 + "1" + "]" * 2000 + " = 1))",
+        "declare " + "'A]" * 20_001 + "'",
+    ],
+)
+def test_a_declaration_of_any_depth_is_looked_at(line: str) -> None:
+    assert directories(line, "/a").paths == ("/a",)
+
+
 @pytest.mark.parametrize("line", ["read -" + "a" * 200_000, "let " + "PATH" * 50_000])
 def test_a_word_of_any_length_is_looked_at_in_a_moment(line: str) -> None:
     assert directories(line, "/a").paths == ("/a",)
