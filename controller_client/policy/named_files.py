@@ -46,6 +46,24 @@ MAX_BYTES: Final = 64 * 1024 * 1024
 """No larger file is read."""
 MAX_ENTRIES: Final = 10_000
 """A pattern is not matched with the names of a larger directory."""
+_RUN_ALL: Final = frozenset({"run-parts"})
+"""They run every file of the directories that they are given."""
+_MAKEFILES: Final = ("BSDmakefile", "GNUmakefile", "makefile", "Makefile")
+_PACKAGE: Final = ("package.json",)
+_READ_UNASKED: Final = {
+    **dict.fromkeys(("make", "bmake", "gmake", "gnumake", "pmake", "remake"), _MAKEFILES),
+    **dict.fromkeys(("bun", "npm", "npx", "pnpm", "yarn"), _PACKAGE),
+    "ant": ("build.xml",),
+    "gradle": ("build.gradle", "build.gradle.kts", "settings.gradle", "settings.gradle.kts"),
+    "just": ("justfile", "Justfile", ".justfile"),
+    "mvn": ("pom.xml",),
+    "ninja": ("build.ninja",),
+    "nox": ("noxfile.py",),
+    "rake": ("rakefile", "Rakefile", "rakefile.rb", "Rakefile.rb"),
+    "scons": ("SConstruct", "Sconstruct", "sconstruct"),
+    "tox": ("tox.ini",),
+}
+"""The files of a directory that tell these programs what to run."""
 _MAX_MATCHES: Final = 32
 _MAX_SIGNS: Final = 4
 
@@ -183,7 +201,9 @@ def _script_of(words: Words, directory: str, look: _HostFiles) -> Iterator[str]:
     """The first plain file that a program is given, and those before it that options name.
 
     A plain file behind an option may be its value or the script, so the next one counts as well.
+    Before them come those that the program looks for by itself.
     """
+    yield from _found_unasked(words, directory, look)
     is_after_option = False
     for word in words[1:]:
         if word.startswith("-") or is_after_option:
@@ -197,6 +217,16 @@ def _script_of(words: Words, directory: str, look: _HostFiles) -> Iterator[str]:
             if not is_after_option:
                 return
             is_after_option = False
+
+
+def _found_unasked(words: Words, directory: str, look: _HostFiles) -> Iterator[str]:
+    """The ``Makefile`` that ``make`` reads, and what is in the directory of ``run-parts``."""
+    name = base_name(words[0])
+    names = _READ_UNASKED.get(name, ())
+    if name in _RUN_ALL:
+        names = tuple(f"{word}/*" for word in words[1:] if word and not word.startswith("-"))
+    for told in (each for name in names for each in look.matches(name, directory)):
+        yield from filter(None, [look.plain_file(told, directory)])
 
 
 def _behind_signs(word: str) -> list[str]:

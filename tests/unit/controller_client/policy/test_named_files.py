@@ -120,6 +120,44 @@ def test_the_script_of_the_directory_that_a_line_goes_to_is_named(script: Path, 
     assert str(below / "deploy.sh") in _paths(line, script.parent)
 
 
+@pytest.mark.parametrize(
+    ("line", "read"),
+    [
+        ("make", ["Makefile"]),
+        ("make -j4 all", ["makefile", "GNUmakefile"]),
+        ("make -f other.mk", ["other.mk"]),
+        ("make -C below", ["below/Makefile"]),
+        ("cd below; make CC=gcc", ["below/Makefile"]),
+        ("sh -c 'cd below && make all'", ["below/Makefile"]),
+        ("npm run build", ["package.json"]),
+        ("ninja", ["build.ninja"]),
+        ("just deploy", ["justfile"]),
+        ("run-parts below", ["below/first", "below/second"]),
+        ("sudo run-parts --verbose below", ["below/first"]),
+        ("directory=below; run-parts -v ./$directory", ["below/first"]),
+    ],
+)
+def test_what_a_program_reads_of_its_directory_is_named(
+    tmp_path: Path, line: str, read: list[str]
+) -> None:
+    (tmp_path / "below").mkdir()
+    for name in read:
+        (tmp_path / name).write_text("")
+    (tmp_path / "unread").write_text("")
+    paths = _paths(line, tmp_path)
+    assert {str(tmp_path / name) for name in read} <= set(paths)
+    assert str(tmp_path / "unread") not in paths
+
+
+def test_a_makefile_that_is_new_is_a_change(tmp_path: Path) -> None:
+    approved = named_files("make", str(tmp_path))
+    assert why_changed("make", (str(tmp_path), {}), approved) is None
+    (tmp_path / "GNUmakefile").write_text("all: ; ./deploy.sh\n")
+    refused = why_changed("make", (str(tmp_path), {}), approved)
+    assert refused is not None
+    assert "GNUmakefile" in refused.message
+
+
 def test_a_script_of_each_directory_is_named_since_either_may_run(script: Path) -> None:
     below = script.parent / "below"
     below.mkdir()
