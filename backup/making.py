@@ -38,11 +38,15 @@ def backup_make(
     """Make a backup in ``directory``, and remove all but the newest ``keep``.
 
     With ``key_file`` its files are encrypted. Raises BackupError, and then there is no new backup.
+    An audit row is there before the backup is, and another one once it is whole: if the process is
+    killed in between, the first one tells of it.
     """
     sealer = None if key_file is None else Sealer(key_file)
     made_at = datetime.now(UTC).replace(microsecond=0)
     try:
         with backups.locked(directory):
+            begun = {"backup": name_of(made_at), "sealed_with": sealer.kind if sealer else None}
+            audit(actor, "backup.begin", (None, None, None), begun)
             with backups.draft(directory, name_of(made_at)) as draft:
                 manifest = _filled(draft, made_at, sealer)
                 manifest.write(draft)

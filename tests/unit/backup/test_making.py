@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from django.core.management import CommandError, call_command
 
-from backup import restoring
+from backup import making, restoring
 from backup.errors import BackupError
 from backup.manifest import FILE, Manifest
 from projects.models import AuditEvent, Project
@@ -89,6 +89,22 @@ def test_each_backup_is_on_record_with_what_it_removed(place: Path) -> None:
     ]
     assert {row.actor.partition(":")[0] for row in rows} == {"cli"}
     assert rows[1].detail["database_sha256"] == Manifest.read(second).database.sha256
+
+
+@pytest.mark.parametrize("last", ["_filled", "_removed"])
+def test_a_backup_of_a_process_that_is_killed_is_on_record(
+    place: Path, monkeypatch: pytest.MonkeyPatch, last: str
+) -> None:
+    def kill(*_: object) -> None:
+        raise SystemExit(-9)
+
+    monkeypatch.setattr(making, last, kill)
+    with pytest.raises(SystemExit):
+        _made(place)
+    rows = AuditEvent.objects.filter(action__startswith="backup.")
+    assert [(row.action, row.detail["sealed_with"]) for row in rows] == [("backup.begin", None)]
+    assert set(_names(place)) <= {rows[0].detail["backup"]}
+    assert bool(_names(place)) == (last == "_removed")
 
 
 def test_without_a_key_the_command_warns_of_who_finds_it(place: Path, key: Path) -> None:
