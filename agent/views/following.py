@@ -19,6 +19,7 @@ class Follower:
         self._spoken = ""
         self._notice = ""
         self._is_said = False
+        self._told = 0
         self._calls = 0
         self._results = 0
         self._approvals: dict[int, str] = {}
@@ -34,18 +35,14 @@ class Follower:
             yield from self._news_of(step)
             if not step.is_complete:
                 break
-            self._step, self._spoken, self._is_said, self._calls, self._results = (
-                step.number,
-                "",
-                False,
-                0,
-                0,
-            )
+            self._step, self._spoken, self._is_said = step.number, "", False
+            self._told, self._calls, self._results = 0, 0, 0
         if run.notice != self._notice:
             self._notice = run.notice
             if run.notice:
                 yield Line("note", visible(run.notice)), False
         if run.draft and not self._is_said:
+            yield from self._told_on(run.said_next)
             yield from self._spoken_on(run.draft)
         for approval in approvals:
             if self._approvals.get(approval.pk) != approval.answer:
@@ -58,8 +55,10 @@ class Follower:
     def _news_of(self, step: AgentStep) -> Iterator[tuple[Line, bool]]:
         if not self._is_said:
             if not self._spoken:
-                yield from ((line, False) for line in notes_of(step))
+                yield from self._told_on(step.said_before)
             yield from self._spoken_on(step.text)
+            # A warning of the server is stored with the answer, whose beginning was shown already.
+            yield from self._told_on(step.said_before)
             self._is_said = True
         for index, call in enumerate(step.calls):
             if index >= self._calls:
@@ -70,6 +69,12 @@ class Follower:
             if index >= self._results:
                 self._results = index + 1
                 yield from ((line, False) for line in result_lines(step.results[index]))
+
+    def _told_on(self, said: Sequence[str]) -> Iterator[tuple[Line, bool]]:
+        """The messages to the model that were not shown yet."""
+        fresh = said[self._told :]
+        self._told += len(fresh)
+        yield from ((line, False) for line in notes_of(fresh))
 
     def _spoken_on(self, text: str) -> Iterator[tuple[Line, bool]]:
         """The part of ``text`` that was not shown yet. A question asked again begins anew."""

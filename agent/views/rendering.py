@@ -29,10 +29,10 @@ class Line:
     text: str
 
 
-def notes_of(step: AgentStep) -> Iterator[Line]:
-    """The messages to the model before it answered."""
-    for said in step.said_before:
-        yield Line("note", visible(said, keep="\n"))
+def notes_of(said: Sequence[str]) -> Iterator[Line]:
+    """The messages to the model before it answers."""
+    for text in said:
+        yield Line("note", visible(text, keep="\n"))
 
 
 def call_line(call: Mapping[str, Any]) -> Line:
@@ -163,7 +163,7 @@ def whole_run(
 ) -> Iterator[Line]:
     """The lines of the whole run so far."""
     for step in steps:
-        yield from notes_of(step)
+        yield from notes_of(step.said_before)
         if step.text:
             yield Line("text", visible(step.text, keep="\n"))
         for index, call in enumerate(step.calls):

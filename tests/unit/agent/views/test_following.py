@@ -39,6 +39,22 @@ def test_an_answer_that_is_still_spoken_goes_on_where_it_was() -> None:
     assert _news(follower, _run(draft="I look."), _step(text="I look.")) == []
 
 
+def test_what_a_person_said_is_shown_before_the_answer_that_is_spoken() -> None:
+    follower = Follower()
+    assert _news(follower, _run(draft="I loo", said_next=["go on"])) == [
+        ("note", "go on", False),
+        ("text", "I loo", False),
+    ]
+    assert _news(follower, _run(draft="Let", said_next=["go on"])) == [("text", "Let", False)]
+    step = _step(1, 1, said_before=["go on", "you repeat yourself"], text="Let me")
+    assert _news(follower, _run(), step) == [
+        ("text", " me", True),
+        ("note", "you repeat yourself", False),
+        ("call", "call0", False),
+    ]
+    assert _news(follower, _run(), step) == []
+
+
 def test_a_question_that_is_asked_again_begins_anew() -> None:
     follower = Follower()
     assert _news(follower, _run(draft="I look")) == [("text", "I look", False)]
