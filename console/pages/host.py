@@ -35,6 +35,7 @@ _MOST_ENDED: Final = 20
 # The answer of a host that is well comes within milliseconds.
 _LOOK_SECONDS: Final = 0.05
 _LOOKS: Final = 100
+_ROUNDS: Final = 5
 
 
 @page(SEE_HOSTS)
@@ -107,13 +108,27 @@ def revoke(request: HttpRequest, host_id: UUID) -> HttpResponse:
 
 
 def _end_sessions(request: HttpRequest, found: Controller) -> bool:
-    """Asks every active session to end. Returns True if all have ended."""
-    active = list(CommandSession.objects.filter(IS_ACTIVE, controller=found))
-    ids = [(session.project_id, session.pk) for session in active]
-    problems = async_to_sync(services.sessions_terminate)(ids, actor=actor_of(request))
-    failed = [(row, problem) for row, problem in zip(active, problems, strict=True) if problem]
+    """Asks every active session to end. Returns True if all have ended.
+
+    It looks again for sessions that started meanwhile, a few times: callers may go on starting.
+    """
+    asked: list[CommandSession] = []
+    problems: list[str] = []
+    is_quiet = True
+    active = CommandSession.objects.filter(IS_ACTIVE, controller=found)
+    for _ in range(_ROUNDS):
+        fresh = list(active.exclude(pk__in=[session.pk for session in asked]))
+        if not fresh:
+            break
+        ids = [(session.project_id, session.pk) for session in fresh]
+        problems += async_to_sync(services.sessions_terminate)(ids, actor=actor_of(request))
+        asked += fresh
+    else:
+        messages.error(request, "Callers go on starting sessions. Look again.")
+        is_quiet = False
+    failed = [(row, problem) for row, problem in zip(asked, problems, strict=True) if problem]
     for session, problem in failed:
         messages.error(request, f"{shortened(session.command)} has not ended: {problem}")
-    count = len(active) - len(failed)
+    count = len(asked) - len(failed)
     messages.success(request, f"Ended {count} session{'' if count == 1 else 's'}.")
-    return not failed
+    return is_quiet and not failed

@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+from asgiref.sync import sync_to_async
 from django.utils import timezone
 
 from controller_client.protocol.session_state import SessionState
@@ -35,6 +36,24 @@ def test_the_page_counts_in_its_button_what_it_ends(
     assert f"Terminate 1 session on {ours.host.name}" in text
     client.post(f"/hosts/{ours.host.pk}/stop/")
     assert ended == [ours.session.pk]
+
+
+def test_a_session_that_starts_while_others_end_is_ended_too(
+    person_with: PersonWith, ours: Tenant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rounds: list[list[Any]] = []
+
+    async def end(ids: list[Any], *, actor: str) -> list[str]:
+        rounds.append([session for _, session in ids])
+        if len(rounds) == 1:
+            late.append((await sync_to_async(make_session)(ours.host)).pk)
+        return ["" for _ in ids]
+
+    late: list[Any] = []
+    monkeypatch.setattr(services, "sessions_terminate", end)
+    answer = person_with(*RIGHTS).post(f"/hosts/{ours.host.pk}/stop/", follow=True)
+    assert rounds == [[ours.session.pk], late]
+    assert "Ended 2 sessions." in answer.text
 
 
 def test_a_host_is_revoked_after_its_sessions(
