@@ -18,6 +18,14 @@ def session(prompt: str, *, leave: str = "exit\n") -> tuple[Waits | Works | Ends
     )
 
 
+_XONSH = (
+    asks("xo> ", "sleep 0.4\n", "shell"),
+    # Not cat: xonsh may give it the terminal after its first read, which then fails (EIO).
+    asks("xo> ", "input('name? ')\n", "shell"),
+    asks("name? ", "Ada\n", "line"),
+    asks("xo> ", "exit\n", "shell"),
+    ends(None),
+)
 _RC = {"rc": "PS1='there$ '\n"}
 EVERYDAY = (
     runs("bash -i", "bash --norc -i", *session("sh$ "), env={"PS1": "sh$ "}),
@@ -106,13 +114,11 @@ ALL = (
         shows(r"\n.*[>#] ", "exit\r", "shell"),
         ends(),
     ),
-    runs(
-        "xonsh", "{python}/xonsh --no-rc --shell-type readline -D PROMPT='xo> '", *session("xo> ")
-    ),
+    runs("xonsh", "{python}/xonsh --no-rc --shell-type readline -D PROMPT='xo> '", *_XONSH),
     runs(
         "xonsh with prompt_toolkit",
         "{python}/xonsh --no-rc --shell-type prompt_toolkit -D PROMPT='xo> '",
-        *session("xo> "),
+        *_XONSH,
     ),
     runs("rlwrap dash", "rlwrap dash -i", *session("r$ "), env={"PS1": "r$ "}),
     runs(
