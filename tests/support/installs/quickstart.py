@@ -14,7 +14,7 @@ from tests.support.waiting import ConditionNotMetError, wait_until
 
 ROOT = Path(__file__).resolve().parents[3]
 SECONDS = 200
-ENDING_SECONDS = 20
+ENDING_SECONDS = 5
 
 
 def environment(port: int | str, **extra: str) -> dict[str, str]:
@@ -92,7 +92,7 @@ def printed(data_dir: Path) -> str:
 
 
 def left_behind(data_dir: Path) -> list[str]:
-    """Processes that name ``data_dir`` and do not end within 20 s.
+    """Processes that name ``data_dir`` and do not end within some seconds.
 
     Holders end by themselves when the daemon has gone, so they may need a moment more.
     """
