@@ -44,6 +44,8 @@ _TIMER_OF_POSIX: Final = re.compile(rb"notify: (?:signal|thread)/")
 """A timer that sends a signal, or starts a thread: each can write to a pipe or an event."""
 _RING: Final = "anon_inode:[io_uring]"
 _PROCESS: Final = "anon_inode:[pidfd]"
+_WITH_ENDS: Final = ("pipe:[", "socket:[", _EVENT)
+"""The beginnings of the names that whoever holds such a thing can set off."""
 _SIGNAL_MASK: Final = re.compile(rb"sigmask:\s*([0-9a-f]+)")
 _OF_TERMINAL: Final = sum(
     1 << (getattr(signal, f"SIG{name}") - 1)
@@ -61,12 +63,17 @@ def speak_for_others(
     """Return whether something else than ``pid`` may set off one of ``fds``.
 
     ``family`` are the pids of the other processes of its tree, and ``thread`` is the one whose
-    descriptors are meant. Raises OSError if ``pid`` may not be inspected.
+    descriptors are meant. Of a descriptor that may not be seen the answer is yes. Raises OSError if
+    the others of the process may not be seen.
     """
     owner = thread or pid
-    names = _names(owner) if fds else {}
+    links = {fd: link_of(f"/proc/{owner}/fd/{fd}") for fd in fds}
+    asked = [fd for fd, link in links.items() if link != _TIMER]
+    if not all(links[fd].startswith(_WITH_ENDS) for fd in asked):
+        return True
+    names = _names(owner) if asked else {}
     ends: set[str] = set()
-    for fd in fds:
+    for fd in asked:
         own = _own_ends(owner, names.get(fd, ""), names)
         if own is None:
             return True
@@ -91,7 +98,7 @@ def ends_of(pid: int, fds: Iterable[int]) -> set[str]:
     return {
         _peer_name(name, pid) if name.startswith("socket:[") else name
         for name in names
-        if name.startswith(("pipe:[", "socket:[", _EVENT))
+        if name.startswith(_WITH_ENDS)
     }
 
 
@@ -125,10 +132,9 @@ def speak_for_strangers(pid: int, fds: list[int], family: Iterable[int] = ()) ->
 
     A pipe without a name and an event are held by the tree alone: they are inherited.
     """
-    names = _names(pid) if fds else {}
     peers = set()
     for fd in fds:
-        name = names.get(fd, "")
+        name = link_of(f"/proc/{pid}/fd/{fd}")
         if name.startswith("socket:["):
             peers.add(_peer_name(name, pid))
         elif not (
@@ -137,9 +143,8 @@ def speak_for_strangers(pid: int, fds: list[int], family: Iterable[int] = ()) ->
             or _tells_of_children(pid, fd, name, family)
         ):
             return True
-    peers -= set(names.values())
-    for other in family if peers else ():
-        peers -= _held_of(peers, other)
+    for holder in (pid, *family) if peers else ():
+        peers -= _held_of(peers, holder)
     return bool(peers)
 
 
@@ -197,8 +202,6 @@ def _own_ends(pid: int, name: str, names: dict[int, str]) -> set[str] | None:
 
     None if another process can set it off anyway, or if that is not known.
     """
-    if name == _TIMER:
-        return set()
     if _RING in names.values():
         # The kernel itself sets off events, and writes to pipes, for requests that went to a ring.
         return None

@@ -152,6 +152,11 @@ def all_asleep(process: ObservedProcess) -> bool:
     return all(map(is_asleep, process.tasks))
 
 
+def is_asleep_beside(group: Sequence[ObservedProcess], table: ProcessTable) -> bool:
+    """Return whether no task of the tree is runnable, those of ``group`` left out."""
+    return all(all_asleep(process) for process in table.processes if process not in group)
+
+
 def activity_of(process: ObservedProcess) -> str:
     """Return a text for people about a process, such as ``sleep[12] clock_nanosleep``."""
     status = process.status()

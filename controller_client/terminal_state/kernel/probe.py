@@ -14,6 +14,7 @@ from controller_client.terminal_state.kernel.occupation import (
     Occupation,
     all_asleep,
     company_of,
+    is_asleep_beside,
     work_of_others,
 )
 from controller_client.terminal_state.kernel.process_table import (
@@ -174,8 +175,7 @@ class TerminalProbe:
             masters += found.masters
             snapshot.besides += found.besides
             snapshot.relaying += found.relaying
-            if found.is_running:
-                snapshot.is_asleep = False
+            snapshot.is_asleep &= not found.is_running
         snapshot.concerned += [waiter.task for waiter in snapshot.waiters if waiter.task]
         return masters
 
@@ -239,10 +239,8 @@ class TerminalProbe:
                 # Background jobs of the session hold the terminal too, but may not read it.
                 if outsider.session != group[0].session:
                     found = inspect(outsider, identity, 0)
-                    snapshot.waiters += [
-                        replace(waiter, task=None)
-                        for waiter in filter(snapshot.may_hold, found.waiters)
-                    ]
+                    taken = filter(snapshot.may_hold, found.waiters)
+                    snapshot.waiters += [replace(waiter, task=None) for waiter in taken]
                     if found.waiters and 0 < len(found.masters) <= MAX_PANES:
                         self.table.adopt(pid)
                         has_adopted = True
@@ -372,6 +370,10 @@ class TerminalProbe:
         snapshot.is_settled = snapshot.is_asleep
         if self.table.has_only(snapshot.concerned):
             return
+        if not snapshot.waiters:
+            # Nothing can be claimed: all that counts is whether the next look may use this one.
+            snapshot.is_settled &= is_asleep_beside(group, self.table)
+            return
         pgrps = {process.pgrp for process in group}
         concerned = {task.tid for task in snapshot.concerned}
         waiters = {waiter.pid for waiter in snapshot.waiters}
@@ -385,12 +387,10 @@ class TerminalProbe:
             )
         # A reader on an inner terminal has a foreground of its own.
         busy = pgrps | {each.pgrp for each in self.table.processes if each.pid in waiters}
-        for process, _, occupation in work:
-            snapshot.has_workers = True
-            if occupation is Occupation.RUNNING:
-                snapshot.is_busy = True
-                snapshot.is_settled = False
-            snapshot.is_busy |= process.pgrp in busy
+        snapshot.has_workers = bool(work)
+        is_running = any(each.occupation is Occupation.RUNNING for each in work)
+        snapshot.is_settled &= not is_running
+        snapshot.is_busy |= is_running or any(each.process.pgrp in busy for each in work)
         workers = {each.process.pid for each in work}
         snapshot.is_busy |= any(
             each.may_come_from(workers, waiters, self.table) for each in snapshot.besides

@@ -55,19 +55,13 @@ def parse_status(raw: bytes) -> TaskStatus:
     Raises ValueError for any other text.
     """
     end = raw.rindex(b")")
-    fields = raw[end + 2 :].split(None, 6)
+    state, _, pgrp, session, terminal, foreground_pgrp, _ = raw[end + 2 :].split(None, 6)
     comm = raw[raw.index(b"(") + 1 : end].decode("utf-8", "replace")
-    tty = int(fields[4])
+    tty = int(terminal)
     # The kernel folds the device number its own way: minor bits 0-7 and 20-31, major bits 8-19.
     device = os.makedev((tty >> 8) & 0xFFF, (tty & 0xFF) | ((tty >> 12) & 0xFFF00)) if tty else 0
-    return TaskStatus(
-        comm=comm,
-        state=fields[0][0],
-        pgrp=int(fields[2]),
-        session=int(fields[3]),
-        tty=device,
-        foreground_pgrp=int(fields[5]),
-    )
+    # A look makes dozens of these: arguments by name would add a third.
+    return TaskStatus(comm, state[0], int(pgrp), int(session), device, int(foreground_pgrp))
 
 
 class Task:
@@ -146,10 +140,9 @@ class ObservedProcess:
         """
         self.pgrp = os.getpgid(self.pid)
         self.session = os.getsid(self.pid)
-        self._refresh_threads()
         self._read_counters()
-        # A thread that began after the list was made shows in no counter: its parent may have gone
-        # to sleep before its own was read. After this list it shows.
+        # A thread that is not in the list yet shows in no counter: its parent may have gone to
+        # sleep before its own was read. After this list it shows.
         while self._refresh_threads():
             self._read_counters()
         return self.children

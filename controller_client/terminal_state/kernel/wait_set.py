@@ -27,7 +27,7 @@ _EPOLL_MODES: Final = 0xF0000000
 MAX_DESCRIPTORS: Final = 4096
 OF_32_BITS: Final = 0x7FFFFFFF
 """Stands for every call of a task of 32 bits, whose numbers and structures are others."""
-_END_OF_32_BITS: Final = 1 << 32
+_DIGITS_OF_32_BITS: Final = len("0xffffffff")
 MAX_NESTED_SETS: Final = 3
 EPOLL_LINK: Final = "anon_inode:[eventpoll]"
 EPOLL_ENTRY: Final = re.compile(
@@ -155,7 +155,7 @@ def parse_call(raw: bytes) -> tuple[int, list[int]] | None:
     if not words or words[0] == b"running":
         return None
     # The last two are the stack and the place in the code.
-    if len(words) == 9 and all(int(word, 16) < _END_OF_32_BITS for word in words[7:]):
+    if len(words) == 9 and max(len(words[7]), len(words[8])) <= _DIGITS_OF_32_BITS:
         return OF_32_BITS, []
     return int(words[0]), [int(word, 16) for word in words[1:7]]
 
