@@ -91,6 +91,8 @@ class Context(NamedTuple):
     is_after_escape: bool
     is_editing: bool = False
     """A line editor switched bracketed paste on, and has printed something since the last input."""
+    is_answered: bool = True
+    """Something was printed since the last input, so the text is no question from before it."""
 
 
 def requirement(snapshot: Snapshot, context: Context) -> Requirement | None:
@@ -206,13 +208,14 @@ def _timeout_to_outlast(snapshot: Snapshot, context: Context, waiter: Waiter) ->
     """Return the silence after which a wait with a short timeout was taken up again; or 0.
 
     A program may look at the keyboard for a moment on its way to something else: a line editor
-    shows the matching bracket, a relay lets its last bytes pass. At a prompt it is not on its way.
+    shows the matching bracket, a relay lets its last bytes pass. At a new prompt it is not on its
+    way.
     """
     timeout = waiter.timeout_seconds or 0.0
     if timeout <= SHARED_SETTLE_SECONDS or timeout >= PATIENT_SECONDS:
         return 0.0
     is_prompt = _likeness(snapshot, context) is Likeness.PROMPT
-    return 0.0 if is_prompt else timeout + OUTLAST_SECONDS
+    return 0.0 if is_prompt and context.is_answered else timeout + OUTLAST_SECONDS
 
 
 def _shared(snapshot: Snapshot, context: Context, waiter: Waiter) -> Requirement | None:
@@ -222,6 +225,8 @@ def _shared(snapshot: Snapshot, context: Context, waiter: Waiter) -> Requirement
     is_prompt = likeness is Likeness.PROMPT
     settle = SHARED_SETTLE_SECONDS if is_prompt else TEXT_SETTLE_SECONDS
     is_shell = _edits_in_shell(snapshot, waiter)
+    if is_prompt and not is_shell and waiter.is_timed and not context.is_answered:
+        return _after_silent_input(waiter)
     if is_prompt and (is_shell or _is_left_alone(snapshot, context, waiter)):
         settle = PATIENT_SETTLE_SECONDS
     if context.is_after_escape:
@@ -233,6 +238,15 @@ def _shared(snapshot: Snapshot, context: Context, waiter: Waiter) -> Requirement
         settle,
         by_silence=waiter.how is How.WOKEN,
     )
+
+
+def _after_silent_input(waiter: Waiter) -> Requirement:
+    # The question on the line is older than the input, which may have set a timer to work on.
+    timeout = waiter.timeout_seconds or 0.0
+    if 0.0 < timeout < PATIENT_SECONDS:
+        settle = max(SHARED_SETTLE_SECONDS, timeout + OUTLAST_SECONDS)
+        return Requirement(waiter, "kernel+quiet", settle)
+    return Requirement(waiter, "heuristic", TEXT_SETTLE_SECONDS)
 
 
 def _at_margin(snapshot: Snapshot, waiter: Waiter) -> Requirement | None:

@@ -273,8 +273,13 @@ class TerminalWatcher:
         return self._standing, self._next_waiting_delay()
 
     def _needed(self, snapshot: Snapshot, now: float) -> Requirement | None:
-        context = Context(self._likeness, self._is_after_escape, self._is_editing())
-        return requirement(snapshot, context) if self._has_run_since_input(snapshot, now) else None
+        may_wait = snapshot.waiters or snapshot.is_unreachable
+        if not may_wait or not self._has_run_since_input(snapshot, now):
+            return None
+        context = Context(
+            self._likeness, self._is_after_escape, self._is_editing(), self._has_answer()
+        )
+        return requirement(snapshot, context)
 
     def _is_met_again(self, snapshot: Snapshot, needed: Requirement) -> bool:
         """Return whether a second look finds the same wait of limited time taken up again."""
@@ -296,9 +301,9 @@ class TerminalWatcher:
         """Return the last snapshot while no task has run since, else a new one."""
         last = self._snapshot
         if last is not None:
-            is_unmoved = self._probe.is_unmoved()
             has_outsiders = not last.waiters and self._search(now, quiet)
-            if last.is_settled and is_unmoved and not has_outsiders and self._woken is None:
+            is_usable = last.is_settled and not has_outsiders and self._woken is None
+            if is_usable and self._probe.is_unmoved():
                 return self._wake_if_due(last, now, quiet)
         options = Options(self._outsiders, self._signalled, self._woken)
         self._woken = None

@@ -33,8 +33,9 @@ def needed(
     *,
     after_escape: bool = False,
     editing: bool = False,
+    answered: bool = True,
 ) -> tuple[str, float] | None:
-    result = requirement(snapshot, Context(lambda: likeness, after_escape, editing))
+    result = requirement(snapshot, Context(lambda: likeness, after_escape, editing, answered))
     return result and (result.evidence, result.settle_seconds)
 
 
@@ -194,6 +195,25 @@ def test_a_far_timer_or_a_line_editor_shortens_the_silence_needed() -> None:
     assert needed(found(soon), Likeness.PROMPT, editing=True) == ("kernel+quiet", 0.02)
     shared = dataclasses.replace(far, is_shared=True)
     assert needed(found(shared), Likeness.PROMPT, editing=True) == ("kernel+quiet", 0.25)
+
+
+def test_a_timer_may_be_the_work_on_an_input_that_is_not_shown() -> None:
+    soon = dataclasses.replace(MIXED, is_loop=True, timeout_seconds=0.3)
+    brief = dataclasses.replace(soon, timeout_seconds=0.1)
+    far = dataclasses.replace(soon, timeout_seconds=8.0)
+    endless = dataclasses.replace(soon, timeout_seconds=None, is_shared=True)
+    silently = {
+        each.timeout_seconds: needed(found(each), Likeness.PROMPT, answered=False)
+        for each in (soon, brief, far, endless)
+    }
+    assert silently == {
+        0.3: ("kernel+quiet", 0.4),
+        0.1: ("kernel+quiet", 0.25),
+        8.0: ("heuristic", 1.5),
+        None: ("kernel+quiet", 0.25),
+    }
+    shortly = dataclasses.replace(POLLER, timeout_seconds=0.5)
+    assert needed(found(shortly), Likeness.PROMPT, answered=False) == ("kernel+quiet", 0.6)
 
 
 def test_a_shared_wait_with_a_password_prompts_modes_is_a_prompt() -> None:
