@@ -83,6 +83,12 @@ _INITIALS: Final = re.compile(
     rf"{_INITIAL.pattern}(?:(?:, | or |, or )(\w) ?[=:] ?(?i:\2)\w{{1,20}}){{1,8}}\Z"
 )
 """Letters, each with the word that it begins."""
+_ONE_THING: Final = re.compile(
+    r"(?:~|\.{1,2}|\$\{?\w+\}?|%\w+%)/\S+\Z"
+    r"|\d{4}/\d\d?/\d\d?\Z|[\w-]+\.[a-z]{2,6}(?::\d+)?(?:/[^./\s]+)+\Z"
+    r"|(?:[^./\s|]+/){2,}[^./\s|]+\.[A-Za-z]\w{0,4}\Z"
+)
+"""A path, a date, or a name with its server: strokes are a part of it, and it is a default."""
 _IS_DEMAND: Final = re.compile(r"\b(?:enter|type|press|set|use)\b", re.IGNORECASE)
 
 
@@ -241,6 +247,8 @@ def _with_an_or(line: str) -> Options | None:
 
 
 def _in_group(text: str) -> Options | None:
+    if _ONE_THING.match(text):
+        return None
     text = _FOR_WHAT.sub("", _TO_CHOOSE.sub("", text))
     named = DEFAULT.search(text)
     parts = _parts(text[: named.start()] if named else text)

@@ -106,6 +106,21 @@ def test_places_of_files_are_asked_for(text: str, default: str | None) -> None:
     assert _asked(text) == Expectation("path", (), default)
 
 
+@pytest.mark.parametrize(
+    "default",
+    ["~/.config/foo.yml", "./build/out", "../a/b", "$HOME/.local/share", "src/main/app.py"],
+)
+@pytest.mark.parametrize("brackets", ["[{}]", "({})"])
+def test_the_strokes_of_a_path_separate_no_answers(brackets: str, default: str) -> None:
+    found = _asked(f"Config file location {brackets.format(default)}: ")
+    assert (found.expects in {"path", None}, found.choices) == (True, ())
+
+
+@pytest.mark.parametrize("default", ["2024/01/31", "docker.io/library/nginx"])
+def test_the_strokes_of_a_date_or_an_image_separate_no_answers(default: str) -> None:
+    assert _asked(f"Value [{default}]: ").choices == ()
+
+
 def test_letters_to_type_are_no_path_and_two_ways_are_no_number() -> None:
     assert _asked("Delete the file or directory (f/d): ").expects is None
     assert _asked("Mirror number or URL: [1] ").expects is None
