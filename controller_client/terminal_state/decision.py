@@ -84,10 +84,12 @@ class Requirement(NamedTuple):
 class Context(NamedTuple):
     """Facts for a decision that come from input and output, not from the snapshot.
 
-    ``likeness`` judges the text printed since the last input that completed a line.
+    ``likeness`` judges the text printed since the last input that completed a line, and ``line``
+    the part of the text that is left of the cursor: modes of the terminal do not count there.
     """
 
     likeness: Callable[[], Likeness]
+    line: Callable[[], Likeness]
     is_after_escape: bool
     is_editing: bool = False
     """A line editor switched bracketed paste on, and has printed something since the last input."""
@@ -209,13 +211,14 @@ def _timeout_to_outlast(snapshot: Snapshot, context: Context, waiter: Waiter) ->
 
     A program may look at the keyboard for a moment on its way to something else: a line editor
     shows the matching bracket, a relay lets its last bytes pass. At a new prompt it is not on its
-    way.
+    way. That an editor is at work proves nothing: it may have the rest of the input already.
     """
     timeout = waiter.timeout_seconds or 0.0
     if timeout <= SHARED_SETTLE_SECONDS or timeout >= PATIENT_SECONDS:
         return 0.0
-    is_prompt = _likeness(snapshot, context) is Likeness.PROMPT
-    return 0.0 if is_prompt and context.is_answered else timeout + OUTLAST_SECONDS
+    is_secret = snapshot.flags is not None and snapshot.flags.is_secret
+    is_prompt = context.is_answered and (is_secret or context.line() is Likeness.PROMPT)
+    return 0.0 if is_prompt else timeout + OUTLAST_SECONDS
 
 
 def _shared(snapshot: Snapshot, context: Context, waiter: Waiter) -> Requirement | None:

@@ -277,7 +277,11 @@ class TerminalWatcher:
         if not may_wait or not self._has_run_since_input(snapshot, now):
             return None
         context = Context(
-            self._likeness, self._is_after_escape, self._is_editing(), self._has_answer()
+            self._likeness,
+            self._likeness_of_line,
+            self._is_after_escape,
+            self._is_editing(),
+            self._has_answer(),
         )
         return requirement(snapshot, context)
 
@@ -335,19 +339,16 @@ class TerminalWatcher:
         return self._changed_at > self._input_at
 
     def _is_editing(self) -> bool:
-        return (
-            self._has_answer()
-            and self._modes.is_bracketed_paste
-            and not self._modes.is_alternate_screen
-        )
+        is_editor = self._modes.is_bracketed_paste and not self._modes.is_alternate_screen
+        return is_editor and self._has_answer()
 
     def _likeness(self) -> Likeness:
-        modes = self._modes
-        return (
-            Likeness.PROMPT
-            if self._has_answer() and modes.is_input_screen
-            else likeness(modes.line)
-        )
+        if self._has_answer() and self._modes.is_input_screen:
+            return Likeness.PROMPT
+        return self._likeness_of_line()
+
+    def _likeness_of_line(self) -> Likeness:
+        return likeness(self._modes.line)
 
     def _has_run_since_input(self, snapshot: Snapshot, now: float) -> bool:
         return self._reach.has_reached(snapshot.concerned, now)

@@ -34,8 +34,11 @@ def needed(
     after_escape: bool = False,
     editing: bool = False,
     answered: bool = True,
+    line: Likeness | None = None,
 ) -> tuple[str, float] | None:
-    result = requirement(snapshot, Context(lambda: likeness, after_escape, editing, answered))
+    line = likeness if line is None else line
+    context = Context(lambda: likeness, lambda: line, after_escape, editing, answered)
+    result = requirement(snapshot, context)
     return result and (result.evidence, result.settle_seconds)
 
 
@@ -72,6 +75,8 @@ def test_a_short_timeout_has_to_run_out_unless_the_program_is_at_a_prompt() -> N
     shortly = found(dataclasses.replace(POLLER, timeout_seconds=0.5))
     assert needed(shortly) == ("kernel+quiet", 0.6)
     assert needed(shortly, Likeness.PROMPT) == ("kernel+quiet", 0.25)
+    # A line editor shows the matching bracket, and has the rest of the line already.
+    assert needed(shortly, Likeness.PROMPT, line=Likeness.TEXT) == ("kernel+quiet", 0.6)
 
 
 def test_a_long_timeout_on_the_keyboard_alone_needs_little_silence() -> None:
