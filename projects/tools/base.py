@@ -17,6 +17,7 @@ import msgspec
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 from structlog.contextvars import bind_contextvars, bound_contextvars
 
+from controller_client.protocol.sentences import sentences
 from projects.accounts.authentication import ADMIN_SCOPE, Caller
 from projects.errors.access import APPROVAL_ERRORS
 from projects.errors.base import ControllerActionError
@@ -246,7 +247,7 @@ class Tool(Generic[InputT]):
             )
             texts = [f"{name}: {text}" for name in wrong if (text := self._description_of(name))]
             raise InvalidArgument(
-                [_problem(dict(problem)) for problem in problems[:_MOST_NAMED]], " ".join(texts)
+                [_problem(dict(problem)) for problem in problems[:_MOST_NAMED]], sentences(*texts)
             ) from None
 
     def _as_called(self, error: InvalidArgument) -> InvalidArgument:

@@ -12,6 +12,7 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp.shared._httpx_utils import create_mcp_http_client
 from mcp.shared.exceptions import MCPError
 
+from controller_client.protocol.sentences import sentences
 from quickstart.errors import QuickstartError, ToolRefused
 
 __all__ = ["Client", "active_sessions", "call", "connected", "is_online"]
@@ -55,7 +56,7 @@ async def call(client: Client, tool: str, arguments: Mapping[str, Any]) -> Mappi
     answer = await client.call_tool(tool, dict(arguments))
     if answer.is_error or answer.structured_content is None:
         told = json.loads(getattr(answer.content[0], "text", "{}")) if answer.content else {}
-        text = " ".join(told[part] for part in ("error", "hint") if told.get(part))
+        text = sentences(*(str(told.get(part) or "") for part in ("error", "hint")))
         raise ToolRefused(tool, text, str(told.get("code") or ""))
     structured: Mapping[str, Any] = answer.structured_content
     return structured

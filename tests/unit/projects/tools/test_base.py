@@ -223,6 +223,18 @@ async def test_a_wrong_value_is_refused_in_our_words_with_the_arguments_hint() -
     assert "start_command" not in body["hint"]
 
 
+async def test_the_texts_of_several_wrong_arguments_are_sentences_each() -> None:
+    outcome = await tool_named("start_session_monitor").call(
+        {}, Caller(uuid4(), "x", frozenset(SCOPES))
+    )
+    assert outcome.body["hint"] == (
+        "Correct the argument and call again. "
+        "session_id: Unique identifier for the session (UUID4 recommended). "
+        "session_type: Type of session being monitored. "
+        "log_file: Absolute path to the session output log file."
+    )
+
+
 async def test_an_error_code_that_the_tool_does_not_declare_fails_a_test() -> None:
     async def refuse(*_: Any) -> Any:
         raise SessionNotFound("s-1")
