@@ -10,6 +10,8 @@ import httpx2
 from mcp_types import INTERNAL_ERROR, METHOD_NOT_FOUND
 
 NOT_FOUND: Final = 404
+_OF_OTHER_ADDRESSES: Final = frozenset({403, NOT_FOUND, 405})
+"""How a web server answers a POST at an address that is a page, or nothing."""
 _MAX_SAID_CHARS: Final = 500
 # These are the SDK's own limits: the longest wait of a call fits in.
 _TIMEOUT: Final = httpx2.Timeout(30.0, read=300.0)
@@ -54,6 +56,8 @@ class PatientClient(httpx2.AsyncClient):
             )
             or "no reason given"
         )
+        if not body and response.status_code in _OF_OTHER_ADDRESSES:
+            said += ". Does the address end in /mcp?"
         return _refusal(
             response.status_code,
             f"{response.status_code} {response.reason_phrase}: {said[:_MAX_SAID_CHARS]}",
