@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _CUTS: Final = {"length": "the limit of its length", "content_filter": "a filter of contents"}
 _MOST_LEVELS: Final = 64
 _INSTALL: Final = (
-    f"Install it {WHERE.split(':')[0]}: pip install --require-hashes -r requirements-agent.txt"
+    f"Install them {WHERE.split(':')[0]}: pip install --require-hashes -r requirements-agent.txt"
 )
 
 
