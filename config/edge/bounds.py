@@ -36,10 +36,12 @@ bodies, and must not take the room of everybody else."""
 PART_BYTES: Final = 64 * 1024
 """An answer is handed to its connection in parts of this size, each when there is room for it."""
 
+UNREADABLE: Final = 400
 TOO_LARGE: Final = 413
 TOO_SLOW: Final = 408
 TOO_MANY: Final = 503
 _PHRASES: Final = {
+    UNREADABLE: b"Bad Request",
     TOO_LARGE: b"Content Too Large",
     TOO_SLOW: b"Request Timeout",
     TOO_MANY: b"Service Unavailable",
@@ -132,6 +134,7 @@ def refusal_body(status: int) -> bytes:
     """The body of a refusal: JSON with the rule that the request broke."""
     most_bytes = conf.data_upload_max_memory_size
     texts = {
+        UNREADABLE: "the WebSocket handshake has a body, or headers that are too many or too long",
         TOO_LARGE: f"the body of the request is larger than {most_bytes} bytes",
         TOO_SLOW: f"the request was not complete within {conf.request_seconds:g} seconds",
         TOO_MANY: "the server holds too many unfinished requests; try again",

@@ -104,9 +104,16 @@ class _Watch:
             self._timer = None
 
     def left(self) -> None:
-        """Stop watching for good: the connection is a WebSocket from now on."""
+        """Stop watching for good: the connection is a WebSocket from now on.
+
+        It never is one if its parser, which is stricter than the one of requests, cannot read the
+        handshake. uvicorn would neither answer nor close it, and read on for as long as it lasts.
+        """
         self._is_left = True
         self.gone()
+        transport = self._protocol.transport
+        if not getattr(transport.get_protocol(), "handshake_initiated", True):
+            self._close(transport, bounds.UNREADABLE)
 
     def _is_under_way(self) -> bool:
         states = self._protocol.conn.states
@@ -143,7 +150,13 @@ class _Watch:
             h11.IDLE,
             h11.SEND_RESPONSE,
         }:
-            transport.write(bounds.refusal_bytes(bounds.TOO_SLOW))
+            self._close(transport, bounds.TOO_SLOW)
+        else:
+            self._close(transport)
+
+    def _close(self, transport: Any, status: int | None = None) -> None:
+        if status is not None:
+            transport.write(bounds.refusal_bytes(status))
         transport.close()
         self._protocol.loop.call_later(bounds.CLOSE_SECONDS, transport.abort)
 

@@ -273,6 +273,27 @@ def test_a_handshake_with_a_body_or_an_encoded_path_is_refused(served: Stack) ->
     )
 
 
+@pytest.mark.parametrize(
+    ("path", "lines", "body"),
+    [
+        ("/ws/controller/", ("Content-Length: 4",), b"\x81\x02{}"),
+        ("/nowhere", (f"Content-Length: {900 * _MIB}",), _BLOCK),
+        ("/mcp", ("Transfer-Encoding: chunked",), chunk(b"{}")),
+        ("/ws/controller/", ("X-More: a",) * 200, b""),
+        ("/ws/controller/", (f"X-More: {'a' * 9000}",), b""),
+        (f"/{'a' * 9000}", (), b""),
+    ],
+    ids=["a body", "a long body", "chunks", "many headers", "a long header", "a long path"],
+)
+def test_an_unusual_handshake_is_answered_and_ended(
+    served: Stack, path: str, lines: tuple[str, ...], body: bytes
+) -> None:
+    reply = exchange(served.port, [head(path, *_UPGRADE, *lines, method="GET") + body])
+    assert reply.is_closed
+    assert reply.statuses
+    assert reply.statuses[0] >= 400
+
+
 def test_frames_before_the_answer_to_the_handshake_are_not_read(served: Stack) -> None:
     base = resident_bytes(_pid(served))
     credential = "Authorization: Bearer ctl_0000000000000000_" + "A" * 43
