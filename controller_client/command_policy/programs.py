@@ -126,6 +126,18 @@ SHELLS: Final = frozenset(_SHELLS.split())
 # to their server alone.
 _CLIENTS: Final = frozenset({"psql", "mysql", "mariadb", "mongo", "mongosh", "redis-cli"})
 INTERPRETERS: Final = (frozenset(_INTERPRETERS.split()) | SHELLS | WHOLE_INTERPRETERS) - _CLIENTS
+# They run code as interpreters do, beside what they are there for: in a language of their own, or
+# that of a library. The dynamic loader and emulators run the program that an argument names.
+_OBEDIENT: Final = (
+    "vi vim view vimdiff rvim rview gvim rgvim rgview gvimdiff evim eview vimtutor nvim neovide "
+    "emacsclient perf nmap tshark wireshark mpv vlc rpm rpmbuild rpmquery rpmverify rpmdb rpmspec "
+    "haproxy lli ocaml ocamlrun blender gimp inkscape uwsgi newlisp duckdb usql isql gforth "
+    "maxima scilab gap tex latex pdftex pdflatex luatex lualatex xelatex xetex troff groff "
+    "bpftrace stap radare2 r2 crash micropython hy janet elixir kotlin visidata vd weechat ld "
+    "wine qemu box64 box86 FEXInterpreter fex valgrind rr"
+)
+_LOADERS: Final = ("ld-linux", "ld-musl", "ld.so", "ld64.so", "qemu-")
+OBEDIENT: Final = INTERPRETERS.union(_OBEDIENT.split())
 _KNOWN: Final = SPAWNERS | WHOLE_NAMES
 # A script is itself, and none of the programs that are known by their whole names alone.
 _SCRIPTS: Final = frozenset({"bash", "js", "lua", "php", "pl", "py", "rb", "sh", "ts", "zsh"})
@@ -143,7 +155,7 @@ def base_name(program: str) -> str:
     ``/usr/bin/python3.11`` and ``python3`` are ``python``, and ``vim.tiny`` is ``vim``. ``7z`` and
     ``gpg2`` keep their names.
     """
-    name = program.rsplit("/", 1)[-1]
+    name = _file_name(program)
     if len(name) > _MAX_NAME_CHARS:
         return name
     name = _TARGET.sub("", name)
@@ -162,6 +174,7 @@ def can_spawn(program: str) -> bool:
     return (
         name in _KNOWN
         or name.startswith(FAMILIES)
+        or _file_name(program).startswith(FAMILIES)
         or any(base_name(part) in SPAWNERS for part in name.split("-"))
     )
 
@@ -171,6 +184,18 @@ def is_interpreter(program: str) -> bool:
     return base_name(program) in INTERPRETERS
 
 
+def does_as_told(program: str) -> bool:
+    """Tell whether the process of the program can do anything that its arguments say.
+
+    Interpreters do, editors with a language of their own, the dynamic loader and emulators.
+    """
+    return base_name(program) in OBEDIENT or _file_name(program).startswith(_LOADERS)
+
+
 def is_shell(program: str) -> bool:
     """Tell whether the program is a shell, which reads command lines."""
     return base_name(program) in SHELLS
+
+
+def _file_name(program: str) -> str:
+    return program.rsplit("/", 1)[-1]

@@ -6,6 +6,7 @@ from controller_client.command_policy.programs import (
     SPAWNERS,
     base_name,
     can_spawn,
+    does_as_told,
     is_interpreter,
     is_shell,
 )
@@ -171,6 +172,41 @@ def test_a_script_is_no_less_common_runner_of_its_name(program: str) -> None:
 def test_less_common_interpreters_run_what_they_are_given(program: str) -> None:
     assert can_spawn(program)
     assert is_interpreter(program)
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        "python3",
+        "vim.basic",
+        "/usr/bin/vi",
+        "view",
+        "nvim",
+        "nmap",
+        "tshark",
+        "rpm",
+        "lli",
+        "qemu-aarch64-static",
+        "wine",
+        "ld",
+        "ld.so",
+        "/lib64/ld-linux-x86-64.so.2",
+        "ld-linux.so.2",
+        "ld-2.31.so",
+        "ld-musl-aarch64.so.1",
+        "ld64.so.2",
+    ],
+)
+def test_editors_loaders_and_emulators_do_what_they_are_told(program: str) -> None:
+    assert does_as_told(program)
+    assert can_spawn(program)
+
+
+@pytest.mark.parametrize(
+    "program", ["sudo", "su", "passwd", "ssh", "git", "psql", "mysql", "openssl", "gpg"]
+)
+def test_a_program_with_a_purpose_of_its_own_is_not_only_told(program: str) -> None:
+    assert not does_as_told(program)
 
 
 _RUN_NOTHING = (
