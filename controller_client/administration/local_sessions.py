@@ -17,6 +17,7 @@ from typing import Final
 
 from controller_client.administration.installation import find, groups_of, one_line, say
 from controller_client.administration.managers import manager_of
+from controller_client.administration.terminal_text import TerminalText
 from controller_client.config.errors import ConfigurationError
 from controller_client.config.places import SERVICE_STATE_DIR, default_state_dir
 from controller_client.protocol.messages import (
@@ -243,10 +244,15 @@ def attach(options: argparse.Namespace) -> int:
 
 async def _show(directory: SessionDirectory) -> None:
     over = asyncio.Event()
+    streams: dict[str, TerminalText] = {}
 
     def on_message(message: FromHolder) -> None:
         if isinstance(message, InteractiveOutput):
-            sys.stdout.buffer.write(message.data)
+            data = message.data
+            if sys.stdout.isatty():
+                shown = streams.setdefault(message.stream, TerminalText()).add(data)
+                data = shown.encode(sys.stdout.encoding, "replace")
+            sys.stdout.buffer.write(data)
             sys.stdout.buffer.flush()
         elif isinstance(message, InteractiveCmdDone):
             over.set()
