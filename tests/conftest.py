@@ -3,15 +3,15 @@
 A test must leave no process and no terminal behind. ``--long`` selects long forms of tests.
 """
 
-import os
 from collections.abc import Generator, Iterator
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
 
-from tests.support.processes import children_of, describe
+from tests.support.processes import describe
 from tests.support.running.append_only import let_flush_pass
+from tests.support.running.warm_start import own_processes
 from tests.support.stack import LIVE, SERVERS, Stack
 from tests.support.waiting import ConditionNotMetError, wait_until
 
@@ -46,8 +46,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Serve every stack of this run with the server of ``--server``."""
+    """Serve every stack of this run with the server of ``--server``, started warm unless long."""
     Stack.SERVER_KIND = config.getoption("--server")
+    Stack.IS_WARM = not config.getoption("--long")
 
 
 @pytest.fixture(scope="session")
@@ -98,13 +99,13 @@ def _leaves_nothing_behind() -> Iterator[None]:
     if not Path("/proc/self").exists():
         yield
         return
-    children, terminals, live_before = children_of(os.getpid()), _open_terminals(), list(LIVE)
+    children, terminals, live_before = own_processes(), _open_terminals(), list(LIVE)
     yield
 
     def left() -> list[str]:
         # The processes of shared stacks may be others now: a test starts again whatever it stops.
         expected = children.union(*(live.process_ids() for live in live_before))
-        processes = [describe(pid) for pid in children_of(os.getpid()) - expected]
+        processes = [describe(pid) for pid in own_processes() - expected]
         return processes + sorted(_open_terminals() - terminals)
 
     try:

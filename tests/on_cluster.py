@@ -71,6 +71,7 @@ _ELSEWHERE: Final = {
     "tests/integration/installs/test_images.py": "brings its own embedded servers",
     "tests/integration/installs/test_releases.py": "brings its own servers of both kinds",
     "tests/integration/benchmarks": "brings its own embedded server",
+    "tests/integration/running": "the tests' own support",
     "tests/integration/server/test_start.py": "brings its own servers of both kinds",
     "tests/integration/installs/test_ports.py": "the tests' own support",
     "tests/integration/mcp/test_bridge.py": (

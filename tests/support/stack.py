@@ -25,6 +25,7 @@ from tests.support.processes import (
     send_signal,
 )
 from tests.support.provisioning import Provisioned, provision
+from tests.support.running.warm_start import start
 from tests.support.waiting import wait_until
 
 PROJECT_ROOT = Path(__file__).resolve().parents[2]
@@ -68,15 +69,17 @@ LIVE: list[Live] = []
 class Stack:
     """A server and a daemon that can be killed, stopped and started again.
 
-    ``SERVER_KIND``, one of SERVERS, serves ``APPLICATION``. ``account``: the daemon runs as that
-    ordinary user. ``run_as``: its programs run as that one. ``daemon_port``: where the daemon
-    connects if not to the server itself, such as a proxy. ``daemon_prefix`` stands before the
-    daemon's command line. ``root`` holds ``data`` (server), ``host`` (daemon's state), the logs of
-    both processes, and the directories of logs that may be monitored.
+    ``SERVER_KIND``, one of SERVERS, serves ``APPLICATION``, and starts warm if ``IS_WARM``.
+    ``account``: the daemon runs as that ordinary user. ``run_as``: its programs run as that one.
+    ``daemon_port``: where the daemon connects if not to the server itself, such as a proxy.
+    ``daemon_prefix`` stands before the daemon's command line. ``root`` holds ``data`` (server),
+    ``host`` (daemon's state), the logs of both processes, and the directories of logs that may be
+    monitored.
     """
 
     SERVER_KIND: ClassVar[str] = "daphne"
     APPLICATION: ClassVar[str] = "config.asgi:application"
+    IS_WARM: ClassVar[bool] = False
 
     def __init__(
         self,
@@ -158,14 +161,8 @@ class Stack:
             self.server_environment(**environment),
         )
         with (self.root / log_name).open("ab") as log:
-            return subprocess.Popen(
-                command,
-                cwd=PROJECT_ROOT,
-                env=variables,
-                stdout=log,
-                stderr=log,
-                stdin=subprocess.DEVNULL,
-            )
+            streams = (subprocess.DEVNULL, log, log)
+            return start(command, PROJECT_ROOT, variables, streams=streams, is_warm=self.IS_WARM)
 
     def server_processes(self) -> list[subprocess.Popen[bytes]]:
         """The processes that serve requests."""

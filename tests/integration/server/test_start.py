@@ -33,8 +33,16 @@ from tests.support.waiting import wait_until
 _START_SECONDS = 90.0
 
 
+@pytest.fixture(scope="module", autouse=True)
+def _starts_cold() -> Iterator[None]:
+    """Start every server as an operator does."""
+    usual, Stack.IS_WARM = Stack.IS_WARM, False
+    yield
+    Stack.IS_WARM = usual
+
+
 @pytest.fixture(scope="module")
-def developed() -> Iterator[Stack]:
+def developed(_starts_cold: None) -> Iterator[Stack]:
     """A stack whose server is ``manage.py runserver``."""
     usual, Stack.SERVER_KIND = Stack.SERVER_KIND, RUNSERVER
     try:
