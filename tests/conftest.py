@@ -76,7 +76,10 @@ def django_db_setup(django_db_setup: None) -> Iterator[None]:
 
     The database threads close their connections before the database is dropped.
     """
+    from tests.support.running.first_rows import keep_first_rows
+
     let_flush_pass()
+    keep_first_rows()
     yield
     from projects.storage.access import close_threads
 
