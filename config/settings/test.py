@@ -18,5 +18,7 @@ with mock.patch.dict(os.environ, {"HOLDLINE_DATA_DIR": str(_data_dir)}):
 if "sqlite" in DATABASES["default"]["ENGINE"]:
     DATABASES["default"]["TEST"] = {"NAME": DATA_DIR / "test.sqlite3"}
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
+# Each client of a test would look through all static files, of which it asks for hardly any.
+WHITENOISE_AUTOREFRESH = True
 # pytest captures the log itself; a handler would keep the output stream of the first test.
 LOGGING_CONFIG = None
