@@ -14,6 +14,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.running.exclusion import alone_with
+
 _LOCK = Path(__file__).resolve().parents[2] / "data" / "node"
 _INSTALL_SECONDS = 240
 _ATTEMPTS = 3
@@ -64,16 +66,14 @@ def node_packages(request: pytest.FixtureRequest) -> NodePackages:
         pytest.skip("npm is not installed; the protocol's suites come from there")
     digest = sha256((_LOCK / "package-lock.json").read_bytes()).hexdigest()
     place = request.config.cache.mkdir("node") / digest[:16]
-    if not place.is_dir():
-        _install(place)
+    with alone_with(place.parent):
+        if not place.is_dir():
+            _install(place)
     return NodePackages(place)
 
 
 def _install(place: Path) -> None:
-    """Install into ``place``, which appears only once it is complete.
-
-    Another run of the tests may install at the same time.
-    """
+    """Install into ``place``, which appears only once it is complete."""
     building = Path(tempfile.mkdtemp(prefix="building-", dir=place.parent))
     shutil.copytree(_LOCK, building, dirs_exist_ok=True)
     command = ["npm", "ci", "--no-audit", "--no-fund"]
@@ -90,8 +90,4 @@ def _install(place: Path) -> None:
         if done.returncode == 0 or attempt == _ATTEMPTS - 1:
             break
     assert done.returncode == 0, done.stderr[-4000:]
-    try:
-        building.rename(place)
-    except OSError:
-        assert place.is_dir()
-        shutil.rmtree(building)
+    building.rename(place)
