@@ -58,7 +58,10 @@ _ELSEWHERE: Final = {
         "the daemon's own connection, against a scripted server"
     ),
     "tests/integration/daemon/test_daemon.py": "a daemon against a scripted server",
+    "tests/integration/daemon/test_older_holders.py": "a daemon against a scripted server",
+    "tests/integration/daemon/test_other_users.py": "the host's own side",
     "tests/integration/daemon/test_pipes.py": "a daemon against a scripted server",
+    "tests/integration/daemon/test_platform.py": "the host's own side",
     "tests/integration/daemon/test_reconnection.py": "a daemon against a scripted server",
     "tests/integration/holder": "holders, without any server",
     "tests/integration/installs/test_new_host.py": (
@@ -83,11 +86,15 @@ _ELSEWHERE: Final = {
     "tests/integration/mcp/test_typescript.py": "the face of the protocol",
     "tests/integration/server/test_secret_leaks.py": "brings its own databases of both kinds",
     "tests/integration/daemon/test_tls.py": "the daemon's own side",
+    "tests/integration/daemon/test_warnings.py": "the daemon's own side",
+    "tests/integration/overdue": "a daemon against a scripted server",
+    "tests/integration/spoiled": "a daemon against a scripted server",
     "tests/integration/two_users": "the host's own side",
     "tests/faults/peers/test_fuzz.py": "what is refused before it is stored",
     "tests/faults/peers/test_lying_controllers.py": (
         "what is refused before it is stored; doubled and torn batches are in link/inbound"
     ),
+    "tests/faults/peers/test_lying_servers.py": "a daemon against a scripted server",
     "tests/faults/peers/test_request_bounds.py": (
         "what is refused before any storage is asked, on servers of its own"
     ),
