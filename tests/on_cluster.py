@@ -2,7 +2,7 @@
 
 The database and the channel layer of the test process are on PostgreSQL and Redis too. ``bin/test
 --cluster [arguments]`` uses it. Without arguments it runs the tests that depend on the server's
-storage or its channel layer.
+storage or its channel layer; with ``--part NAME`` some of them.
 """
 
 import os
@@ -14,36 +14,39 @@ import pytest
 from tests.support.databases.cluster import Backends, Cluster
 from tests.support.stack import deploy
 
-_TESTS: Final = (
-    "tests/integration",
-    "tests/faults",
+_PARTS: Final = {
+    "faults": ("tests/faults",),
+    "integration": ("tests/integration",),
     # Modules with SQL of their own or with locks.
-    "tests/unit/agent/test_approvals.py",
-    "tests/unit/projects/link/inbound",
-    "tests/unit/projects/attention/test_events.py",
-    "tests/unit/projects/attention/test_messages.py",
-    "tests/unit/projects/attention/test_noticing.py",
-    "tests/unit/projects/attention/test_telling.py",
-    "tests/unit/projects/audit/test_log.py",
-    "tests/unit/projects/audit/test_marks.py",
-    "tests/unit/projects/storage/test_access.py",
-    "tests/unit/projects/storage/test_rows.py",
-    "tests/unit/projects/sessions/test_outbox.py",
-    "tests/unit/projects/wakeups/test_doorbells.py",
-    "tests/unit/projects/process/test_leader_lease.py",
-    "tests/unit/projects/output/test_log.py",
-    "tests/unit/projects/output/recording",
-    "tests/unit/projects/reads/test_recordings.py",
-    "tests/unit/projects/accounts/test_rate_limits.py",
-    "tests/unit/projects/upkeep/test_retention.py",
-    "tests/unit/projects/reads/test_search.py",
-    "tests/unit/projects/sessions/test_interactive.py",
-    "tests/unit/projects/sessions/test_interactive_refusals.py",
-    "tests/unit/projects/sessions/transactions/test_erasure.py",
-    "tests/unit/projects/upkeep/test_put_back.py",
-    "tests/unit/projects/upkeep/test_sweeper.py",
-    "tests/unit/projects/test_query_plans.py",
-)
+    "units": (
+        "tests/unit/agent/test_approvals.py",
+        "tests/unit/projects/link/inbound",
+        "tests/unit/projects/attention/test_events.py",
+        "tests/unit/projects/attention/test_messages.py",
+        "tests/unit/projects/attention/test_noticing.py",
+        "tests/unit/projects/attention/test_telling.py",
+        "tests/unit/projects/audit/test_log.py",
+        "tests/unit/projects/audit/test_marks.py",
+        "tests/unit/projects/storage/test_access.py",
+        "tests/unit/projects/storage/test_rows.py",
+        "tests/unit/projects/sessions/test_outbox.py",
+        "tests/unit/projects/wakeups/test_doorbells.py",
+        "tests/unit/projects/process/test_leader_lease.py",
+        "tests/unit/projects/output/test_log.py",
+        "tests/unit/projects/output/recording",
+        "tests/unit/projects/reads/test_recordings.py",
+        "tests/unit/projects/accounts/test_rate_limits.py",
+        "tests/unit/projects/upkeep/test_retention.py",
+        "tests/unit/projects/reads/test_search.py",
+        "tests/unit/projects/sessions/test_interactive.py",
+        "tests/unit/projects/sessions/test_interactive_refusals.py",
+        "tests/unit/projects/sessions/transactions/test_erasure.py",
+        "tests/unit/projects/upkeep/test_put_back.py",
+        "tests/unit/projects/upkeep/test_sweeper.py",
+        "tests/unit/projects/test_query_plans.py",
+    ),
+}
+"""The tests that are run by default, in parts that can go on side by side."""
 _ELSEWHERE: Final = {
     "tests/integration/agent/test_budgets.py": (
         "limits of runs over both wires; what kills of servers do to runs is in faults/kills"
@@ -117,10 +120,18 @@ def pytest_load_initial_conftests(early_config: pytest.Config) -> Generator[None
     return (yield)
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add ``--part``, which may be given several times."""
+    parser.addoption(
+        "--part", action="append", choices=tuple(_PARTS), help="some of the tests of the cluster"
+    )
+
+
 def pytest_configure(config: pytest.Config) -> None:
     """Run the default tests if no paths were given."""
     if config.args_source is not pytest.Config.ArgsSource.ARGS:
-        config.args = list(_TESTS)
+        parts = config.getoption("--part") or tuple(_PARTS)
+        config.args = [path for part in parts for path in _PARTS[part]]
         config.option.ignore_glob = [
             *(config.option.ignore_glob or []),
             *(str(config.rootpath / path) for path in _ELSEWHERE),

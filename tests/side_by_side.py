@@ -22,13 +22,25 @@ _OUTAGES: Final = ("tests/cluster", "tests/browser")
 # In a container engine, by a command of its own.
 _CONTAINERS: Final = "tests/containers"
 _WITH_OWN_RUN: Final = ("tests/faults", "tests/integration", _CONTAINERS, *_PROGRAMS, *_OUTAGES)
-# The longest ones begin first, so that all cores have work until the end.
+_CLUSTER: Final = ("-p", "tests.on_cluster")
+# What is under test is the host's side. They would make one long run of two.
+_HOSTS: Final = tuple(
+    f"tests/integration/{name}"
+    for name in ("daemon", "holder", "monitors", "overdue", "spoiled", "two_users")
+)
+# The longest ones begin first, so that all cores have work until the end. Beside those that keep
+# the cores busy goes one that mostly waits for its programs.
 RUNS: Final = {
-    "cluster": ("-p", "tests.on_cluster"),
-    "integration": ("tests/integration", f"--ignore={_INSTALLS}"),
+    "integration on the cluster": (*_CLUSTER, "--part", "integration", "--part", "units"),
     "faults": ("tests/faults",),
     "programs and chaos": _PROGRAMS,
+    "faults on the cluster": (*_CLUSTER, "--part", "faults"),
     "outages, browser and installs": (*_OUTAGES, _INSTALLS),
+    "integration": (
+        "tests/integration",
+        *(f"--ignore={path}" for path in (_INSTALLS, *_HOSTS)),
+    ),
+    "hosts": _HOSTS,
     # All tests that have no run of their own, so that none is forgotten.
     "everything else": ("tests", *(f"--ignore={path}" for path in _WITH_OWN_RUN)),
 }
