@@ -70,13 +70,18 @@ class Ground:
 
 @pytest.fixture(params=["sqlite", "postgresql"])
 def ground(
-    request: pytest.FixtureRequest, sudoer: Account, models: ModelServer
+    request: pytest.FixtureRequest,
+    sudoer: Account,
+    models: ModelServer,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> Iterator[Ground]:
     """A stack on SQLite or PostgreSQL, with Redis.
 
-    Its daemon runs as a user who has to give sudo a password.
+    Its daemon runs as a user who has to give sudo a password. Its servers start as an operator
+    starts them, because the system shows others how a process was started.
     """
     requires("sudo", "redis-server")
+    monkeypatch.setattr(Stack, "IS_WARM", False)
     environment = {
         **models.environment,
         "HOLDLINE_AGENT_APPROVALS": "auto",
