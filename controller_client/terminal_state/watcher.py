@@ -264,7 +264,7 @@ class TerminalWatcher:
         if not snapshot.still_holds() and (not self._is_met_again(snapshot, needed) or drain()):
             self._snapshot, self._standing = None, RUNNING
             return RUNNING, self._back_off.next_delay(quiet)
-        if needed.evidence == "kernel" and self._probe.has_new_orphans():
+        if needed.evidence == "kernel" and not self._probe.is_whole():
             self._snapshot, self._standing = None, RUNNING
             return RUNNING, RETRY_SECONDS
         self._back_off.on_claim()
@@ -307,7 +307,7 @@ class TerminalWatcher:
         if last is not None:
             has_outsiders = not last.waiters and self._search(now, quiet)
             is_usable = last.is_settled and not has_outsiders and self._woken is None
-            if is_usable and self._probe.is_unmoved():
+            if is_usable and self._probe.table.is_unmoved():
                 return self._wake_if_due(last, now, quiet)
         options = Options(self._outsiders, self._signalled, self._woken)
         self._woken = None
@@ -386,7 +386,7 @@ class TerminalWatcher:
             return RUNNING
         standing = self._standing
         is_current = snapshot is self._snapshot and not standing.is_waiting
-        if standing.detail and is_current and self._probe.is_unmoved():
+        if standing.detail and is_current and self._probe.table.is_unmoved():
             return standing
         pgrp = os.tcgetpgrp(self._master)
         foreground = [process for process in self._probe.table.processes if process.pgrp == pgrp]

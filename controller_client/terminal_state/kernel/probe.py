@@ -81,13 +81,12 @@ class TerminalProbe:
         self.table.leave_orphans(self._foregrounds)
         return snapshot
 
-    def is_unmoved(self) -> bool:
-        """Return whether no task of the tree has run since the last look."""
-        return self.table.is_unmoved()
+    def is_whole(self) -> bool:
+        """Return whether nothing works that the last look did not see at work.
 
-    def has_new_orphans(self) -> bool:
-        """Return whether processes in a foreground were not part of the tree; now they are."""
-        return self.table.adopt_orphans(self._foregrounds)
+        Processes in a foreground that were not part of the tree are part of it from now on.
+        """
+        return self.table.is_still() and not self.table.adopt_orphans(self._foregrounds)
 
     def wake(self) -> Counters:
         """Wake every task that sleeps on the terminal, and return the counters from right before.

@@ -39,6 +39,11 @@ class TaskStatus(NamedTuple):
         return self.state in ASLEEP_STATES
 
     @property
+    def is_runnable(self) -> bool:
+        """True if on a processor, or about to be."""
+        return self.state == ord("R")
+
+    @property
     def is_stopped(self) -> bool:
         """True if stopped by job control or a debugger."""
         return self.state in b"Tt"
@@ -323,6 +328,14 @@ class ProcessTable:
         """Return whether no task of the tree went on or off the CPU since the last refresh."""
         return bool(self._known) and all_unmoved(self.tasks())
 
+    def is_still(self) -> bool:
+        """Return whether no task of the tree is runnable, or has run since the last refresh.
+
+        A task that is woken for another processor shows its call and its counter as before until
+        that processor takes the task up. Only its state tells that already.
+        """
+        return not any(map(_is_runnable, self.tasks())) and self.is_unmoved()
+
     def close(self) -> None:
         """Close every file that is kept open."""
         for process in self._known.values():
@@ -340,6 +353,14 @@ def status_or_none(process: ObservedProcess | None) -> TaskStatus | None:
     except OSError as error:
         raise_shortage(error)
         return None
+
+
+def _is_runnable(task: Task) -> bool:
+    try:
+        return task.status().is_runnable
+    except OSError as error:
+        raise_shortage(error)
+        return False
 
 
 def all_unmoved(tasks: Iterable[Task]) -> bool:

@@ -1,18 +1,24 @@
 """The process tree, with this process as its root."""
 
 import os
+import subprocess
 from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from unittest import mock
 
 import pytest
 
 from controller_client.terminal_state.kernel.process_table import (
     ObservedProcess,
     ProcessTable,
+    Task,
     all_unmoved,
     group_of,
     orphans_of_group,
     parse_status,
 )
+from tests.support.waiting import wait_until
 
 
 def test_a_name_may_hold_spaces_and_parentheses() -> None:
@@ -63,6 +69,25 @@ def test_the_counter_of_a_task_that_runs_changes(here: ProcessTable) -> None:
     while here.is_unmoved():  # the clock tick that accounts for us is on its way
         pass
     assert not here.is_unmoved()
+
+
+def _is_still_now(table: ProcessTable) -> bool:
+    table.refresh()
+    return table.is_still()
+
+
+def test_a_tree_is_still_unless_a_task_of_it_is_about_to_run() -> None:
+    with subprocess.Popen(["cat"], stdin=subprocess.PIPE) as sleeper:
+        table = ProcessTable(sleeper.pid)
+        wait_until(partial(_is_still_now, table), 10, "the program to sleep")
+        runnable = parse_status(Path("/proc/self/stat").read_bytes())
+        assert runnable.is_runnable
+        # Its call and its counter are those of a task that sleeps.
+        with mock.patch.object(Task, "status", return_value=runnable):
+            assert table.is_unmoved()
+            assert not table.is_still()
+        assert table.is_still()
+        table.close()
 
 
 def test_a_process_that_is_gone_leaves_the_tree() -> None:
