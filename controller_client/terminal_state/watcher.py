@@ -78,6 +78,8 @@ from controller_client.terminal_state.ripening import Ripening
 
 RETRY_SECONDS: Final = 0.003
 WAKE_AFTER_SECONDS: Final = 0.15
+WOKEN_SECONDS: Final = 0.05
+"""A later look after waking the sleepers proves nothing: a task may have run for another reason."""
 SEARCH_AFTER_SECONDS: Final = 0.2
 DETAIL_AFTER_SECONDS: Final = 0.02
 
@@ -115,6 +117,7 @@ class TerminalWatcher:
         self._signalled: list[int] = []
         # Counters from right before the sleepers were woken, until a look has used them.
         self._woken: Counters | None = None
+        self._woken_at = -math.inf
         self._next_wake = self._next_search = 0.0
 
     # ---- events ----------------------------------------------------------------------------------
@@ -309,16 +312,14 @@ class TerminalWatcher:
             is_usable = last.is_settled and not has_outsiders and self._woken is None
             if is_usable and self._probe.table.is_unmoved():
                 return self._wake_if_due(last, now, quiet)
-        options = Options(self._outsiders, self._signalled, self._woken)
+        woken = self._woken if now - self._woken_at < WOKEN_SECONDS else None
+        options = Options(self._outsiders, self._signalled, woken)
         self._woken = None
         self._snapshot = self._probe.look(options, is_hasty=quiet < DETAIL_AFTER_SECONDS)
         return self._snapshot
 
     def _search(self, now: float, quiet: float) -> bool:
-        """Look for readers outside the tree if that is due, and return whether there are any.
-
-        The search gets rarer as the silence grows.
-        """
+        """Look for readers outside the tree if that is due, and return whether there are any."""
         if quiet <= SEARCH_AFTER_SECONDS or now < self._next_search or self._probe.identity is None:
             return False
         self._next_search = now + max(1.0, quiet)
@@ -332,7 +333,7 @@ class TerminalWatcher:
         is_due = quiet > WAKE_AFTER_SECONDS and now >= self._next_wake
         if is_due and last.blind and not last.waiters and not last.is_unreachable:
             self._next_wake = now + max(0.25, quiet / 4)
-            self._woken = self._probe.wake()
+            self._woken, self._woken_at = self._probe.wake(), now
         return last
 
     def _has_answer(self) -> bool:

@@ -4,10 +4,12 @@ import os
 import termios
 import tty
 from collections.abc import Iterator
+from unittest import mock
 
 import pytest
 
 from controller_client.terminal_state.decision import Verdict
+from controller_client.terminal_state.kernel.snapshot import Snapshot
 from controller_client.terminal_state.watcher import TerminalWatcher
 
 
@@ -85,6 +87,17 @@ def test_a_cursor_that_blinks_does_not_keep_a_silence_from_beginning(
     assert watcher.look(nothing)[0].is_waiting
     watcher.on_output(b"\x1b[3;1HSaved")
     assert not watcher.look(nothing)[0].is_waiting
+
+
+@pytest.mark.parametrize(("late_seconds", "is_taken"), [(0.01, True), (0.2, False)])
+def test_a_late_look_takes_no_other_run_for_a_waking(
+    watcher: TerminalWatcher, clock: Clock, late_seconds: float, *, is_taken: bool
+) -> None:
+    watcher._woken, watcher._woken_at = {12: b"1 1 1"}, clock.now
+    clock.now += late_seconds
+    with mock.patch.object(watcher._probe, "look", return_value=Snapshot()) as look:
+        watcher.look(nothing)
+    assert (look.call_args.args[0].woken is not None) is is_taken
 
 
 def test_output_that_comes_with_the_last_check_voids_the_claim(
