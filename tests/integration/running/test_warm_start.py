@@ -1,9 +1,11 @@
 """A process that starts warm is the one that its command would have started."""
 
+import gc
 import os
 import signal
 import subprocess
 import sys
+import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -93,3 +95,20 @@ def test_what_an_interpreter_reads_when_it_starts_is_kept(tmp_path: Path) -> Non
     environment.pop("DJANGO_SETTINGS_MODULE", None)
     assert _started(tmp_path, (), environment, is_warm=True).wait(90) == 0
     assert (tmp_path / "out").read_text() == "True\n"
+
+
+def test_what_it_holds_is_closed_when_it_is_garbage_of_a_cycle(tmp_path: Path) -> None:
+    (tmp_path / "program.py").touch()
+    (tmp_path / "given").touch()
+    environment = {name: value for name, value in os.environ.items() if name[:6] != "DJANGO"}
+    gc.collect()
+    of_process = Path("/proc/self/fd")
+    before = set(of_process.iterdir())
+    kept: list[object] = [_started(tmp_path, (), environment, is_warm=True)]
+    kept.append(kept)
+    del kept
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        gc.collect()
+    assert [str(warning.message) for warning in told] == []
+    assert len(set(of_process.iterdir()) - before) <= 1, "only the socket of the starter"

@@ -20,6 +20,7 @@ import socket
 import subprocess
 import sys
 import threading
+import weakref
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import IO, Final
@@ -69,6 +70,8 @@ class WarmProcess(subprocess.Popen[bytes]):
         self.returncode: int | None = None
         self._reply = reply
         self._one_reader = threading.Lock()
+        # In a cycle of garbage the socket may be ended before ``__del__`` of this object runs.
+        weakref.finalize(self, reply.close)
         self.pid = self._number()
 
     def _number(self) -> int:
@@ -100,9 +103,6 @@ class WarmProcess(subprocess.Popen[bytes]):
         """Send a signal unless the process is over."""
         if self.poll() is None:
             os.kill(self.pid, sig)
-
-    def __del__(self) -> None:
-        self._reply.close()
 
 
 @functools.cache
