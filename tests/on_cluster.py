@@ -34,6 +34,7 @@ _PARTS: Final = {
         "tests/unit/projects/process/test_leader_lease.py",
         "tests/unit/projects/output/test_log.py",
         "tests/unit/projects/output/recording",
+        "tests/unit/projects/reads/test_pages.py",
         "tests/unit/projects/reads/test_recordings.py",
         "tests/unit/projects/accounts/test_rate_limits.py",
         "tests/unit/projects/upkeep/test_retention.py",

@@ -10,6 +10,7 @@ from typing import Any, Final, NamedTuple
 from uuid import UUID
 
 from projects.models import CommandSession, Monitor
+from projects.reads.pages import whole_page
 from projects.reads.results import (
     ControllerList,
     ControllerStatus,
@@ -92,7 +93,7 @@ async def session_list(
     limit: int = 20,
     before: datetime | None = None,
 ) -> SessionPage:
-    """One page of the project's sessions, newest first.
+    """One page of the project's sessions, newest first; it can pass ``limit`` (``reads.pages``).
 
     ``before``: ``next_before`` of the page before. Raises ControllerNotFound.
     """
@@ -102,7 +103,7 @@ async def session_list(
 async def monitor_list(
     project_id: UUID, *, active_only: bool = True, limit: int = 20, before: datetime | None = None
 ) -> MonitorPage:
-    """One page of the project's monitors, newest first.
+    """One page of the project's monitors, newest first; it can pass ``limit`` (``reads.pages``).
 
     ``before``: ``next_before`` of the page before.
     """
@@ -143,12 +144,14 @@ def _session_list(
         conditions["s.created_at < %s"] = [time_as_parameter(before)]
     values = [value for found in conditions.values() for value in found]
     statement = sql(_SESSIONS, columns=_COLUMNS, of=" AND ".join(conditions))
-    # One row more tells whether there is a next page.
-    rows = fetch_rows(ListedSession, statement, [*values, limit + 1])
-    page = rows[:limit]
+    page, next_before = whole_page(
+        lambda most: fetch_rows(ListedSession, statement, [*values, most]),
+        limit,
+        lambda row: row.created_at,
+    )
     return SessionPage(
         sessions=[session_status(row, row.controller_name) for row in page],
-        next_before=page[-1].created_at if len(rows) > limit else None,
+        next_before=next_before,
     )
 
 
@@ -160,8 +163,10 @@ def _monitor_list(
         found = found.filter(_MONITOR_IS_ACTIVE)
     if before is not None:
         found = found.filter(started_at__lt=before)
-    rows = list(found.order_by("-started_at")[: limit + 1])
-    page = rows[:limit]
+    newest_first = found.order_by("-started_at")
+    page, next_before = whole_page(
+        lambda most: list(newest_first[:most]), limit, lambda row: row.started_at
+    )
     listed = [
         ListedMonitor(
             session_id=row.session_id,
@@ -177,9 +182,7 @@ def _monitor_list(
         )
         for row in page
     ]
-    return MonitorPage(
-        monitors=listed, next_before=page[-1].started_at if len(rows) > limit else None
-    )
+    return MonitorPage(monitors=listed, next_before=next_before)
 
 
 def session_status(session: ListedSession | CommandSession, controller_name: str) -> SessionStatus:

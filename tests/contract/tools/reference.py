@@ -67,6 +67,11 @@ def _lines() -> Iterator[str]:
         "The texts on this page are for a caller that has all tools. A caller that has fewer "
         "sees no text that names a tool it lacks."
     )
+    yield ""
+    yield (
+        "A list by pages has no page that ends among rows of the same time: it goes on to the last "
+        "of them, and can pass `limit` by that."
+    )
     for tool in ALL_TOOLS:
         yield from _tool_lines(tool)
 
