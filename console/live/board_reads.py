@@ -12,12 +12,12 @@ import msgspec
 from console.live.messages import Row
 from console.live.session_reads import iso
 from console.parts.words import waiting_for
+from controller_client.protocol.terminal_text.unseen import without_controls
+from controller_client.protocol.terminal_text.view import TextView
 from projects.models.lifetime_clock import LifetimeClock
 from projects.output import log as output_log
 from projects.output.characters import length_of_rest
-from projects.output.text_view import TextView
 from projects.output.view import STDOUT
-from projects.output.visible_text import without_controls
 from projects.secrets.masks import mask_of
 from projects.sessions.selectors import STATE_IS_ACTIVE, is_online
 from projects.storage import clock

@@ -14,6 +14,7 @@ from console.live.person import Person
 from console.parts.words import known_by, waiting_for
 from console.templatetags.console import moment
 from controller_client.protocol.messages import Stream
+from controller_client.protocol.terminal_text.unseen import without_controls
 from projects.audit.log import audit
 from projects.errors.base import Forbidden
 from projects.errors.sessions import SessionNotFound
@@ -23,7 +24,6 @@ from projects.output import log as output_log
 from projects.output.log import GapRange
 from projects.output.recording.timeline import STREAMS
 from projects.output.view import STDOUT
-from projects.output.visible_text import without_controls
 from projects.output.window_start import rest_before_text
 from projects.secrets.masks import mask_of
 from projects.sessions.selectors import ACTIVE, is_online

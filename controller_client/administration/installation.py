@@ -15,6 +15,7 @@ from controller_client.config.errors import ConfigurationError
 from controller_client.config.file import OFF, SYSTEM_FILE, read_file, user_file
 from controller_client.config.places import SERVICE_STATE_DIR, default_state_dir
 from controller_client.config.server_address import check_server_url, check_way
+from controller_client.protocol.terminal_text.unseen import without_controls
 
 USER: Final = "holdline"
 COMMAND: Final = "holdline-controller"
@@ -338,7 +339,8 @@ def one_line(text: str) -> str:
 
 
 def say(text: str) -> None:
-    """Tell the operator, in characters that do nothing to a terminal."""
-    shown = "".join(one if one.isprintable() or one == "\n" else "\ufffd" for one in text)
+    """Tell the operator, as the server shows a text: nothing in it does a thing to a terminal."""
+    # A name of this host need not be UTF-8.
+    shown = without_controls(text).encode(errors="replace").decode()
     sys.stdout.write(f"{shown}\n")
     sys.stdout.flush()

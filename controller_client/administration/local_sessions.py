@@ -13,11 +13,13 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from shutil import get_terminal_size
 from typing import Final
 
+from controller_client.administration import live_output
 from controller_client.administration.installation import find, groups_of, one_line, say
+from controller_client.administration.live_output import LiveOutput
 from controller_client.administration.managers import manager_of
-from controller_client.administration.terminal_text import TerminalText
 from controller_client.config.errors import ConfigurationError
 from controller_client.config.places import SERVICE_STATE_DIR, default_state_dir
 from controller_client.protocol.messages import (
@@ -244,15 +246,14 @@ def attach(options: argparse.Namespace) -> int:
 
 async def _show(directory: SessionDirectory) -> None:
     over = asyncio.Event()
-    streams: dict[str, TerminalText] = {}
+    live = LiveOutput(get_terminal_size) if sys.stdout.isatty() else None
 
     def on_message(message: FromHolder) -> None:
         if isinstance(message, InteractiveOutput):
-            data = message.data
-            if sys.stdout.isatty():
-                shown = streams.setdefault(message.stream, TerminalText()).add(data)
-                data = shown.encode(sys.stdout.encoding, "replace")
-            sys.stdout.buffer.write(data)
+            if live is not None:
+                live_output.show(live.add(message.stream, message.data))
+                return
+            sys.stdout.buffer.write(message.data)
             sys.stdout.buffer.flush()
         elif isinstance(message, InteractiveCmdDone):
             over.set()
@@ -270,12 +271,18 @@ async def _show(directory: SessionDirectory) -> None:
             HolderAttach(session_id=summary.session_id, window_bytes=_WINDOW_BYTES, offsets=begin)
         )
         await over.wait()
+        if live is not None:
+            live_output.show(live.finish())
     finally:
         client.close()
 
 
 def logs(options: argparse.Namespace) -> int:
-    """Show the log of the daemon with the program that has it."""
+    """Show the log of the daemon with the program that has it.
+
+    A program of a session may be able to write to a log that is a file. So a terminal gets it as it
+    gets a program's output. The journal makes its lines harmless itself.
+    """
     options.user, options.action = os.geteuid() != 0, "logs"
     place = find(options)
     manager = manager_of(place)
@@ -284,9 +291,13 @@ def logs(options: argparse.Namespace) -> int:
         become_owner(place.state_dir)
         _make_input(manager.log)
     try:
+        if manager.log is not None and sys.stdout.isatty():
+            return live_output.show_output_of(command)
         os.execvp(command[0], command)  # noqa: S606 (the manager's own command)
     except OSError as error:
         raise ConfigurationError(f"cannot run {command[0]}: {error.strerror}") from None
+    except KeyboardInterrupt:
+        return 0
 
 
 def _make_input(log: Path) -> None:

@@ -8,6 +8,7 @@ The daemon, the holder and the server import the same modules, so each message i
 * :mod:`session_state` - the transition table of a session
 * :mod:`output_ring` - bytes with absolute offsets, and the gaps where bytes are gone
 * :mod:`resume` - numbering, windows, deduplication and resume
+* :mod:`terminal_text` - bytes of a terminal as text that hides nothing
 * :mod:`keys` - names of keys and the bytes they send
 * :mod:`signal_names` - names of signals and their numbers
 * :mod:`sentences` - texts for people, joined to sentences

@@ -7,8 +7,8 @@ import re
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
-from projects.output.text_view import text_of
-from projects.output.visible_text import visible
+from controller_client.protocol.terminal_text.unseen import visible
+from controller_client.protocol.terminal_text.view import text_of
 
 MAX_LINE_BYTES: Final = 64 * 1024
 """A longer line counts as several."""

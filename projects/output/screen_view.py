@@ -12,7 +12,7 @@ from typing import Any, Final, cast
 
 import pyte
 
-from projects.output import visible_text
+from controller_client.protocol.terminal_text import unseen
 
 SCREEN_BYTES: Final = 256 * 1024
 """The number of bytes at the end of a stream that are rendered; older drawing is not shown."""
@@ -77,7 +77,7 @@ def render_screen(data: bytes, *, rows: int, cols: int) -> Screen:
     drawn = _UNSUPPORTED.sub(b"", _visible_part(visible, None if is_alternate else rows))
     screen = _drawn(drawn.decode("utf-8", "replace"), rows, cols)
     rows_shown = (_row(screen.buffer[row], cols) for row in range(rows))
-    lines = tuple(visible_text.visible(line.rstrip()) for line in rows_shown)
+    lines = tuple(unseen.visible(line.rstrip()) for line in rows_shown)
     return Screen(lines, screen.cursor.y, min(screen.cursor.x, cols - 1), is_alternate)
 
 

@@ -2,9 +2,9 @@
 
 Offsets are bytes of the stored stream and never stand inside a character.
 
-In the view ``text`` escape sequences and control characters are removed
-(``projects.output.text_view``) and no offset stands inside a sequence. In the view ``raw``
-everything is as it came. Bytes that are no UTF-8 become replacement characters.
+In the view ``text`` escape sequences and control characters are removed (``terminal_text.view``)
+and no offset stands inside a sequence. In the view ``raw`` everything is as it came. Bytes that are
+no UTF-8 become replacement characters.
 
 Runs in a database thread; the cost depends on what is returned.
 """
@@ -15,12 +15,12 @@ from typing import Final, Literal
 from uuid import UUID
 
 from controller_client.protocol.messages import Stream
-from projects.output import characters, text_view
+from controller_client.protocol.terminal_text.view import complete_length, text_of
+from projects.output import characters
 from projects.output import log as output_log
 from projects.output.characters import is_continuation, length_of_rest
 from projects.output.log import GapRange
 from projects.output.result import Result
-from projects.output.text_view import text_of
 from projects.output.window_start import LOOK_BACK_BYTES, bytes_before, rest_before_text
 from projects.secrets.masks import SecretMask, secret_mask
 
@@ -198,7 +198,7 @@ def read_in_order(
                 rest_before_text(session_id, chunk.stream, chunk.offset, chunk.data) :
             ]
         end = chunk.offset + len(chunk.data)
-        start, whole = end - len(data), text_view.complete_length(data)
+        start, whole = end - len(data), complete_length(data)
         left[chunk.stream] = (end, data[whole:])
         text = text_of(data[:whole])
         if pieces and pieces[-1].stream == chunk.stream and text:
@@ -255,7 +255,7 @@ def _first_line_start(session_id: UUID, stream: Stream, start: int, end: int) ->
 
 
 def _complete_length(data: bytes, view: StreamView) -> int:
-    return text_view.complete_length(data) if view == "text" else characters.complete_length(data)
+    return complete_length(data) if view == "text" else characters.complete_length(data)
 
 
 def _shown(data: bytes, view: StreamView) -> str:

@@ -9,14 +9,14 @@ from typing import Final
 from uuid import UUID
 
 from controller_client.protocol.messages import Stream
-from projects.output import log as output_log
-from projects.output.characters import length_of_rest
-from projects.output.text_view import (
+from controller_client.protocol.terminal_text.view import (
     MAX_SEQUENCE_CHARS,
     SEQUENCE_STARTS,
     complete_length,
     sequence_rest,
 )
+from projects.output import log as output_log
+from projects.output.characters import length_of_rest
 
 LOOK_BACK_BYTES: Final = MAX_SEQUENCE_CHARS
 """A sequence that began longer ago than this was never meant as one."""

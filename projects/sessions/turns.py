@@ -13,11 +13,11 @@ from uuid import UUID
 import re2
 
 from controller_client.protocol.sentences import sentences
+from controller_client.protocol.terminal_text.view import TextView
 from projects.errors.calls import InvalidPattern
 from projects.errors.uncertain import input_error
 from projects.output import log as output_log
 from projects.output.stream_text import StreamText
-from projects.output.text_view import TextView
 from projects.output.view import STDOUT, View, view_screen, view_turn
 from projects.secrets.masks import mask_of, secret_mask
 from projects.sessions.answers.hints import (

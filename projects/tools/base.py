@@ -25,7 +25,7 @@ from projects.errors.calls import InvalidArgument, UnknownArgument
 from projects.errors.server import StorageUnavailable
 from projects.errors.shown_tools import TOOL_NAMES, fitting
 from projects.output.result import Result
-from projects.output.visible_text import shown_in
+from projects.output.visible_values import shown_in
 from projects.policy.call_risk import NEVER_ASKING
 from projects.process import metrics
 from projects.sessions.waiting import calling

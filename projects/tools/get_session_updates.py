@@ -4,13 +4,13 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from controller_client.protocol.terminal_text.view import text_of
 from projects import services
 from projects.accounts.authentication import Caller
 from projects.monitors import errors as monitor_errors
 from projects.monitors.read import MonitorUpdate
 from projects.output.digest import Digest
 from projects.output.result import Result
-from projects.output.text_view import text_of
 from projects.tools import guidance
 from projects.tools.base import Tool, ToolInput
 from projects.tools.start_session_monitor import HOST_ERRORS

@@ -9,8 +9,8 @@ from typing import Final, NamedTuple
 from uuid import UUID
 
 from controller_client.protocol.messages import Failure, InputAck
+from controller_client.protocol.terminal_text.view import text_of
 from projects.errors.uncertain import INPUT_BLOCKED, INPUT_UNCONFIRMED
-from projects.output.text_view import text_of
 from projects.storage.columns import as_uuid
 
 MAX_CODE_CHARS: Final = 32

@@ -10,10 +10,10 @@ from uuid import UUID
 from pydantic import Field
 
 from controller_client.protocol.messages import Stream
+from controller_client.protocol.terminal_text.view import MAX_HELD_BYTES
 from projects.output import log as output_log
 from projects.output.result import CamelResult
 from projects.output.stream_text import StreamText, StreamView, read_text
-from projects.output.text_view import MAX_HELD_BYTES
 from projects.sessions.answers import cursor as read_cursor
 from projects.sessions.answers.cursor import CursorPosition
 from projects.sessions.answers.hints import abnormal_end

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Final, Literal, NamedTuple
 
-from projects.output.visible_text import without_controls
+from controller_client.protocol.terminal_text.unseen import without_controls
 from projects.sessions.asked.answers import Options
 from projects.sessions.asked.brackets import Group, default_in, groups_at_end
 from projects.sessions.asked.confirmation import (

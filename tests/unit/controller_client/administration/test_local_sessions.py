@@ -3,13 +3,19 @@
 import json
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from controller_client.administration import local_sessions
 from controller_client.administration.local_sessions import Found, sessions_of
 from controller_client.cli import main
-from controller_client.protocol.messages import InteractiveCmdDone, RunCommand
+from controller_client.protocol.messages import (
+    InteractiveCmdDone,
+    InteractiveOutput,
+    RunCommand,
+    SessionSummary,
+)
 from controller_client.session_files.directory import SessionDirectory, create
 
 FIRST, SECOND, ENDED = "5f0c1c8e-1", "5f0c2222-1", "77777777-1"
@@ -104,6 +110,52 @@ def test_a_session_that_has_ended_cannot_be_attached_to(
         assert "running sessions begin with" in capsys.readouterr().err
 
 
+class Holder:
+    """A holder that tells what its program wrote, and then that it ended."""
+
+    async def open(self, directory: SessionDirectory, on_message: Any, _on_closed: Any) -> Any:
+        """Tell all of it at once."""
+        name = directory.session_id
+        for seq, (stream, data) in enumerate(
+            [
+                ("stdout", b"10 %\x1b]0;x\x07\r20"),
+                ("stderr", b"\xe2\x80\xae!\r\n"),
+                ("stdout", b" %\xc3"),
+            ]
+        ):
+            on_message(
+                InteractiveOutput(session_id=name, stream=stream, offset=0, seq=seq, data=data)
+            )
+        on_message(InteractiveCmdDone(session_id=name, end_reason="exited", exit_code=0))
+        return self, SessionSummary(session_id=name, state="done", streams=[], input_seq=0)
+
+    def send(self, message: object) -> None:
+        """Take what is asked."""
+
+    def close(self) -> None:
+        """End the conversation."""
+
+
+@pytest.mark.parametrize(
+    ("is_terminal", "shown"),
+    [
+        (True, "20 %\n\\u{202e}!\n20 %\ufffd".encode()),
+        (False, b"10 %\x1b]0;x\x07\r20\xe2\x80\xae!\r\n %\xc3"),
+    ],
+)
+def test_a_terminal_gets_text_of_a_session_and_a_file_its_bytes(
+    host: Host,
+    monkeypatch: pytest.MonkeyPatch,
+    capsysbinary: pytest.CaptureFixture[bytes],
+    is_terminal: bool,
+    shown: bytes,
+) -> None:
+    monkeypatch.setattr(local_sessions, "HolderClient", Holder())
+    monkeypatch.setattr("sys.stdout.isatty", lambda: is_terminal, raising=False)
+    assert host.run("attach", FIRST) == 0
+    assert capsysbinary.readouterr().out == shown
+
+
 def test_each_session_is_one_line_whatever_its_command(
     host: Host, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -112,7 +164,7 @@ def test_each_session_is_one_line_whatever_its_command(
     assert host.run("sessions") == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines == [
-        f"{FIRST}  process 1  true\\n{SECOND}  process 1  cat\ufffd\ufffd[2K\ufffd",
+        rf"{FIRST}  process 1  true\n{SECOND}  process 1  cat\u{{000d}}\u{{001b}}[2K\u{{202e}}",
         f"{ENDED}  ended  cat",
     ]
     assert host.run("sessions", "--json") == 0

@@ -44,7 +44,7 @@ def test_a_directory_of_others_is_not_taken_for_the_state(tmp_path: Path) -> Non
 
 def test_what_is_told_does_nothing_to_a_terminal(capsys: pytest.CaptureFixture[str]) -> None:
     installation.say("bash \x1b]0;x\x07\nnext")
-    assert capsys.readouterr().out == "bash \ufffd]0;x\ufffd\nnext\n"
+    assert capsys.readouterr().out == "bash \\u{001b}]0;x\\u{0007}\nnext\n"
 
 
 @pytest.fixture

@@ -3,6 +3,8 @@
 import json
 import os
 import re
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -238,6 +240,32 @@ def test_the_log_is_shown_by_the_program_that_has_it(
     monkeypatch.setattr(os, "execvp", lambda _program, words: ran.append(words))
     main(["logs", *words])
     assert (ran, read) == ([command.split()], [(log.stat().st_ino, 0)])
+
+
+@pytest.mark.parametrize("is_terminal", [True, False])
+def test_a_log_that_is_a_file_does_nothing_to_a_terminal(
+    state_dir: Path, is_terminal: bool
+) -> None:
+    written = b"{}\n\x1b]0;evil\x07\x1b[31m\xe2\x80\xaelog\r\n"
+    (state_dir / "daemon.log").write_bytes(written)
+    code = (
+        "import os, sys; from controller_client.administration import local_sessions, managers;"
+        "local_sessions.manager_of = managers.Unmanaged; os.geteuid = lambda: 12345;"
+        "from controller_client.cli import main; sys.exit(main(['logs']))"
+    )
+    command = [sys.executable, "-c", code]
+    if not is_terminal:
+        done = subprocess.run(command, capture_output=True, check=True)
+        assert done.stdout == written
+        return
+    ours, theirs = os.openpty()
+    try:
+        subprocess.run(command, stdout=theirs, check=True)
+        shown = os.read(ours, 4096)
+    finally:
+        os.close(ours)
+        os.close(theirs)
+    assert shown == b"{}\r\n\\u{202e}log\r\n"
 
 
 @pytest.mark.parametrize("make", [os.mkfifo, os.mkdir, lambda log: log.symlink_to("/dev/zero")])

@@ -7,12 +7,12 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
+from controller_client.protocol.terminal_text.unseen import visible
+from controller_client.protocol.terminal_text.view import text_of
 from projects.models import CommandSession, OutputChunk, OutputGap
 from projects.output import log as output_log
 from projects.output.log import GapRange, NewChunk
-from projects.output.text_view import text_of
 from projects.output.view import View, glance_at_screen, view_page, view_screen, view_turn
-from projects.output.visible_text import visible
 from projects.secrets.masks import secret_mask
 from tests.support.rows import make_controller, make_session
 

@@ -11,9 +11,7 @@ behind its letter. Pure; cost linear in the text.
 
 import re
 import unicodedata
-from typing import Any, Final
-
-import msgspec
+from typing import Final
 
 _UNSEEN: Final = re.compile(
     "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0"
@@ -21,8 +19,6 @@ _UNSEEN: Final = re.compile(
 )
 # All but tab and line feed, which are the shape of a text.
 _CONTROLS: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f]")
-# JSON has control characters as escapes; those of tab and line feed are not meant.
-_ODD_IN_JSON: Final = (rb"\b", rb"\f", rb"\r", rb"\u")
 _JOINERS: Final = "\u200c\u200d"
 _EMOJI_SELECTORS: Final = "\ufe0e\ufe0f"
 _KEYCAP: Final = "\u20e3"
@@ -40,40 +36,6 @@ def without_controls(text: str) -> str:
     Nothing in the result acts on a terminal it is printed to.
     """
     return visible(_CONTROLS.sub(_spelled_out, text))
-
-
-def shown_in(value: Any, kept: frozenset[str] = frozenset()) -> Any:
-    """A JSON value with every text and every member's name as ``without_controls`` shows it.
-
-    The values of members in ``kept`` stay as they are.
-    """
-    return value if _is_plain(value) else _spelled_out_in(value, kept)
-
-
-def _is_plain(value: Any) -> bool:
-    """True if all of it is ASCII that prints: one look at its JSON tells, and most values are."""
-    try:
-        encoded = msgspec.json.encode(value)
-    except UnicodeEncodeError:
-        return False
-    if not encoded.isascii() or b"\x7f" in encoded:
-        return False
-    # A search stops at each backslash, and the ends of lines are most of them.
-    has_only_line_feeds = encoded.count(b"\\") == encoded.count(rb"\n")
-    return has_only_line_feeds or not any(odd in encoded for odd in _ODD_IN_JSON)
-
-
-def _spelled_out_in(value: Any, kept: frozenset[str]) -> Any:
-    if isinstance(value, str):
-        return without_controls(value)
-    if isinstance(value, list):
-        return [_spelled_out_in(item, kept) for item in value]
-    if isinstance(value, dict):
-        return {
-            without_controls(name): item if name in kept else _spelled_out_in(item, kept)
-            for name, item in value.items()
-        }
-    return value
 
 
 def _spelled_out(found: "re.Match[str]") -> str:

@@ -3,15 +3,14 @@
 UTF-8 is decoded without splitting a character, escape sequences (7-bit and C1) are removed, a
 progress bar that redraws its line with carriage returns, backspaces or erase sequences collapses to
 its last state, NUL and other control characters vanish. Characters that cannot be seen are spelled
-out (``projects.output.visible_text``). Feeding the bytes in any pieces gives the same text as
-feeding them at once.
+out (:mod:`unseen`). Feeding the bytes in any pieces gives the same text as feeding them at once.
 """
 
 import codecs
 import re
 from typing import Final
 
-from projects.output.visible_text import visible
+from controller_client.protocol.terminal_text.unseen import visible
 
 MAX_SEQUENCE_CHARS: Final = 65_536
 """The longest OSC, DCS, PM, APC or SOS string.
@@ -22,6 +21,8 @@ MAX_HELD_BYTES: Final = 4 * (MAX_SEQUENCE_CHARS + 4)
 """The largest number of bytes held back: the longest sequence, of four-byte characters."""
 MAX_COLUMNS: Final = 512
 """Cursor movements reach no further, so a few bytes cannot blow up into a long line of blanks."""
+MAX_KEPT_LINE_CHARS: Final = 65_536
+"""A reader that forgets what is over keeps no longer line that has no end yet."""
 
 _STRING_BODY = rf"[^\x07\x0a\x18\x1a\x1b\x90\x98\x9b-\x9f]{{0,{MAX_SEQUENCE_CHARS}}}"
 _STRING_START = r"(?:\x1b[PX\]^_]|[\x90\x98\x9d\x9e\x9f])"
@@ -87,6 +88,20 @@ class TextView:
     def text(self) -> str:
         """Everything rendered so far; lines end in a line feed."""
         return visible("".join(self._finished) + "".join(self._line))
+
+    def forget(self, kept_chars: int) -> None:
+        """Forget finished lines, but for the newest that have at most so many characters.
+
+        Nothing moves up to them again. An unfinished line of more than MAX_KEPT_LINE_CHARS is
+        forgotten, too.
+        """
+        finished = "".join(self._finished)
+        cut = len(finished) - kept_chars
+        if cut > 0:
+            self._finished = [finished[finished.find("\n", cut - 1) + 1 :]]
+        if len(self._line) > MAX_KEPT_LINE_CHARS:
+            self._line.clear()
+            self._column = 0
 
     def _render(self, text: str) -> None:
         if self._is_rendered_whole(text):

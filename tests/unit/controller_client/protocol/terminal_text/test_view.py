@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from projects.output.text_view import (
+from controller_client.protocol.terminal_text.view import (
     MAX_COLUMNS,
     MAX_SEQUENCE_CHARS,
     TextView,
