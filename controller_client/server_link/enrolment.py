@@ -21,6 +21,7 @@ from controller_client.config.errors import ConfigurationError
 from controller_client.config.places import CREDENTIAL, earlier_credential_file, read_credential
 from controller_client.config.server_address import DIRECT, Way, check_server_url
 from controller_client.protocol.sentences import sentences
+from controller_client.protocol.terminal_text.unseen import without_controls
 from controller_client.server_link.errors import AnswerLost, EnrolmentFailed
 from controller_client.server_link.network.tls import client_context, with_hint
 from controller_client.session_files.directory import sync_directory
@@ -229,8 +230,12 @@ def _checked(status: int, data: bytes) -> tuple[dict[str, str], bool]:
         )
     if status != 200:
         words = sentences(*(str(answer[name]) for name in ("error", "hint") if answer.get(name)))
-        raise failed(f"the server refused ({status}): {words[:500]}")
-    found = {name: str(answer.get(name, "")) for name in ("credential", "project", "controller")}
+        raise failed(f"the server refused ({status}): {without_controls(words[:500])}")
+    # These and the words above are shown on the terminal of whoever enrols the host.
+    found = {
+        name: without_controls(str(answer.get(name, "")))
+        for name in ("credential", "project", "controller")
+    }
     if not CREDENTIAL.fullmatch(found["credential"]):
         raise EnrolmentFailed("the server answered without a credential")
     return found, answer.get("awaits_approval") is True

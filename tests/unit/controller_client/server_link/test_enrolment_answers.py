@@ -200,3 +200,17 @@ def test_a_proxy_is_asked_for_the_server_with_its_own_login(
     assert line == "CONNECT localhost:80"
     basic = None if shown is None else f"Basic {b64encode(shown).decode()}"
     assert headers.get("Proxy-Authorization") == basic
+
+
+def test_words_of_a_server_do_nothing_to_a_terminal(file: Path) -> None:
+    named = {**GOOD, "project": "p\x1b]0;x\x07", "controller": "web\u202e"}
+    with answering(200, named) as address:
+        told, _ = _enrol_again(address, file)
+    assert told == r"p\u{001b}]0;x\u{0007}/web\u{202e}"
+    with (
+        answering(400, {"error": "no\x1b[2J", "hint": "ask\u202e"}) as address,
+        pytest.raises(EnrolmentFailed) as refused,
+    ):
+        _enrol_again(address, file)
+    assert r"no\u{001b}[2J" in str(refused.value)
+    assert r"ask\u{202e}" in str(refused.value)
