@@ -56,27 +56,22 @@ def replay(request: HttpRequest, session_id: UUID) -> HttpResponse:
     return render(request, "console/replay.html", shown)
 
 
-def _looked_at(request: HttpRequest, session_id: UUID) -> CommandSession:
-    """Returns the session, of which the player reads output. A look at it is on record."""
-    found = session_or_404(request, session_id)
-    ensure_look(request, found, "replay")
-    return found
-
-
 @page(SEE_SCREENS)
 def index(request: HttpRequest, session_id: UUID) -> HttpResponse:
     """Answers the index of the recording as JSON."""
-    found = _looked_at(request, session_id)
+    found = session_or_404(request, session_id)
+    ensure_look(request, found, "replay")
     return _json(async_to_sync(at_length)(replay_index, found).model_dump_json())
 
 
 @page(SEE_SCREENS)
 def part(request: HttpRequest, session_id: UUID) -> HttpResponse:
     """Answers the output from the offsets ``stdout`` and ``stderr`` on, as JSON."""
-    found = _looked_at(request, session_id)
+    found = session_or_404(request, session_id)
     stdout, stderr = _offset(request, "stdout"), _offset(request, "stderr")
     if stdout is None or stderr is None:
         return HttpResponseBadRequest("stdout and stderr are offsets")
+    ensure_look(request, found, "replay")
     return _json(async_to_sync(at_length)(replay_part, found, stdout, stderr).model_dump_json())
 
 
@@ -99,7 +94,8 @@ def _screens(session: CommandSession, after: int) -> Screens:
 @page(SEE_SCREENS)
 def screen(request: HttpRequest, session_id: UUID) -> HttpResponse:
     """Answers the state of a terminal at a place, as JSON that is deflated as it is stored."""
-    found = _looked_at(request, session_id)
+    found = session_or_404(request, session_id)
+    ensure_look(request, found, "replay")
     place = _offset(request, "place")
     state = None if place is None else async_to_sync(at_any_length)(state_at, found.pk, place)
     if state is None:

@@ -86,10 +86,10 @@ class Told(NamedTuple):
 def events(request: HttpRequest, session_id: UUID) -> HttpResponse:
     """Answers the newest events after the number ``after``, the newest first."""
     found = session_or_404(request, session_id)
-    ensure_look(request, found, "events")
     after = request.GET.get("after", "0")
     if not (after.isascii() and after.isdigit()):
         return HttpResponseBadRequest("after is a number")
+    ensure_look(request, found, "events")
     told = async_to_sync(at_length)(_events, found.pk, min(int(after[:20]), _MOST))
     answer = render(request, "console/events.html", {"session_id": found.pk, "events": told})
     answer["Cache-Control"] = "no-store"

@@ -110,22 +110,18 @@ class MonitorAdmin(ReadOnlyAdmin[Monitor]):
         may_read = obj is not None and request.user.has_perm("projects.view_transcript")
         return (*shown, ("Read last", {"fields": ("tail",)})) if may_read else shown
 
-    def change_view(
-        self,
-        request: HttpRequest,
-        object_id: str,
-        form_url: str = "",
-        extra_context: dict[str, Any] | None = None,
+    def render_change_form(
+        self, request: HttpRequest, context: dict[str, Any], *args: Any, **kwargs: Any
     ) -> HttpResponse:
-        """Leaves an audit row if the page shows bytes that the monitor read."""
-        monitor = self.get_object(request, object_id)
-        if monitor is not None and request.user.has_perm("projects.view_transcript"):
-            audit(
-                actor_of(request),
-                "monitor.view",
-                (monitor.project_id, monitor.controller_id, monitor.session_id),
-            )
-        return super().change_view(request, object_id, form_url, extra_context)
+        """Leaves an audit row if the page shows bytes that the monitor read.
+
+        Django calls it once the user may see the page, so a refused request leaves no row.
+        """
+        obj: Monitor | None = kwargs["obj"]
+        if obj is not None and request.user.has_perm("projects.view_transcript"):
+            about = (obj.project_id, obj.controller_id, obj.session_id)
+            audit(actor_of(request), "monitor.view", about)
+        return super().render_change_form(request, context, *args, **kwargs)
 
     def get_readonly_fields(self, request: HttpRequest, obj: Monitor | None = None) -> Any:
         computed = (

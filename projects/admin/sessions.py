@@ -169,33 +169,29 @@ class CommandSessionAdmin(ReadOnlyAdmin[CommandSession]):
         )
         return [raw, operate, *super().get_urls()]
 
-    def change_view(
-        self,
-        request: HttpRequest,
-        object_id: str,
-        form_url: str = "",
-        extra_context: dict[str, Any] | None = None,
+    def render_change_form(
+        self, request: HttpRequest, context: dict[str, Any], *args: Any, **kwargs: Any
     ) -> HttpResponse:
-        """Shows the session with its transcript. Reading a transcript leaves an audit row."""
-        context: dict[str, Any] = {
-            **(extra_context or {}),
-            "may_read": self.has_transcript_permission(request),
-        }
-        session = self.get_object(request, object_id)
-        if session is not None:
+        """Shows the session with its transcript. Reading a transcript leaves an audit row.
+
+        Django calls it once the user may see the page, so a refused request leaves no row.
+        """
+        obj: CommandSession | None = kwargs["obj"]
+        context["may_read"] = self.has_transcript_permission(request)
+        if obj is not None:
             context |= {
-                "is_active": session.state in ACTIVE,
+                "is_active": obj.state in ACTIVE,
                 "may_terminate": self.has_terminate_permission(request),
             }
-            context |= takeover.context_of(request, session)
+            context |= takeover.context_of(request, obj)
             context |= {"action_name": "terminate", "action_checkbox_name": ACTION_CHECKBOX_NAME}
             if context["may_read"]:
-                newest = services.session_newest_text(session, actor=actor_of(request))
+                newest = services.session_newest_text(obj, actor=actor_of(request))
                 context["parts"] = [
                     (stream, part, visible(part.text, keep="\n\t"))
                     for stream, part in newest.items()
                 ]
-        return super().change_view(request, object_id, form_url, context)
+        return super().render_change_form(request, context, *args, **kwargs)
 
     def operate(self, request: HttpRequest, session_id: Any) -> HttpResponse:
         """Does what an operator at the session's keyboard asks for."""

@@ -109,6 +109,17 @@ def test_what_a_player_reads_without_its_page_is_audited_once(
     assert rows.count() == 2
 
 
+@pytest.mark.parametrize("address", ["part/?stdout=x", "part/?stderr=-1", "../events/?after=x"])
+def test_a_request_that_is_refused_is_no_look(
+    person_with: PersonWith, ours: Tenant, address: str
+) -> None:
+    _print(ours.session, b"hello")
+    client = person_with("view_transcript", "view_commandsession")
+    url = f"/sessions/{ours.session.pk}/replay/{address}".replace("replay/../", "")
+    assert client.get(url).status_code == 400
+    assert not AuditEvent.objects.filter(action="transcript.view").exists()
+
+
 def test_a_look_that_a_clock_ahead_dated_hides_no_other(
     person_with: PersonWith, ours: Tenant
 ) -> None:

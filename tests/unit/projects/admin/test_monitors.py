@@ -68,6 +68,28 @@ def test_staff_see_own_projects_monitors_and_content_only_if_permitted(client: C
     assert monitor.status == "active"
 
 
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    ("rights", "method", "query"),
+    [
+        (["view_transcript"], "get", ""),
+        (["view_transcript", "view_monitor"], "post", ""),
+        (["view_transcript", "view_monitor"], "get", "?_to_field=log_file"),
+    ],
+)
+def test_a_refused_page_of_a_monitor_leaves_no_audit_row(
+    client: Client, rights: list[str], method: str, query: str
+) -> None:
+    monitor = make_monitor()
+    user = get_user_model().objects.create_user("op", password="x", is_staff=True)
+    user.user_permissions.set(Permission.objects.filter(codename__in=rights))
+    monitor.project.members.add(user)
+    client.force_login(user)
+    url = f"/admin/projects/monitor/{monitor.id}/change/{query}"
+    assert getattr(client, method)(url).status_code in (400, 403)
+    assert not AuditEvent.objects.filter(action="monitor.view").exists()
+
+
 @pytest.mark.django_db(transaction=True)
 def test_a_monitor_is_stopped_and_its_log_stays(admin_client: Client) -> None:
     monitor = make_monitor()

@@ -280,3 +280,14 @@ def test_the_history_of_a_session_has_no_row_of_another_project(
     history = admin_client.get(address).text
     assert "token:us" in history
     assert "token:them" not in history
+
+
+@pytest.mark.parametrize(("method", "query"), [("post", ""), ("get", "?_to_field=command")])
+def test_a_refused_page_of_a_session_leaves_no_audit_row(
+    project: Project, method: str, query: str
+) -> None:
+    session = session_of(project, output=b"secret")
+    client = staff("view_commandsession", "view_transcript", project=project)
+    response = getattr(client, method)(f"{page_of(session)}{query}")
+    assert response.status_code in (400, 403)
+    assert not AuditEvent.objects.filter(action="transcript.view").exists()
