@@ -95,11 +95,11 @@ def _screens(session: CommandSession, after: int) -> Screens:
 def screen(request: HttpRequest, session_id: UUID) -> HttpResponse:
     """Answers the state of a terminal at a place, as JSON that is deflated as it is stored."""
     found = session_or_404(request, session_id)
-    ensure_look(request, found, "replay")
     place = _offset(request, "place")
     state = None if place is None else async_to_sync(at_any_length)(state_at, found.pk, place)
     if state is None:
         raise Http404
+    ensure_look(request, found, "replay")
     headers = {**_HEADERS, "Content-Encoding": "deflate"}
     return HttpResponse(state, content_type="application/json", headers=headers)
 

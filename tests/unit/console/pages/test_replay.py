@@ -32,6 +32,13 @@ def _print(session: CommandSession, data: bytes) -> None:
     CommandSession.objects.filter(pk=session.pk).update(stdout_next_offset=len(data))
 
 
+def _store_screen(session: CommandSession) -> None:
+    """Stores a screen at the place 6."""
+    at = ScreenPlace(time=2.5, stdout=5, stderr=1)
+    read_at = screens.version(session.pk)
+    assert screens.store(session.pk, read_at, [NewScreen(at, b"deflated")])
+
+
 def test_a_look_shows_the_player_and_is_audited(person_with: PersonWith, ours: Tenant) -> None:
     _print(ours.session, b"hello")
     client = person_with(*RIGHTS)
@@ -49,9 +56,7 @@ def test_a_look_shows_the_player_and_is_audited(person_with: PersonWith, ours: T
 def test_a_player_learns_where_it_may_begin_and_with_what(
     person_with: PersonWith, ours: Tenant
 ) -> None:
-    at = ScreenPlace(time=2.5, stdout=5, stderr=1)
-    read_at = screens.version(ours.session.pk)
-    assert screens.store(ours.session.pk, read_at, [NewScreen(at, b"deflated")])
+    _store_screen(ours.session)
     client = person_with(*RIGHTS)
     start = f"/sessions/{ours.session.pk}/replay/"
     known = client.get(f"{start}screens/").json()
@@ -98,9 +103,11 @@ def test_what_a_player_reads_without_its_page_is_audited_once(
     person_with: PersonWith, ours: Tenant, address: str
 ) -> None:
     _print(ours.session, b"hello")
+    _store_screen(ours.session)
     client = person_with(*RIGHTS)
+    url = f"/sessions/{ours.session.pk}/replay/{address}".replace("replay/../", "")
     for _ in range(3):
-        client.get(f"/sessions/{ours.session.pk}/replay/{address}".replace("replay/../", ""))
+        assert client.get(url).status_code == 200
     rows = AuditEvent.objects.filter(action="transcript.view", session_id=ours.session.pk)
     assert rows.count() == 1
     before = timezone.now() - LOOK_LASTS
@@ -109,14 +116,24 @@ def test_what_a_player_reads_without_its_page_is_audited_once(
     assert rows.count() == 2
 
 
-@pytest.mark.parametrize("address", ["part/?stdout=x", "part/?stderr=-1", "../events/?after=x"])
+@pytest.mark.parametrize(
+    ("address", "status"),
+    [
+        ("part/?stdout=x", 400),
+        ("part/?stderr=-1", 400),
+        ("screen/?place=x", 404),
+        ("screen/?place=5", 404),
+        ("../events/?after=x", 400),
+    ],
+)
 def test_a_request_that_is_refused_is_no_look(
-    person_with: PersonWith, ours: Tenant, address: str
+    person_with: PersonWith, ours: Tenant, address: str, status: int
 ) -> None:
     _print(ours.session, b"hello")
+    _store_screen(ours.session)
     client = person_with("view_transcript", "view_commandsession")
     url = f"/sessions/{ours.session.pk}/replay/{address}".replace("replay/../", "")
-    assert client.get(url).status_code == 400
+    assert client.get(url).status_code == status
     assert not AuditEvent.objects.filter(action="transcript.view").exists()
 
 
