@@ -1,12 +1,15 @@
 """One host: its facts, its sessions, and what can be done about them."""
 
 import asyncio
+from collections.abc import Callable
+from functools import partial
 from typing import Final
 from uuid import UUID
 
 from asgiref.sync import async_to_sync
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
+from django.db import transaction
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_POST
@@ -27,7 +30,7 @@ from projects.admin.parts.access import actor_of
 from projects.admin.parts.display import shortened
 from projects.enrolment.revocation import controller_revoke
 from projects.models import CommandSession, Controller
-from projects.sessions.selectors import ACTIVE, IS_ACTIVE
+from projects.sessions.selectors import ACTIVE, IS_ACTIVE, found_after_starts
 from projects.storage.access import in_database
 from projects.wakeups import doorbells
 
@@ -99,33 +102,42 @@ def revoke(request: HttpRequest, host_id: UUID) -> HttpResponse:
     if wants_end and not request.user.has_perm(TERMINATE):
         # The right was there when the form was shown. Nobody asked for a host without its end.
         raise PermissionDenied
-    if wants_end and not _end_sessions(request, found):
+    revoke_it = partial(controller_revoke, controller=found, actor=actor_of(request))
+    if not wants_end:
+        revoke_it()
+    elif not _end_sessions(request, found, revoke_it):
         messages.error(request, "The host is not revoked, because a session there has not ended.")
-    else:
-        controller_revoke(controller=found, actor=actor_of(request))
-        messages.success(request, f"Revoked: {found.name}.")
+        return redirect("console:host", host_id)
+    messages.success(request, f"Revoked: {found.name}.")
     return redirect("console:host", host_id)
 
 
-def _end_sessions(request: HttpRequest, found: Controller) -> bool:
+def _end_sessions(
+    request: HttpRequest, found: Controller, then: Callable[[], None] = lambda: None
+) -> bool:
     """Asks every active session to end. Returns True if all have ended.
 
     It looks again for sessions that started meanwhile, a few times: callers may go on starting.
+    If all have ended it calls ``then``, before another session can start.
     """
     asked: list[CommandSession] = []
     problems: list[str] = []
-    is_quiet = True
+    is_quiet = False
     active = CommandSession.objects.filter(IS_ACTIVE, controller=found)
     for _ in range(_ROUNDS):
-        fresh = list(active.exclude(pk__in=[session.pk for session in asked]))
-        if not fresh:
+        with transaction.atomic():
+            others = active.exclude(pk__in=[session.pk for session in asked])
+            fresh = found_after_starts(found.project_id, others)
+            is_quiet = not fresh
+            if is_quiet and not any(problems):
+                then()
+        if is_quiet:
             break
         ids = [(session.project_id, session.pk) for session in fresh]
         problems += async_to_sync(services.sessions_terminate)(ids, actor=actor_of(request))
         asked += fresh
     else:
         messages.error(request, "Callers go on starting sessions. Look again.")
-        is_quiet = False
     failed = [(row, problem) for row, problem in zip(asked, problems, strict=True) if problem]
     for session, problem in failed:
         messages.error(request, f"{shortened(session.command)} has not ended: {problem}")

@@ -8,7 +8,8 @@ from datetime import datetime
 from typing import Final, NamedTuple
 from uuid import UUID
 
-from django.db import connection
+from django.db import connection, transaction
+from django.db.models import QuerySet
 
 from controller_client.protocol.session_state import ACTIVE_STATES
 from projects.conf import conf
@@ -129,6 +130,19 @@ def locked_session_limits_of(project_id: UUID) -> SessionLimits:
     lock = " FOR NO KEY UPDATE" if connection.features.has_select_for_update else ""
     limits = fetch_row(SessionLimits, _SESSION_LIMITS + lock, [as_parameter(project_id)])
     return limits or SessionLimits("", 0, None, None)
+
+
+def found_after_starts(
+    project_id: UUID, sessions: QuerySet[CommandSession]
+) -> list[CommandSession]:
+    """The sessions of a queryset, once each start that has begun in this project has ended.
+
+    No other start in the project begins before the transaction around the call ends.
+    """
+    with transaction.atomic():
+        # A start takes the same lock first. Without it, one that commits a moment later is missed.
+        locked_session_limits_of(project_id)
+        return list(sessions.all())
 
 
 def session_of(project_id: UUID, session_id: UUID) -> CommandSession:

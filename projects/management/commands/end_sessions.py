@@ -1,11 +1,13 @@
 """``manage.py end_sessions PROJECT``: end the active sessions of a project.
 
 Each program is asked to end, and killed with its process tree if it does not within a few seconds.
-Prints one line per session. Exits with 1 if a session has not ended.
+It looks again for sessions that started meanwhile, a few times. Prints one line per session. Exits
+with 1 if a session has not ended, or if callers go on starting sessions.
 """
 
 from argparse import ArgumentParser
-from typing import Any
+from typing import Any, Final
+from uuid import UUID
 
 from asgiref.sync import async_to_sync
 from django.core.management.base import CommandError
@@ -14,8 +16,10 @@ from django.db.models import QuerySet
 from projects import services
 from projects.management.naming import actor, controller_named, printable, project_named
 from projects.management.refusals import RefusingCommand
-from projects.models import CommandSession, Controller
-from projects.sessions.selectors import ACTIVE
+from projects.models import CommandSession, Controller, Project
+from projects.sessions.selectors import IS_ACTIVE, found_after_starts
+
+_ROUNDS: Final = 5
 
 
 class Command(RefusingCommand):
@@ -28,7 +32,23 @@ class Command(RefusingCommand):
         )
 
     def handle(self, *, project: str, controller: str | None, **_options: Any) -> None:
-        sessions = list(_active(project, controller))
+        row = project_named(project)
+        active = _active(row, controller)
+        asked: list[UUID] = []
+        failed = 0
+        for _ in range(_ROUNDS):
+            fresh = found_after_starts(row.pk, active.exclude(pk__in=asked))
+            if not fresh:
+                break
+            failed += self._end(fresh)
+            asked += [session.pk for session in fresh]
+        else:
+            raise CommandError("callers go on starting sessions; run it again")
+        if failed:
+            raise CommandError(f"{failed} of {len(asked)} sessions have not ended")
+
+    def _end(self, sessions: list[CommandSession]) -> int:
+        """Asks the sessions to end, and prints what came of it. Returns how many have not ended."""
         problems = async_to_sync(services.sessions_terminate)(
             [(session.project_id, session.pk) for session in sessions],
             actor=actor(),
@@ -37,19 +57,13 @@ class Command(RefusingCommand):
             about = f"{session.pk} on {session.controller.name}: {session.command}"
             told = f"not ended: {about}: {problem}" if problem else f"ended: {about}"
             self.stdout.write(printable(told))
-        if any(problems):
-            raise CommandError(
-                f"{sum(map(bool, problems))} of {len(sessions)} sessions have not ended"
-            )
+        return sum(map(bool, problems))
 
 
-def _active(project: str, controller: str | None) -> QuerySet[CommandSession]:
+def _active(project: Project, controller: str | None) -> QuerySet[CommandSession]:
     """All active sessions, including those on revoked controllers. Raises CommandError."""
-    row = project_named(project)
-    found = CommandSession.objects.filter(project=row, state__in=ACTIVE).select_related(
-        "controller"
-    )
+    found = CommandSession.objects.filter(IS_ACTIVE, project=project).select_related("controller")
     if controller is None:
         return found
-    controller_named(Controller.objects.filter(project=row), controller)
+    controller_named(Controller.objects.filter(project=project), controller)
     return found.filter(controller__name=controller)

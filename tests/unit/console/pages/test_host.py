@@ -4,11 +4,14 @@ from typing import Any
 
 import pytest
 from asgiref.sync import sync_to_async
+from django.db import transaction
 from django.utils import timezone
 
 from controller_client.protocol.session_state import SessionState
 from projects import services
-from projects.models import AuditEvent, Controller
+from projects.enrolment.revocation import controller_revoke
+from projects.models import AuditEvent, CommandSession, Controller
+from projects.sessions.selectors import found_after_starts
 from tests.support.rows import make_session
 from tests.unit.console.conftest import PersonWith, Tenant
 
@@ -63,6 +66,28 @@ def test_a_host_is_revoked_after_its_sessions(
     assert ended == [ours.session.pk]
     assert Controller.objects.get(pk=ours.host.pk).revoked_at is not None
     assert "revoked" in text.text
+
+
+@pytest.mark.django_db(transaction=True)
+def test_the_lock_of_the_last_look_is_kept_until_the_revocation(
+    person_with: PersonWith, ours: Tenant, ended: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    done: list[str] = []
+
+    def look(*about: Any) -> list[CommandSession]:
+        found = found_after_starts(*about)
+        transaction.on_commit(lambda: done.append("sessions may start"))
+        return found
+
+    def revoke(**about: Any) -> None:
+        controller_revoke(**about)
+        done.append("revoked")
+
+    monkeypatch.setattr("console.pages.host.found_after_starts", look)
+    monkeypatch.setattr("console.pages.host.controller_revoke", revoke)
+    person_with(*RIGHTS).post(f"/hosts/{ours.host.pk}/revoke/", {"end": "1"})
+    assert ended == [ours.session.pk]
+    assert done == ["sessions may start", "revoked", "sessions may start"]
 
 
 def test_a_host_stays_when_a_session_does_not_end(
