@@ -3,7 +3,7 @@
 from typing import Any, ClassVar
 
 from django import forms
-from django.contrib import admin
+from django.contrib import admin, messages
 from django.http import HttpRequest
 
 from projects.admin.parts.access import (
@@ -140,6 +140,8 @@ class SecretAdmin(ReadOnlyAdmin[Secret]):
     def save_model(self, request: HttpRequest, obj: Secret, form: Any, _change: bool) -> None:
         # Django runs the view in a transaction, which the audit row is a part of.
         secret_write(obj, value=form.given_value, terms=form.terms, actor=actor_of(request))
+        for warning in form.terms.warnings():
+            self.message_user(request, warning, messages.WARNING)
 
     def delete_model(self, request: HttpRequest, obj: Secret) -> None:
         secret_delete(obj, actor=actor_of(request))

@@ -5,10 +5,12 @@ from dataclasses import dataclass
 from typing import Final
 from uuid import UUID
 
-from controller_client.command_policy.programs import does_as_told
+from controller_client.command_policy.programs import base_name, can_spawn, does_as_told
 from controller_client.command_policy.shell_grammar import NotPlain, Words, parse_plan
 
 MAX_COMMANDS: Final = 32
+# The host types only for their own question: the programs that they run get no secret.
+_ASK_ALONE: Final = frozenset({"sudo", "su"})
 
 
 class UnusableTerms(ValueError):
@@ -43,6 +45,15 @@ class Terms:
             raise UnusableTerms(f"a secret has at most {MAX_COMMANDS} commands")
         for command in self.commands:
             _check_command(command)
+
+    def warnings(self) -> list[str]:
+        """Says of each program that runs others what a secret for any of its arguments risks."""
+        return [
+            f"the program {program} can run others, and they can have it read the secret for "
+            "something else; name the whole command line of each session instead"
+            for program, *arguments in map(words_of, self.commands)
+            if not arguments and can_spawn(program) and base_name(program) not in _ASK_ALONE
+        ]
 
     def widen(self, earlier: "Terms") -> bool:
         """Returns True if anything is allowed that was not.

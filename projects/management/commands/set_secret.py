@@ -87,6 +87,8 @@ class Command(RefusingCommand):
         except (UnusableTerms, UnusableValue) as error:
             raise CommandError(str(error)) from None
         self.stdout.write(f"secret {name} of {project} is set")
+        for warning in terms.warnings():
+            self.stderr.write(warning)
         if len(value.encode()) < MIN_MASKED_BYTES:
             self.stderr.write(
                 f"the value is shorter than {MIN_MASKED_BYTES} bytes, so it will not be masked in "

@@ -201,3 +201,12 @@ def test_secrets_of_other_projects_are_not_there(secret: Secret, controller: Con
     }
     assert client.post(ADD, form).status_code == 200
     assert Secret.objects.count() == 1
+
+
+def test_the_page_warns_of_a_program_that_runs_others(
+    admin_client: Client, controller: Controller
+) -> None:
+    fields = _filled(controller, value=VALUE, allowed_commands='["git"]')
+    fields |= {"project": str(controller.project_id), "name": "token"}
+    shown = admin_client.post(ADD, fields, follow=True).content.decode()
+    assert "he program git can run others" in shown

@@ -147,3 +147,24 @@ def test_a_lost_key_is_named(
     settings.ENCRYPTION_KEYS = [Fernet.generate_key().decode()]
     with pytest.raises(CommandError, match="HOLDLINE_ENCRYPTION_KEYS"):
         _run(monkeypatch, "", "reseal_secrets")
+
+
+@pytest.mark.parametrize(
+    ("command", "is_warned"),
+    [
+        ("git", True),
+        ("/usr/bin/openssl", True),
+        ("ssh", True),
+        ("ssh -F none web1", False),
+        ("sudo", False),
+        ("/usr/bin/su", False),
+        ("passwd", False),
+    ],
+)
+@pytest.mark.usefixtures("controller")
+def test_a_program_that_runs_others_is_warned_of(
+    monkeypatch: pytest.MonkeyPatch, command: str, *, is_warned: bool
+) -> None:
+    terms = ("--any-controller", "--command", command)
+    said = _run(monkeypatch, "hunter2 hunter2", "set_secret", "lab", "x", *terms)
+    assert (f"the program {command} can run others" in said) == is_warned
