@@ -57,6 +57,8 @@ def fleet(*, sessions: int = 200) -> Iterator[Fleet]:
     import subprocess
     import sys
 
+    # The server looks for the terminal emulator of the pages when it starts.
+    subprocess.run([sys.executable, "-m", "quickstart.browser_files"], cwd=PROJECT_ROOT, check=True)
     command = [sys.executable, "-m", "benchmarks.console.stage", str(sessions)]
     limits = {"HOLDLINE_STARTS_PER_MINUTE": "0", "HOLDLINE_INPUT_BYTES_PER_MINUTE": "0"}
     with running_stack(server_environment=limits) as stack:
