@@ -204,6 +204,10 @@ class RunningProgram(InputTarget):
         """Return whether the program has had its first input, which all others follow."""
         return self._first_input is None
 
+    def holds_part(self) -> bool:
+        """Return whether a line was begun and not ended."""
+        return self._target.holds_part()
+
     def on_taken(self, command: SendInput) -> None:
         """Handle that the kernel has all of an input."""
         self._target.on_taken(command)

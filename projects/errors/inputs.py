@@ -72,7 +72,8 @@ class InputRefused(Conflict):
         ),
         "NOT_ASKING_FOR_SECRET": (
             "Nothing was typed: a stored secret goes only to a program that is proven to read a "
-            "hidden line now. Read the output first."
+            "hidden line now. Read the output first. If a line was begun there, end it first, "
+            "or clear it with ctrl-u on a terminal."
         ),
         "READER_NOT_PROVEN": (
             "Nothing was typed. Start the program by itself, not in a shell, a chain or another "

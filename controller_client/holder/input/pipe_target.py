@@ -25,6 +25,7 @@ class PipeTarget(InputTarget):
     def __init__(self, process: Process, *, interrupt_tree: Callable[[], None]) -> None:
         self._process = process
         self._interrupt_tree = interrupt_tree
+        self._last_byte = b""
 
     def encode(self, command: SendInput) -> bytes:
         """Return the bytes to write. Raises InputRefused."""
@@ -45,7 +46,13 @@ class PipeTarget(InputTarget):
 
     def type_bytes(self, data: bytes) -> int:
         """Write what the pipe has room for; return how many bytes."""
-        return self._process.write(data)
+        taken = self._process.write(data)
+        self._last_byte = data[:taken][-1:] or self._last_byte
+        return taken
+
+    def holds_part(self) -> bool:
+        """Return whether the last line that was written has no end."""
+        return self._last_byte not in (b"", b"\n")
 
     def on_taken(self, command: SendInput) -> None:
         """Close the pipe behind the last input, so that the program sees the end."""

@@ -14,7 +14,8 @@ step. The queue follows these rules:
   an input that the host's policy allowed as a whole line is refused: the program would read another
   line than the policy saw. Ctrl-c is still typed.
 * **Secrets.** Whether a secret may be typed is asked again before every write of it, because the
-  question can end while the kernel takes the secret in parts. Then the rest is not typed.
+  question can end while the kernel takes the secret in parts. Then the rest is not typed. A secret
+  is not typed behind a line that was begun and not ended: the program would read both as one.
 * **Replies.** Some output asks the terminal a question, such as where the cursor is, and the
   terminal's reply is typed like an input. A reply goes in front of an input or behind it, never
   between two parts of one: :meth:`InputQueue._type_replies` is the only place that types replies.
@@ -40,6 +41,10 @@ _BLOCKED: Final = Failure(
     code="INPUT_BLOCKED",
     message="the program does not read its input; what it had not taken was withdrawn",
 )
+_BEHIND_PART: Final = (
+    "a line was begun here and not ended, and the program would read the secret as the rest of it; "
+    "end the line first, or clear it with ctrl-u on a terminal"
+)
 
 
 class InputTarget(Protocol):
@@ -59,6 +64,10 @@ class InputTarget(Protocol):
     def is_free(self) -> bool:
         """Return False while something else has to be typed before any input."""
         return True
+
+    def holds_part(self) -> bool:
+        """Return True if a line was begun and not ended: a secret would be joined to it."""
+        return False
 
     def on_taken(self, command: SendInput) -> None:
         """Called when the kernel has the last byte of an input."""
@@ -215,6 +224,8 @@ class InputQueue:
         data = self._target.encode(head.command)
         if head.data is not None and head.is_started:
             return head.data
+        if head.command.secret is not None and self._target.holds_part():
+            raise InputRefused("NOT_ASKING_FOR_SECRET", _BEHIND_PART)
         head.data = data
         return data
 

@@ -13,6 +13,7 @@ from controller_client.holder.input.keys import (
     measure_lines,
     read_modes,
 )
+from controller_client.holder.input.open_line import LineKeys, OpenLine
 from controller_client.holder.input.queue import InputTarget
 from controller_client.program.process import Process
 from controller_client.protocol.messages import SendInput
@@ -46,6 +47,7 @@ class TerminalTarget(InputTarget):
         self._on_typed = on_typed
         self._is_queue_blocked = is_queue_blocked
         self._open_line_bytes = 0
+        self._line = OpenLine()
 
     def encode(self, command: SendInput) -> bytes:
         """Return the bytes to type, as the terminal is set now. Raises InputRefused."""
@@ -60,10 +62,11 @@ class TerminalTarget(InputTarget):
         """Write what the terminal has room for; return how many bytes."""
         if self._process.input_fd < 0:
             return 0
-        modes = read_modes(self._process.input_fd)
+        modes, keys = read_modes(self._process.input_fd), LineKeys.read(self._process.input_fd)
         self._watcher.before_input(data)
         taken = self._process.write(data)
         if taken:
+            self._line.typed(data[:taken], keys)
             self._open_line_bytes = (
                 measure_lines(data[:taken], modes, self._open_line_bytes)[1]
                 if modes.is_canonical
@@ -71,6 +74,10 @@ class TerminalTarget(InputTarget):
             )
             self._on_typed()
         return taken
+
+    def holds_part(self) -> bool:
+        """Return whether a line was begun here and not ended."""
+        return self._line.holds_part
 
     def on_taken(self, command: SendInput) -> None:
         """Do nothing: the end of the input was typed with the rest."""
@@ -88,6 +95,7 @@ class TerminalTarget(InputTarget):
         )
         if is_done:
             self._open_line_bytes = 0
+            self._line.clear()
             self._on_typed()
         return is_done
 

@@ -28,6 +28,10 @@ async def _at_hidden_prompt(host: HolderHost, after: str, **more: Any) -> Conver
     return talk
 
 
+def _code(ack: InputAck) -> str | None:
+    return ack.failure and ack.failure.code
+
+
 async def test_what_a_program_shows_of_its_secret_is_masked_in_every_form(host: HolderHost) -> None:
     shows = (
         'echo "it is <$s>"; printf %s "$s" | base64; printf %q\\\\n "$s"; python3 -c "import '
@@ -109,3 +113,43 @@ async def test_a_secret_is_not_typed_once_its_question_is_over(host: HolderHost)
     assert ack.failure is not None
     assert ack.failure.code == "NOT_ASKING_FOR_SECRET"
     assert SECRET not in talk.output
+
+
+@pytest.mark.parametrize("keys", [[], ["ctrl-d"]])
+async def test_a_secret_is_not_joined_to_a_line_that_was_begun(
+    host: HolderHost, keys: list[str]
+) -> None:
+    talk = await host.run(
+        """bash -c 'for n in 1 2; do read -r -s -p "Password: " s; echo ${#s}; done'"""
+    )
+    await talk.prompt()
+    await talk.type(b"half", keys=keys)
+    assert _code(await talk.type(secret=SECRET + b"\n")) == "NOT_ASKING_FOR_SECRET"
+    assert _code(await talk.type(b"\n")) is None
+    await talk.shows(b"4\r\nPassword: ")
+    await talk.prompt()
+    assert _code(await talk.type(secret=SECRET + b"\n")) is None
+    await talk.done()
+    assert talk.output.endswith(f"Password: {len(SECRET)}\r\n".encode())
+
+
+async def test_a_secret_is_typed_once_the_line_before_it_is_cleared(host: HolderHost) -> None:
+    talk = await _at_hidden_prompt(host, "echo ${#s}")
+    await talk.type(b"half")
+    assert _code(await talk.type(secret=SECRET + b"\n")) == "NOT_ASKING_FOR_SECRET"
+    await talk.type(keys=["ctrl-u"])
+    assert _code(await talk.type(secret=SECRET + b"\n")) is None
+    await talk.done()
+    assert talk.output.endswith(f"\n{len(SECRET)}\r\n".encode())
+
+
+async def test_a_secret_is_not_joined_to_a_line_in_a_pipe(host: HolderHost) -> None:
+    talk = await host.run("bash -c 'while read -r s; do echo ${#s}; done'", io_mode="pipe")
+    await talk.type(b"half")
+    refused = await talk.type(secret=SECRET + b"\n", may_echo=True)
+    assert _code(refused) == "NOT_ASKING_FOR_SECRET"
+    await talk.type(b"\n")
+    assert _code(await talk.type(secret=SECRET + b"\n", may_echo=True)) is None
+    await talk.type(keys=["ctrl-d"])
+    await talk.done()
+    assert talk.outputs["stdout"] == f"4\n{len(SECRET)}\n".encode()

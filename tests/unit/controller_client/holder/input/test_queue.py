@@ -40,6 +40,9 @@ class Kernel:
     def is_free(self) -> bool:
         return True
 
+    def holds_part(self) -> bool:
+        return False
+
     def on_taken(self, command: SendInput) -> None:
         pass
 
@@ -57,6 +60,15 @@ class Hiding(Kernel):
         if command.secret is not None and not self.is_hiding:
             raise InputRefused("NOT_ASKING_FOR_SECRET", "no")
         return command.secret or command.data
+
+
+class Beginning(Hiding):
+    """Has got a part of a line, if it says so."""
+
+    has_begun = False
+
+    def holds_part(self) -> bool:
+        return self.has_begun
 
 
 def _input(number: int, data: bytes = b"", seq: int = 0, **more: Any) -> SendInput:
@@ -89,6 +101,21 @@ def test_what_is_left_of_a_secret_is_not_typed_once_the_question_is_over() -> No
     kernel.room, kernel.is_hiding = 10, False
     assert _told(queue.advance(2.0)) == [(1, 3, "NOT_ASKING_FOR_SECRET")]
     assert kernel.taken == b"hun"
+
+
+def test_no_secret_is_typed_behind_a_line_that_was_begun() -> None:
+    kernel = Beginning(room=0)
+    queue = InputQueue(InputAnswers("s"), kernel)
+    assert queue.submit(_input(1, secret=b"hunter2"), 0.0) == []
+    # A reply of the terminal can begin the line while the secret waits for room.
+    kernel.has_begun = True
+    assert _told(queue.advance(1.0)) == [(1, 0, "NOT_ASKING_FOR_SECRET")]
+    kernel.has_begun, kernel.room = False, 3
+    assert queue.submit(_input(2, secret=b"hunter2"), 2.0) == []
+    # The line that the secret itself began is no reason.
+    kernel.has_begun, kernel.room = True, 10
+    assert _told(queue.advance(3.0)) == [(2, 7, None)]
+    assert kernel.taken == b"hunter2"
 
 
 def test_inputs_wait_for_those_before_them() -> None:
