@@ -1,8 +1,9 @@
 """Limits on the size and the time of any request. Sizes are bytes, times are seconds.
 
 One body may have ``conf.data_upload_max_memory_size``. A request has ``conf.request_seconds`` from
-its first byte to the last byte of its body. A connection without a request is closed after
-``conf.idle_seconds``, one whose peer takes nothing of its answer at the latest after twice that.
+its first byte to the last byte of its body; one that is sent before an earlier one is answered,
+from that answer on. A connection without a request is closed after ``conf.idle_seconds``, one whose
+peer takes nothing of its answer at the latest after twice that.
 """
 
 import fcntl

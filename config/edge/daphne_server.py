@@ -80,6 +80,17 @@ class Request(http_protocol.WebRequest):
                 return
         super().process()
 
+    def basic_error(self, status: int, status_text: bytes, body: str) -> None:
+        """Answer with an error, and let it be the last answer of the connection.
+
+        It may be sent while the request is still being read. The library would then not see that
+        the next request has begun behind it, and give that one the time of an idle connection.
+        """
+        if self.channel is not None:
+            self.channel.persistent = False
+            self.responseHeaders.setRawHeaders(b"Connection", [b"close"])
+        super().basic_error(status, status_text, body)
+
     def handle_exception(self, exception: BaseException) -> None:
         """Answer 500, or cut off an answer that has begun: nobody may take it for a whole one.
 

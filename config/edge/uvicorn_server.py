@@ -68,16 +68,16 @@ class _Watch:
                 self._protocol.transport.abort()
             self._enter(_Phase.UNREAD, bounds.LINGER_SECONDS)
         elif self._is_under_way():
-            self._enter(_Phase.REQUEST, conf.request_seconds)
+            self._await_rest()
         else:
             self.over()
 
     def answered(self) -> None:
-        """Note that an answer is complete; more input may have arrived before it."""
+        """Note that an answer is complete; the next request may have begun before it."""
         if self._is_unread():
             self._enter(_Phase.UNREAD, bounds.LINGER_SECONDS)
         elif self._is_under_way():
-            self._enter(_Phase.IDLE, conf.idle_seconds)
+            self._await_rest()
         elif self._protocol.transport.is_closing():
             self._enter(_Phase.CLOSING, conf.idle_seconds)
 
@@ -120,6 +120,15 @@ class _Watch:
         return (
             states[h11.CLIENT] in {h11.IDLE, h11.SEND_BODY} and states[h11.SERVER] is not h11.DONE
         )
+
+    def _await_rest(self) -> None:
+        """Wait for the rest of a request that has begun, else for the first byte of the next."""
+        conn = self._protocol.conn
+        # A head that is not whole is kept as bytes, and does not change the state.
+        if conn.states[h11.CLIENT] is h11.SEND_BODY or conn.trailing_data[0]:
+            self._enter(_Phase.REQUEST, conf.request_seconds)
+        else:
+            self._enter(_Phase.IDLE, conf.idle_seconds)
 
     def _is_unread(self) -> bool:
         states = self._protocol.conn.states

@@ -215,6 +215,63 @@ def test_an_incomplete_request_or_idle_connection_is_closed(served: Stack) -> No
         assert replies[name].statuses == [408], name
 
 
+def test_a_later_request_of_a_connection_is_told_that_it_is_slow(served: Stack) -> None:
+    """It has no longer than a first one. An idle connection has, and is closed without a word."""
+    shown = f"Authorization: Bearer {served.provisioned.token}"
+    whole, halves = (
+        head("/healthz", method="GET"),
+        {
+            "a byte": b"P",
+            "half a header": b"POST /mcp HTTP/1.1\r\nHost: loc",
+            "half a body": head("/mcp", shown, "Content-Length: 9") + b"{",
+        },
+    )
+
+    def statuses(half: bytes, earlier: int, *, is_behind_answers: bool) -> list[int]:
+        with connect(served.port) as peer:
+            data = b""
+            if is_behind_answers:
+                for _ in range(earlier):
+                    peer.sendall(whole)
+                    data += peer.recv(_MIB)
+                peer.sendall(half)
+            else:
+                peer.sendall(whole * earlier + half)
+            return Reply(data + receive(peer, 60).data, is_closed=True).statuses
+
+    with ThreadPoolExecutor(12) as pool:
+        waits = {
+            (name, earlier, is_behind): pool.submit(
+                statuses, half, earlier, is_behind_answers=is_behind
+            )
+            for name, half in halves.items()
+            for earlier in (1, 2)
+            for is_behind in (False, True)
+        }
+    assert {case: wait.result() for case, wait in waits.items()} == {
+        case: [200] * case[1] + [408] for case in waits
+    }
+
+
+def test_a_refused_handshake_is_the_last_request_of_its_connection(served: Stack) -> None:
+    """Nothing begins behind it that would need a limit."""
+    refused = head("/ws/controller/", *_UPGRADE, "Host: evil.example", method="GET")
+    reply = exchange(served.port, [refused + b"POST /mcp HTTP/1.1\r\nHost: loc"])
+    assert (reply.statuses, reply.is_closed) == ([400], True)
+    assert b"connection: close" in reply.data.lower()
+
+
+def test_a_connection_is_idle_again_after_the_rest_of_an_answered_body(served: Stack) -> None:
+    """It is closed without a word, since no request of it is under way."""
+    body = head("/healthz", _FORM, "Content-Length: 9")
+    with connect(served.port) as peer:
+        peer.sendall(body + b"a" * 8)
+        first = peer.recv(_MIB) if Stack.SERVER_KIND == "uvicorn" else b""
+        peer.sendall(b"a")
+        reply = receive(peer, 60)
+    assert (Reply(first + reply.data, reply.is_closed).statuses, reply.is_closed) == ([405], True)
+
+
 async def test_a_caller_that_waits_for_its_answer_is_not_cut_off(served: Stack) -> None:
     """A waiting call, its stream and the controller's socket outlive every one of these limits."""
     async with served.caller() as caller, caller.terminal("sh -c 'sleep 7; echo over'") as session:
