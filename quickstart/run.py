@@ -101,7 +101,7 @@ def _read(path: str) -> str:
 
 
 async def _look_around(stack: Stack, place: Place, token: str, console: Console) -> bool:
-    """List sessions of before, and demonstrate unless that was done; True if something failed."""
+    """List sessions of before, and demonstrate unless that was shown; True if something failed."""
     # These imports take a second, in which the server and the controller start.
     from quickstart.demonstration import mcp_calls
     from quickstart.demonstration import session as demonstration
@@ -125,7 +125,7 @@ async def _look_around(stack: Stack, place: Place, token: str, console: Console)
         if outcome.session_id:
             page = f"{place.console_url}sessions/{outcome.session_id}/"
             console.line(f"    See it in the console: {page}")
-        if not outcome.has_failed:
+        if outcome.is_shown:
             shown.touch()
         return outcome.has_failed
 

@@ -1,7 +1,7 @@
 """The demonstration: one interactive session, driven as any caller would drive it.
 
-Nothing depends on it. If the owner's policy refuses its program, or callers use all sessions that
-the project allows, the server stays up without it.
+Nothing depends on it. If the owner's policy refuses its program, or the project has no place for
+another session, the server stays up without it, and the next start tries it again.
 """
 
 import shlex
@@ -34,6 +34,11 @@ class Outcome:
     has_failed: bool = False
     session_id: str = ""
 
+    @property
+    def is_shown(self) -> bool:
+        """True if somebody has seen the demonstration as it should be."""
+        return bool(self.session_id) and not self.has_failed
+
 
 async def show(client: Client, controller: str) -> Outcome:
     """Run the demonstration on ``controller``. Never raises a QuickstartError."""
@@ -57,10 +62,13 @@ def _left_out(refused: ToolRefused) -> Outcome:
                 "program out"
             )
         case "SESSION_LIMIT_REACHED":
-            why = "callers hold all the interactive sessions that the project allows"
+            why = (
+                "callers hold all the interactive sessions that the project allows, if it allows "
+                "any"
+            )
         case _:
             return Outcome([f"The demonstration failed: {refused}"], has_failed=True)
-    return Outcome([f"The demonstration is left out: {why}."])
+    return Outcome([f"The demonstration is left out: {why}. The next start tries it again."])
 
 
 async def _turns(client: Client, controller: str) -> list[Turn]:

@@ -127,6 +127,27 @@ async def test_a_session_on_a_second_host_outlives_ctrl_c_and_a_second_start(
     assert left_behind(data_dir) == []
 
 
+def test_a_demonstration_without_a_place_is_shown_by_a_later_start(tmp_path: Path) -> None:
+    data_dir, port = tmp_path / "data", free_port()
+    assert run("--once", "--data-dir", str(data_dir), port=port).returncode == 0
+    (data_dir / "demonstrated").unlink()
+    allow = "UPDATE projects_project SET max_interactive_sessions = "
+    rows(data_dir, f"{allow}0")
+    with staying_up(data_dir, port) as full:
+        assert (
+            "The demonstration is left out: callers hold all the interactive sessions that the "
+            "project allows, if it allows any. The next start tries it again."
+        ) in printed(data_dir)
+        interrupt(full)
+    rows(data_dir, f"{allow}8")
+    with staying_up(data_dir, port) as roomy:
+        assert "-> ended   exit code: 0" in printed(data_dir)
+        interrupt(roomy)
+    with staying_up(data_dir, port) as last:
+        assert "One interactive session" not in printed(data_dir)
+        interrupt(last)
+
+
 async def test_after_kill_9_of_everything_sessions_go_on_in_the_next_start(tmp_path: Path) -> None:
     data_dir, port = tmp_path / "data", free_port()
     with staying_up(data_dir, port) as quickstart:
@@ -139,6 +160,7 @@ async def test_after_kill_9_of_everything_sessions_go_on_in_the_next_start(tmp_p
     once = run("--once", "--data-dir", str(data_dir), port=port)
     assert once.returncode == 0, once.stdout + once.stderr
     assert "The demonstration is left out: callers hold all the interactive sessions" in once.stdout
+    assert not (data_dir / "demonstrated").exists()
     assert pids_with_environment(f"HOLDLINE_SESSION={session.session_id}".encode()), (
         "the end of a start ends nobody's session"
     )
@@ -184,6 +206,7 @@ async def test_a_list_of_allowed_commands_leaves_the_demonstration_out(tmp_path:
                 "stdout"
             ] == "hello\n"
         interrupt(quickstart)
+    assert not (data_dir / "demonstrated").exists()
     shown = run(
         "--once",
         "--data-dir",
