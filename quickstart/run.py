@@ -17,6 +17,7 @@ from quickstart.console import Console
 from quickstart.errors import QuickstartError, SystemRefused
 from quickstart.options import Options, parse
 from quickstart.server.leftovers import end_leftovers, wait_until_reported
+from quickstart.server.refusals import tell_refusals
 from quickstart.server.stack import Stack
 
 _ONLINE_SECONDS = 30.0
@@ -56,7 +57,13 @@ async def _main(options: Options, console: Console) -> int:
             "on other hosts go on."
         )
         keeping = asyncio.ensure_future(stack.keep_up(console))
-        if await _finishes(keeping, stopping):
+        telling = asyncio.ensure_future(
+            tell_refusals(stack, place.project, place.controller, console)
+        )
+        ended = await _finishes(keeping, stopping)
+        telling.cancel()
+        await asyncio.wait({telling})
+        if ended:
             keeping.result()
         console.line("Stopping.")
         await stack.end_sessions(place.project, place.controller)

@@ -26,6 +26,7 @@ _PORT_SECONDS = 5.0
 _INTERACTIVE_SESSIONS, _LIFETIME_SECONDS = 8, 24 * 3600
 _RESTARTS, _RESTARTS_WITHIN_SECONDS = 5, 60.0
 _SERVER = ("-m", "config.server")
+_CONTROLLER = "the local controller"
 
 
 class Stack:
@@ -119,7 +120,29 @@ class Stack:
         # The daemon refuses to run as root unless it is told to.
         if os.geteuid() == 0:
             command.append("--allow-root")
-        await self._start("the local controller", command, self.controller_log.name)
+        await self._start(_CONTROLLER, command, self.controller_log.name)
+
+    def connection_state(self) -> str:
+        """The word of the running local daemon for its connection; empty if it has none."""
+        with suppress(OSError, ValueError):
+            told = json.loads((self.state_dir / "status.json").read_text())
+            # One that was killed leaves its last word behind.
+            if any(
+                child.name == _CONTROLLER and child.process.pid == told["pid"]
+                for child in self._children
+            ):
+                return str(told["state"])
+        return ""
+
+    async def is_revoked(self, project: str, controller: str) -> bool:
+        """Ask the server's database whether there is no such host any more."""
+        found = await children.run(
+            "listing the hosts",
+            self._manage("hosts", project, "--json"),
+            self._environment,
+            self._logs / "hosts.log",
+        )
+        return all(host["host"] != f"{project}/{controller}" for host in json.loads(found))
 
     async def make_bundle(self) -> None:
         """Make the bundle that hosts install the daemon from, in the background.

@@ -179,6 +179,47 @@ async def test_after_kill_9_of_everything_sessions_go_on_in_the_next_start(tmp_p
     assert left_behind(data_dir) == []
 
 
+async def test_a_revoked_local_host_is_told_once_and_a_new_start_makes_another(
+    tmp_path: Path,
+) -> None:
+    data_dir, port = tmp_path / "data", free_port()
+    with staying_up(data_dir, port) as quickstart:
+        async with caller_of(data_dir) as caller:
+            session = await caller.start(ASKING)
+        manage(data_dir, "revoke", "quickstart/local")
+        await await_until(
+            lambda: "The host local was revoked" in printed(data_dir), 90, "the word of it"
+        )
+        (daemon,) = (
+            pid
+            for pid in pids_mentioning("controller_client run")
+            if pid in pids_mentioning(str(port))
+        )
+        os.kill(daemon, signal.SIGKILL)
+        status = data_dir / "controller" / "status.json"
+        await await_until(
+            lambda: (
+                (told := json.loads(status.read_text()))["pid"] != daemon
+                and told["state"] == "refused"
+            ),
+            90,
+            "its successor to be refused",
+        )
+        async with caller_of(data_dir) as caller:
+            assert (await caller.call("list_controllers"))["controllers"] == []
+        interrupt(quickstart)
+        assert printed(data_dir).count("The host local was revoked") == 1
+        assert "refuses the local controller; its log" not in printed(data_dir)
+        assert pids_with_environment(f"HOLDLINE_SESSION={session.session_id}".encode()) == []
+    with staying_up(data_dir, port) as again:
+        async with caller_of(data_dir) as caller:
+            await is_online(caller, "local")
+            answer = await caller.call("execute_command", command="echo hello")
+            assert answer["stdout"] == "hello\n"
+        interrupt(again)
+    assert left_behind(data_dir) == []
+
+
 def test_a_start_right_after_kill_9_waits_for_the_port(tmp_path: Path) -> None:
     # The server of a killed quickstart listens for a moment longer. A server that is stopped by
     # SIGSTOP listens until it is killed.
