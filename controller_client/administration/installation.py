@@ -13,6 +13,7 @@ from typing import Final, TypedDict
 
 from controller_client.config.errors import ConfigurationError
 from controller_client.config.file import OFF, SYSTEM_FILE, read_file, user_file
+from controller_client.config.owned_file import read_owned_file
 from controller_client.config.places import SERVICE_STATE_DIR, default_state_dir
 from controller_client.config.server_address import check_server_url, check_way
 from controller_client.protocol.terminal_text.unseen import without_controls
@@ -255,7 +256,8 @@ def write_configuration(place: Installation, options: argparse.Namespace) -> Non
     new = {key: value for key, value in values.items() if value and key not in known}
     text = "".join(f"{key} = {_toml(value)}\n" for key, value in new.items())
     # In front: what follows the heading of a table belongs to the table.
-    write(path, text + (path.read_text("utf-8") if path.exists() else ""), place)
+    before = read_owned_file("the configuration file", path) if path.exists() else ""
+    write(path, text + before, place)
     say(f"wrote {path}")
 
 

@@ -272,11 +272,13 @@ class Unmanaged:
         """Start the daemon as its user, in a session of its own, and again when it ends."""
         self.stop()
         keep, log = self.place.state_dir / _KEEP, self.log
-        self._do_as_user(': > "$0"', str(keep))
+        self._do_as_user('rm -f "$0" && : > "$0"', str(keep))
         rights, switch = self._become_user()
         # The log is in a directory of the user's, so the user opens it, not root. With rights to
         # become other users the shell that waits is root's, so that the daemon cannot take them.
-        run = [*rights, "/bin/sh", "-c", 'exec "$@" >>"$0" 2>&1', str(log)]
+        # A FIFO of a program in the log's place would have the shell wait for a reader.
+        opens = '[ -f "$0" ] || rm -f "$0"; exec "$@" >>"$0" 2>&1'
+        run = [*rights, "/bin/sh", "-c", opens, str(log)]
         shell = subprocess.Popen(
             ["/bin/sh", "-c", _AGAIN, str(keep), *run, *self.place.arguments("run")],
             stdin=subprocess.DEVNULL,

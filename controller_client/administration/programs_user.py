@@ -23,6 +23,7 @@ from controller_client.administration.managers import Unmanaged, manager_of
 from controller_client.config import file as configuration
 from controller_client.config.errors import ConfigurationError
 from controller_client.policy import file as policy
+from controller_client.system.files.plain_file import open_plain
 from controller_client.system.users.two_users import why_impossible
 
 NAME: Final = "holdline-run"
@@ -88,5 +89,8 @@ def _text() -> str:
 def forget(directory: Path) -> None:
     """Remove the policy from the directory of the configuration, if ``make`` wrote it."""
     path = directory / policy.NAME
-    if path.exists() and path.read_text().startswith(_MARK):
-        path.unlink()
+    if path.exists():
+        with open_plain(path) as file:
+            is_ours = file.read(len(_MARK)) == _MARK.encode()
+        if is_ours:
+            path.unlink()

@@ -13,6 +13,7 @@ from controller_client.administration.installation import Installation
 from controller_client.config.errors import ConfigurationError
 from controller_client.config.file import read_file
 from controller_client.policy.file import SYSTEM_FILE, read_policy_file
+from controller_client.system.files.plain_file import open_plain
 
 UNIT: Final = "holdline-controller.service"
 _DEPLOY: Final = Path(__file__).resolve().parents[1] / "deploy"
@@ -90,7 +91,8 @@ def is_ours(unit: str) -> bool:
 
 def read_unit(path: Path) -> str:
     """Return the text of a unit; what a person wrote there need not be UTF-8. Raises OSError."""
-    return path.read_text("utf-8", errors="replace")
+    with open_plain(path) as file:
+        return file.read().decode("utf-8", "replace")
 
 
 def is_cut(unit: str, written: Iterable[str]) -> bool:

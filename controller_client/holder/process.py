@@ -44,6 +44,7 @@ from controller_client.session_files.directory import (
     is_current_removed,
 )
 from controller_client.session_files.one_shot import StartCommand
+from controller_client.system.files.plain_file import open_private
 from controller_client.system.users.two_users import ProgramUser, act_as, as_owner
 
 LOCK_SECONDS: Final = 1.0
@@ -336,7 +337,7 @@ def hold(
             holder.run()
             status = 0
     except BaseException:  # noqa: BLE001 (nobody is there to see it, so it is written down)
-        with suppress(OSError), as_owner(), open(LOG_NAME, "a", opener=_private) as log:
+        with suppress(OSError), as_owner(), open(LOG_NAME, "a", opener=open_private) as log:
             traceback.print_exc(file=log)
     finally:
         os._exit(status)
@@ -384,7 +385,3 @@ def _lock_patiently(directory: SessionDirectory) -> int | None:
 
 def _on_child_signal(_number: int, _frame: object) -> None:
     """Handle SIGCHLD, so that it is not ignored; the wake-up descriptor does the rest."""
-
-
-def _private(name: str, flags: int) -> int:
-    return os.open(name, flags | os.O_NOFOLLOW, 0o600)

@@ -99,10 +99,9 @@ class KillSwitch:
 
     def _keep(self) -> None:
         for path in self._kept_path():
+            # What else may be there, a link or a FIFO, is kept as a stop, too.
             with suppress(OSError):
-                os.close(
-                    os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
-                )
+                os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
 
     def _kept_path(self) -> tuple[Path, ...]:
         return () if self._kept is None else (self._kept,)

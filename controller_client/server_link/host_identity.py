@@ -14,7 +14,7 @@ from uuid import UUID, uuid4
 from controller_client.config.errors import AlreadyRunning, ConfigurationError
 from controller_client.session_files.daemon_status import LOCK_NAME
 from controller_client.session_files.directory import sync_directory
-from controller_client.system.files.plain_file import read_plain
+from controller_client.system.files.plain_file import create_plain, open_private, read_plain
 
 # Whoever looks whether a daemon runs has the lock for a moment.
 _PAUSES: Final = (0.01, 0.05, 0.1)
@@ -27,9 +27,7 @@ def lock_state_dir(state_dir: Path) -> int:
     """
     try:
         # Closed on exec, so that no holder inherits it and keeps the next daemon out.
-        descriptor = os.open(
-            state_dir / LOCK_NAME, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600
-        )
+        descriptor = open_private(state_dir / LOCK_NAME, os.O_RDWR | os.O_CREAT)
     except OSError as error:
         raise _unlockable(state_dir, error) from None
     for pause in (*_PAUSES, None):
@@ -82,7 +80,7 @@ def _new_instance_id(path: Path) -> str:
     new = str(uuid4())
     temporary = path.with_suffix(".new")
     try:
-        with temporary.open("w", encoding="ascii") as file:
+        with os.fdopen(create_plain(temporary), "w", encoding="ascii") as file:
             file.write(new + "\n")
             file.flush()
             # The server binds the credential to it: a crash of the host must not take it away.
@@ -90,5 +88,5 @@ def _new_instance_id(path: Path) -> str:
         temporary.replace(path)
         sync_directory(path.parent)
     except OSError as error:
-        raise ConfigurationError(f"cannot write {path}: {error.strerror}") from None
+        raise ConfigurationError(f"cannot write {temporary}: {error.strerror}") from None
     return new

@@ -13,7 +13,13 @@ from typing import Annotated, Final, Literal
 import msgspec
 
 from controller_client.session_files.directory import Pid
-from controller_client.system.files.plain_file import NotPlainFile, decoded, read_plain
+from controller_client.system.files.plain_file import (
+    NotPlainFile,
+    create_plain,
+    decoded,
+    open_private,
+    read_plain,
+)
 
 NAME: Final = "status.json"
 LOCK_NAME: Final = "daemon.lock"
@@ -70,10 +76,7 @@ class StatusFile:
     def _write(self) -> None:
         draft = self._path.with_suffix(".new")
         with suppress(OSError):
-            descriptor = os.open(
-                draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600
-            )
-            with os.fdopen(descriptor, "wb") as file:
+            with os.fdopen(create_plain(draft), "wb") as file:
                 file.write(msgspec.json.encode(self._status))
             draft.replace(self._path)
 
@@ -106,7 +109,7 @@ def _exists(pid: int) -> bool:
 def is_daemon_running(state_dir: Path) -> bool:
     """Tell whether a daemon has locked the state directory. Raises OSError."""
     try:
-        descriptor = os.open(state_dir / LOCK_NAME, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
+        descriptor = open_private(state_dir / LOCK_NAME, os.O_RDWR)
     except FileNotFoundError:
         return False
     try:

@@ -36,7 +36,7 @@ from controller_client.protocol.limits import MAX_FRAME_BYTES
 from controller_client.protocol.messages import CommandResult, InteractiveCmdDone
 from controller_client.session_files.one_shot import StartCommand
 from controller_client.system.absence import is_absent, is_there, raise_unknown
-from controller_client.system.files.plain_file import decoded, read_plain
+from controller_client.system.files.plain_file import create_plain, decoded, read_plain
 from controller_client.system.files.tree import remove_tree
 from controller_client.system.users.two_users import as_owner
 
@@ -272,7 +272,7 @@ class SessionDirectory:
 
     def _put(self, name: str, content: bytes) -> None:
         """Write a file that is written once, and of which a reader knows a part from the whole."""
-        with as_owner(), os.fdopen(_create(self.path / name), "wb") as file:
+        with as_owner(), os.fdopen(create_plain(self.path / name), "wb") as file:
             file.write(content)
 
     def _write(self, name: str, content: bytes, *, durable: bool) -> None:
@@ -282,7 +282,7 @@ class SessionDirectory:
 
     def _replace(self, name: str, content: bytes, *, durable: bool) -> None:
         temporary = self.path / f"{name}.new"
-        descriptor = _create(temporary)
+        descriptor = create_plain(temporary)
         with os.fdopen(descriptor, "wb") as file:
             file.write(content)
             file.flush()
@@ -347,16 +347,6 @@ def is_current_removed() -> bool:
     except OSError:
         return False
     return False
-
-
-def _create(path: Path) -> int:
-    """Open a new file for writing, in the place of what an older process or a program left."""
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
-    try:
-        return os.open(path, flags, 0o600)
-    except FileExistsError:
-        path.unlink()
-        return os.open(path, flags, 0o600)
 
 
 def _number(content: bytes) -> int | None:

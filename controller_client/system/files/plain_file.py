@@ -1,4 +1,4 @@
-"""The reading of files in places where programs of a session can put something else.
+"""The opening of files in places where programs of a session can put something else.
 
 To open a FIFO waits for a writer, who never comes, and a link may lead to an endless device.
 """
@@ -16,6 +16,7 @@ import msgspec
 from controller_client.protocol.errors import ProtocolError
 
 _Kind = TypeVar("_Kind")
+_NOT_PLAIN: Final = frozenset({errno.ELOOP, errno.ENXIO, errno.EISDIR})
 
 MAX_BYTES: Final = 4 * 1024 * 1024
 """No file that a daemon or a holder keeps for a session is larger."""
@@ -31,7 +32,7 @@ def open_plain(path: Path, *, follows_links: bool = True) -> BufferedReader:
     try:
         descriptor = os.open(path, flags if follows_links else flags | os.O_NOFOLLOW)
     except OSError as error:
-        if error.errno in {errno.ELOOP, errno.ENXIO, errno.EISDIR}:
+        if error.errno in _NOT_PLAIN:
             raise _not_plain(path) from error
         raise
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
@@ -53,6 +54,37 @@ def read_plain(path: Path) -> bytes:
     return content
 
 
+def create_plain(path: Path) -> int:
+    """Open a new file for writing, in the place of what an older process or a program left.
+
+    Returns the descriptor. Raises OSError, also if a directory is there.
+    """
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
+    try:
+        return os.open(path, flags, 0o600)
+    except FileExistsError:
+        path.unlink()
+        return os.open(path, flags, 0o600)
+
+
+def open_private(path: Path | str, flags: int) -> int:
+    """Open a plain file that only its user may read, and make it if ``flags`` say so.
+
+    It waits for nobody and follows no link. Returns the descriptor. Raises NotPlainFile, OSError.
+    """
+    alone = os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY
+    try:
+        descriptor = os.open(path, flags | alone, 0o600)
+    except OSError as error:
+        if error.errno in _NOT_PLAIN:
+            raise _not_plain(path) from error
+        raise
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise _not_plain(path)
+    return descriptor
+
+
 def decoded(content: bytes, decode: Callable[[bytes], _Kind | None]) -> _Kind | None:
     """Return what ``decode`` makes of a file; None if it can make nothing of it.
 
@@ -65,5 +97,5 @@ def decoded(content: bytes, decode: Callable[[bytes], _Kind | None]) -> _Kind | 
         return None
 
 
-def _not_plain(path: Path) -> NotPlainFile:
+def _not_plain(path: Path | str) -> NotPlainFile:
     return NotPlainFile(errno.EINVAL, "this is not a plain file of the expected size", str(path))
