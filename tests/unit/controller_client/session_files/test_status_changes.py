@@ -11,6 +11,7 @@ import pytest
 from controller_client.server_link.host_identity import lock_state_dir
 from controller_client.session_files import daemon_status
 from controller_client.session_files.daemon_status import (
+from controller_client.system.files.plain_file import NotPlainFile
     StatusFile,
     is_daemon_running,
     read_status,
@@ -90,5 +91,5 @@ def test_a_look_at_the_lock_leaves_it_free_and_follows_no_link(tmp_path: Path) -
     assert len(list(Path("/proc/self/fd").iterdir())) == before
     (tmp_path / "daemon.lock").rename(tmp_path / "kept")
     (tmp_path / "daemon.lock").symlink_to(tmp_path / "kept")
-    with pytest.raises(OSError, match="symbolic links"):
+    with pytest.raises(NotPlainFile, match="not a plain file"):
         is_daemon_running(tmp_path)
