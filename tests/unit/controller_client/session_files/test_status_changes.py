@@ -11,11 +11,11 @@ import pytest
 from controller_client.server_link.host_identity import lock_state_dir
 from controller_client.session_files import daemon_status
 from controller_client.session_files.daemon_status import (
-from controller_client.system.files.plain_file import NotPlainFile
     StatusFile,
     is_daemon_running,
     read_status,
 )
+from controller_client.system.files.plain_file import NotPlainFile
 
 
 @pytest.fixture
