@@ -28,17 +28,8 @@ class NotPlainFile(OSError):
 
 def open_plain(path: Path, *, follows_links: bool = True) -> BufferedReader:
     """Open a plain file for reading, and wait for nobody. Raises NotPlainFile, OSError."""
-    flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY
-    try:
-        descriptor = os.open(path, flags if follows_links else flags | os.O_NOFOLLOW)
-    except OSError as error:
-        if error.errno in _NOT_PLAIN:
-            raise _not_plain(path) from error
-        raise
-    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-        os.close(descriptor)
-        raise _not_plain(path)
-    return os.fdopen(descriptor, "rb")
+    flags = os.O_RDONLY if follows_links else os.O_RDONLY | os.O_NOFOLLOW
+    return os.fdopen(_open(path, flags), "rb")
 
 
 def read_plain(path: Path) -> bytes:
@@ -72,17 +63,7 @@ def open_private(path: Path | str, flags: int) -> int:
 
     It waits for nobody and follows no link. Returns the descriptor. Raises NotPlainFile, OSError.
     """
-    alone = os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY
-    try:
-        descriptor = os.open(path, flags | alone, 0o600)
-    except OSError as error:
-        if error.errno in _NOT_PLAIN:
-            raise _not_plain(path) from error
-        raise
-    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-        os.close(descriptor)
-        raise _not_plain(path)
-    return descriptor
+    return _open(path, flags | os.O_NOFOLLOW)
 
 
 def decoded(content: bytes, decode: Callable[[bytes], _Kind | None]) -> _Kind | None:
@@ -95,6 +76,19 @@ def decoded(content: bytes, decode: Callable[[bytes], _Kind | None]) -> _Kind | 
         return decode(content)
     except (ProtocolError, msgspec.MsgspecError, ValueError, RecursionError):
         return None
+
+
+def _open(path: Path | str, flags: int) -> int:
+    try:
+        descriptor = os.open(path, flags | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY, 0o600)
+    except OSError as error:
+        if error.errno in _NOT_PLAIN:
+            raise _not_plain(path) from error
+        raise
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise _not_plain(path)
+    return descriptor
 
 
 def _not_plain(path: Path | str) -> NotPlainFile:
