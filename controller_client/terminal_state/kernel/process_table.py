@@ -18,6 +18,7 @@ Counters = dict[int, bytes]
 """Run counter of each task by thread id; ``b""`` once the task is gone."""
 
 ASLEEP_STATES: Final = frozenset(b"STtZX")
+RUNNABLE: Final = ord("R")
 
 
 class TaskStatus(NamedTuple):
@@ -37,11 +38,6 @@ class TaskStatus(NamedTuple):
     def is_asleep(self) -> bool:
         """True if asleep, stopped or dead: not runnable, nor in a disk wait or a page fault."""
         return self.state in ASLEEP_STATES
-
-    @property
-    def is_runnable(self) -> bool:
-        """True if on a processor, or about to be."""
-        return self.state == ord("R")
 
     @property
     def is_stopped(self) -> bool:
@@ -118,6 +114,20 @@ class Task:
     def status(self) -> TaskStatus:
         """Return name, state and terminal; OSError when the task is gone."""
         return parse_status(self._stat.read(512))
+
+    def is_runnable(self) -> bool:
+        """Return whether the task is on a processor, or about to be.
+
+        Raises OSError when nothing is left to look with.
+        """
+        # Each claim asks this of every task: to take the whole status apart would take three times
+        # as long.
+        try:
+            raw = self._stat.read(512)
+        except OSError as error:
+            raise_shortage(error)
+            return False
+        return raw[raw.rindex(b")") + 2] == RUNNABLE
 
     def close(self) -> None:
         """Close the files that are kept open."""
@@ -334,7 +344,7 @@ class ProcessTable:
         A task that is woken for another processor shows its call and its counter as before until
         that processor takes the task up. Only its state tells that already.
         """
-        return not any(map(_is_runnable, self.tasks())) and self.is_unmoved()
+        return not any(task.is_runnable() for task in self.tasks()) and self.is_unmoved()
 
     def close(self) -> None:
         """Close every file that is kept open."""
@@ -353,14 +363,6 @@ def status_or_none(process: ObservedProcess | None) -> TaskStatus | None:
     except OSError as error:
         raise_shortage(error)
         return None
-
-
-def _is_runnable(task: Task) -> bool:
-    try:
-        return task.status().is_runnable
-    except OSError as error:
-        raise_shortage(error)
-        return False
 
 
 def all_unmoved(tasks: Iterable[Task]) -> bool:

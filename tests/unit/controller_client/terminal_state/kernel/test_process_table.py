@@ -2,9 +2,9 @@
 
 import os
 import subprocess
+import threading
 from collections.abc import Iterator
 from functools import partial
-from pathlib import Path
 from unittest import mock
 
 import pytest
@@ -80,10 +80,9 @@ def test_a_tree_is_still_unless_a_task_of_it_is_about_to_run() -> None:
     with subprocess.Popen(["cat"], stdin=subprocess.PIPE) as sleeper:
         table = ProcessTable(sleeper.pid)
         wait_until(partial(_is_still_now, table), 10, "the program to sleep")
-        runnable = parse_status(Path("/proc/self/stat").read_bytes())
-        assert runnable.is_runnable
-        # Its call and its counter are those of a task that sleeps.
-        with mock.patch.object(Task, "status", return_value=runnable):
+        # This thread runs while it asks. The call and the counter are those of a task that sleeps.
+        assert Task(os.getpid(), threading.get_native_id()).is_runnable()
+        with mock.patch.object(Task, "is_runnable", return_value=True):
             assert table.is_unmoved()
             assert not table.is_still()
         assert table.is_still()
