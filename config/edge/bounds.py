@@ -34,6 +34,11 @@ TOKEN_BODIES_BYTES: Final = 8 * 1024 * 1024
 """The bodies of those that show one API token. The calls of a token wait for places with their
 bodies, and must not take the room of everybody else."""
 
+FREE_CHUNKS: Final = 1024
+CHUNK_BYTES: Final = 32
+"""A body in chunks may have FREE_CHUNKS of any size, and one more for each so many bytes. Each
+chunk is parsed by itself: one read of chunks of one byte would hold up everybody for a while."""
+
 PART_BYTES: Final = 64 * 1024
 """An answer is handed to its connection in parts of this size, each when there is room for it."""
 
@@ -47,6 +52,15 @@ _PHRASES: Final = {
     TOO_SLOW: b"Request Timeout",
     TOO_MANY: b"Service Unavailable",
 }
+
+
+def are_too_many(chunks: int, size: int) -> bool:
+    """True if a body of ``size`` bytes so far should have come in fewer chunks."""
+    return chunks > FREE_CHUNKS + size // CHUNK_BYTES
+
+
+class Refused(Exception):
+    """A request was refused, and what is left of the bytes that were read is not looked at."""
 
 
 class HeldBodies:
@@ -135,7 +149,10 @@ def refusal_body(status: int) -> bytes:
     """The body of a refusal: JSON with the rule that the request broke."""
     most_bytes = conf.data_upload_max_memory_size
     texts = {
-        UNREADABLE: "the WebSocket handshake has a body, or headers that are too many or too long",
+        UNREADABLE: (
+            "the body comes in too many small chunks; or the WebSocket handshake has a body, or "
+            "headers that are too many or too long"
+        ),
         TOO_LARGE: f"the body of the request is larger than {most_bytes} bytes",
         TOO_SLOW: f"the request was not complete within {conf.request_seconds:g} seconds",
         TOO_MANY: "the server holds too many unfinished requests; try again",

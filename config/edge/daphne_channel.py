@@ -6,6 +6,7 @@ taken the ones before.
 """
 
 import asyncio
+from contextlib import suppress
 from typing import Any
 
 from twisted.internet import reactor
@@ -50,7 +51,8 @@ class Channel(http.HTTPChannel):
         if self.is_refused:
             self._drop(data)
             return
-        super().rawDataReceived(data)
+        with suppress(bounds.Refused):
+            super().rawDataReceived(data)
         if self._handlingRequest and self.is_full():
             # The library reads on for as long as an answer waits for its peer, and keeps it all.
             self._networkProducer.pauseProducing()

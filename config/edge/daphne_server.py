@@ -39,20 +39,29 @@ class Request(http_protocol.WebRequest):
     __eq__ = object.__eq__
 
     def __init__(self, *arguments: object) -> None:
-        self._body_bytes = 0
+        self._body_bytes = self._chunks = 0
+        self._is_in_chunks = False
         super().__init__(*arguments, parsePOSTFormSubmission=False)
 
     def gotLength(self, length: int | None) -> None:
         """Refuse a body that is announced too large; None announces chunks of any length."""
         self.content = BytesIO()
+        self._is_in_chunks = length is None
         if length is not None and length > conf.data_upload_max_memory_size:
             self.channel.refuse(bounds.TOO_LARGE)
 
     def handleContentChunk(self, data: bytes) -> None:
-        """Take one part of the body, or refuse the request if the body is too large now."""
+        """Take one part of the body, or refuse the request if the body is too large now.
+
+        Raises Refused for a body that is cut into too many chunks.
+        """
         if self.content.closed or self.channel is None or self.channel.is_refused:
             return
         self._body_bytes += len(data)
+        self._chunks += self._is_in_chunks
+        if bounds.are_too_many(self._chunks, self._body_bytes):
+            self._refuse(bounds.UNREADABLE)
+            raise bounds.Refused
         if self._body_bytes > conf.data_upload_max_memory_size:
             self._refuse(bounds.TOO_LARGE)
             return

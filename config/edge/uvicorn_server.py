@@ -43,8 +43,9 @@ class _Watch:
         self._timer: asyncio.TimerHandle | None = None
         self._full_timer: asyncio.TimerHandle | None = None
         self._untaken = bounds.Untaken()
-        self._dropped_bytes = 0
+        self._dropped_bytes = self._body_bytes = self._chunks = 0
         self._is_left = False
+        self._parse: Callable[[], Any] = protocol.conn.next_event
 
     def made(self) -> None:
         """Start with an idle connection, and bound what is read ahead of authentication."""
@@ -55,6 +56,7 @@ class _Watch:
         # asyncio's 256 KiB they would be the larger part of what unfinished requests hold.
         if hasattr(self._protocol.transport, "max_size"):
             self._protocol.transport.max_size = _READ_BYTES
+        self._protocol.conn.next_event = self._next_event
         self._enter(_Phase.IDLE, conf.idle_seconds)
 
     def received(self, size: int) -> None:
@@ -63,14 +65,45 @@ class _Watch:
         The first byte of a request starts its deadline; later bytes do not move it.
         """
         if self._is_unread():
-            self._dropped_bytes += size
-            if self._dropped_bytes > bounds.LINGER_BYTES:
-                self._protocol.transport.abort()
+            self._drop(size)
             self._enter(_Phase.UNREAD, bounds.LINGER_SECONDS)
         elif self._is_under_way():
             self._await_rest()
         else:
             self.over()
+
+    def _next_event(self) -> Any:
+        """Parse the next part of a request; refuse a body that is cut into too many chunks."""
+        event = self._parse()
+        if isinstance(event, h11.Data):
+            self._body_bytes += len(event.data)
+            self._chunks += event.chunk_start
+            if bounds.are_too_many(self._chunks, self._body_bytes):
+                self._refuse(bounds.UNREADABLE)
+                return h11.NEED_DATA
+        elif isinstance(event, h11.Request):
+            self._body_bytes = self._chunks = 0
+        return event
+
+    def _refuse(self, status: int) -> None:
+        """Answer in place of the application, then drop what comes for a moment."""
+        protocol = self._protocol
+        if protocol.conn.states[h11.SERVER] is h11.SEND_RESPONSE:
+            protocol.transport.write(bounds.refusal_bytes(status))
+        # The application is told that its peer has gone, and sends nothing any more.
+        protocol.cycle.disconnected = True
+        protocol.cycle.message_event.set()
+        protocol.transport.write_eof()
+        protocol.transport.resume_reading()
+        protocol.data_received = lambda data: self._drop(len(data))
+        self._enter(_Phase.UNREAD, bounds.LINGER_SECONDS)
+        # Nothing moves this deadline.
+        self._is_left = True
+
+    def _drop(self, size: int) -> None:
+        self._dropped_bytes += size
+        if self._dropped_bytes > bounds.LINGER_BYTES:
+            self._protocol.transport.abort()
 
     def answered(self) -> None:
         """Note that an answer is complete; the next request may have begun before it."""

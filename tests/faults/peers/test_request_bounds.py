@@ -108,6 +108,18 @@ def test_the_limit_of_a_body_is_exact_and_holds_for_later_requests(served: Stack
     assert exchange(served.port, [head("/mcp", f"Content-Length: {'9' * 5000}")]).statuses == [400]
 
 
+def test_a_body_of_too_many_small_chunks_is_refused_while_it_comes(served: Stack) -> None:
+    in_chunks = head("/admin/login/", _FORM, "Transfer-Encoding: chunked")
+    some, many = chunk(b"a") * 1000, chunk(b"a" * 64) * 8000
+    last = head("/healthz", "Connection: close", method="GET")
+    for body in (some, many):
+        assert exchange(served.port, [in_chunks, body, chunk(b""), last]).statuses == [403, 200]
+    shredded = exchange(served.port, [in_chunks, *repeat(chunk(b"a") * 10_000, 100)])
+    assert (shredded.statuses, shredded.is_closed) == ([400], True)
+    assert b"too many small chunks" in shredded.data
+    assert shredded.sent_bytes < 8 * _MIB
+
+
 def test_held_back_bodies_are_refused_and_memory_stays_flat(served: Stack) -> None:
     base = resident_bytes(_pid(served))
     held_back = head("/admin/login/", _FORM, f"Content-Length: {_MIB}") + b"a" * (_MIB - 1)
