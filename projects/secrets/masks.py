@@ -18,6 +18,7 @@ from cryptography.fernet import InvalidToken
 from django.db import connection
 
 from controller_client.protocol.limits import MIN_MASKED_BYTES
+from controller_client.protocol.terminal_text.unseen import SPELLED_OUT
 from projects.models import CommandSession, RecordingScreen
 from projects.storage.columns import as_parameter
 from projects.storage.sealing import open_or_none, reseal, seal
@@ -27,8 +28,9 @@ logger = logging.getLogger(__name__)
 MASK: Final = "******"
 # No secret begins with it: a secret has no control characters.
 _UNOPENED: Final = "\0sealed:"
-# Between two letters of a secret: the end of a screen's line, and characters without a width.
-_BETWEEN: Final = "[\n\u200b-\u200d\u2060\ufeff]*"
+# Between two letters of a secret: the end of a screen's line, and characters that cannot be seen,
+# which most views spell out.
+_BETWEEN: Final = f"(?:[\n\u180b-\u180f\u200b-\u200d\u2060\ufe00-\ufe0f\ufeff]|{SPELLED_OUT})*"
 _SEALED: Final = "SELECT sealed_secrets FROM projects_commandsession WHERE id = %s"
 
 

@@ -17,6 +17,8 @@ _UNSEEN: Final = re.compile(
     "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0"
     "\ufff0-\ufffb\U00013430-\U0001343f\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
 )
+SPELLED_OUT: Final = r"\\u\{[0-9a-f]{4,6}\}"
+"""A regular expression for such a character as ``visible`` spells it out."""
 # All but tab and line feed, which are the shape of a text.
 _CONTROLS: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 _JOINERS: Final = "\u200c\u200d"

@@ -60,6 +60,10 @@ _DRAWING: Final = {
 }
 # Cursor movements to another row: what follows is not a continuation of this line.
 _ROW_MOVES: Final = frozenset("ABEFHdf")
+# These save the place of the cursor, and go back to it.
+_SAVES: Final = frozenset({"\x1b7", "\x1b[s", "\x9bs"})
+_RESTORES: Final = frozenset({"\x1b8", "\x1b[u", "\x9bu"})
+_PLACES: Final = _SAVES | _RESTORES
 
 
 class TextView:
@@ -73,6 +77,9 @@ class TextView:
         self._column = 0
         self._is_drawing = False
         self._is_drawn_to_edge = False
+        # A number that changes with each move to another row, and the place that a program saved.
+        self._row = 0
+        self._saved: tuple[int, int] | None = None
 
     def feed(self, data: bytes, *, final: bool = False) -> None:
         """Take the next bytes.
@@ -119,6 +126,7 @@ class TextView:
             return False
         body, newline, rest = plain.rpartition("\n")
         self._finished.append(body + newline)
+        self._row += bool(newline)
         self._write(rest)
         return True
 
@@ -129,10 +137,36 @@ class TextView:
                 self._write(token[0])
             elif kind == "control":
                 self._control(token[0])
-            elif kind == "escape" and token[0].startswith("\x1b("):
-                self._is_drawing = token[0] == "\x1b(0"
+            elif kind == "escape" or token[0] in _PLACES:
+                self._escape(token[0])
             elif kind == "csi":
                 self._control_sequence(token["params"], token["middle"], token["final"])
+
+    def _escape(self, sequence: str) -> None:
+        if sequence.startswith("\x1b("):
+            self._is_drawing = sequence == "\x1b(0"
+        elif sequence in _SAVES:
+            self._saved = self._row, self._column
+        elif sequence in _RESTORES:
+            self._restore()
+
+    def _restore(self) -> None:
+        """Go back to the saved place if it is on this row, else leave the row."""
+        if self._saved is None:
+            return
+        row, column = self._saved
+        if row == self._row:
+            self._column = min(column, max(len(self._line), MAX_COLUMNS))
+        else:
+            self._leave_row()
+
+    def _leave_row(self) -> None:
+        """End the line that a program moves away from: what follows does not go on in it."""
+        self._row += 1
+        if self._line:
+            # A full screen is drawn to its edge with blanks.
+            self._line[:] = "".join(self._line).rstrip(" ")
+            self._end_line()
 
     def _write(self, run: str) -> None:
         if self._is_drawing:
@@ -151,6 +185,7 @@ class TextView:
             self._column = max(0, self._column - 1)
 
     def _end_line(self) -> None:
+        self._row += 1
         line = "".join(self._line)
         # A program that clears what is to the right of its text draws a screen: blanks at the end
         # are its columns.
@@ -182,16 +217,15 @@ class TextView:
             self._line[self._column : end] = " " * (end - self._column)
         elif final == "A" and len(self._line) <= MAX_COLUMNS and not "".join(self._line).strip():
             self._go_up(count)
-        elif final in _ROW_MOVES and self._line:
-            # A full screen is drawn to its edge with blanks.
-            self._line[:] = "".join(self._line).rstrip(" ")
-            self._end_line()
+        elif final in _ROW_MOVES:
+            self._leave_row()
 
     def _go_up(self, rows: int) -> None:
         """Take back the blank lines that a line editor made room with.
 
         Go on in the line above them if the cursor moves up to that line.
         """
+        self._row += 1
         self._line.clear()
         while rows and (line := self._last_line()) is not None and (rows == 1 or not line.strip()):
             self._finished.pop()

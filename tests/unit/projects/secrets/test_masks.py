@@ -7,6 +7,7 @@ import pytest
 from cryptography.fernet import Fernet
 
 from console.live import board_reads
+from controller_client.protocol.terminal_text.unseen import visible
 from projects.models import CommandSession, Controller
 from projects.output import log as output_log
 from projects.output.digest import Digester
@@ -34,6 +35,8 @@ def session(controller: Controller) -> CommandSession:
 DRAWN = {
     "plain": "say correct-horse.",
     "zero width": "say corr\u200bect-ho\ufeffrse.",
+    "variation selectors": "say corr\ufe0fect-ho\u180brse.",
+    "spelled out": visible("say cor\u00adr\u200bect-ho\ufeffr\U000e0041se."),
     "wrapped": "say correct-\nhorse.",
 }
 

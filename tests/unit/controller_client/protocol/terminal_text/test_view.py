@@ -35,6 +35,10 @@ PIECES = [
     b"\x1b[4@",
     b"\x1b[2;3H",
     b"\x1b[A",
+    b"\x1b7",
+    b"\x1b8",
+    b"\x1b[s",
+    b"\x1b[u",
     b"\x1b[3A",
     b"\x1b[?2004h",
     b"\x1b]0;title\x07",
@@ -78,6 +82,11 @@ terminal_bytes = st.one_of(
         (b"cut \x1b[12", "cut "),
         (b"\x1b[H\x1b[2Jtop", "top"),
         (b"a\x1b[?25lb", "ab"),
+        (b"pass\x1b7\x1b[9G#\x1b8word", "password#"),
+        (b"pass\x1b[s\x1b[1Gp\x1b[uword", "password"),
+        (b"a\n\x1b7\x1b[24;1H[10%]\x1b8b\n", "a\n[10%]\nb\n"),
+        (b"ab\x1b7\ncd\x1b8ef", "ab\ncd\nef"),
+        (b"ab\x1b8c", "abc"),
         (b"one\r\nName:\r\r\n\r\r\n\r\r\n \b\x1b[3A\x1b[6Cada", "one\nName: ada"),
         (b"? Pick\r\n > a\r\n\r\n\r\n\x1b[4A\x1b[6C", "? Pick\n > a\n"),
         (b"10%\n\x1b[1A\x1b[2K20%\n\x1b[1A\x1b[2K30%\n", "30%\n"),
@@ -198,3 +207,8 @@ def test_a_cut_within_a_line_takes_nothing_from_it(cut: int) -> None:
 
 def test_a_long_line_that_is_erased_again_and_again_takes_a_moment() -> None:
     assert text_of(b"x" * 200_000 + b"\x1b[1K" * 60_000).startswith("xxx")
+
+
+def test_a_place_far_to_the_right_does_not_make_long_lines_of_blanks() -> None:
+    far = b"x" * 50_000 + b"\x1b7" + b"\x1b[2K\x1b8y" * 10_000
+    assert len(text_of(far)) <= MAX_COLUMNS + 1
