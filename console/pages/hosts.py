@@ -27,6 +27,10 @@ def hosts(request: HttpRequest) -> HttpResponse:
     """Shows the hosts of the person's projects. ``?q=`` and ``?state=`` narrow the list."""
     rows = hosts_of(request)
     wanted, state = request.GET.get("q", ""), request.GET.get("state", "")
+    # A filter that is not known must not show what another one would have left out.
+    is_known = state in {"", *STATES}
+    if not is_known:
+        rows = rows.none()
     if wanted:
         rows = rows.filter(
             Q(name__icontains=wanted)
@@ -44,8 +48,10 @@ def hosts(request: HttpRequest) -> HttpResponse:
             "q": wanted,
             "state": state,
             "states": STATES,
+            "is_known": is_known,
             "projects": projects_of(request) if request.user.has_perm(MANAGE_HOSTS) else (),
         },
+        status=200 if is_known else 400,
     )
 
 

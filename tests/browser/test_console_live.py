@@ -191,6 +191,9 @@ async def test_hostile_output_types_nothing_and_a_secret_has_its_field(
         assert "owned" not in page.evaluate("document.title")
         page.await_text("Secret", "#field")
         page.keep_picture("console-secret")
+        # An empty field is no answer: the program would take an empty password.
+        page.evaluate("document.querySelector('#field button').click()")
+        page.await_text("Nothing was typed: the field is empty", "#notice")
         page.fill("#field input", "hunter2!")
         page.evaluate("document.querySelector('#field button').click()")
         wait_until(lambda: "[8 letters]" in "".join(_lines(page)), 60, "the length")

@@ -153,9 +153,9 @@ const onSubmit = (form, act) => find(form).addEventListener("submit", (event) =>
   event.target.reset();
 });
 onSubmit("#release", ({ note }) => socket.send("release", { note: note.value }));
-onSubmit("#field", ({ typed: field }) => {
-  typed(`${field.value}\r`);
-  wantsLine = false;
+onSubmit("#field", ({ typed: { value } }) => {
+  wantsLine &&= !value;
+  return value ? typed(`${value}\r`) : say("Nothing was typed: the field is empty.");
 });
 find("#fit")?.addEventListener("click", () =>
   socket.send("resize", { cols: screen.columns(), rows: session.rows }));

@@ -20,6 +20,14 @@ def test_hosts_of_other_projects_are_not_listed(
     assert theirs.host.name not in text
 
 
+@pytest.mark.parametrize("state", ["zzz", "Online", "online "])
+def test_an_unknown_state_shows_no_host(person_with: PersonWith, ours: Tenant, state: str) -> None:
+    answer = person_with("view_controller").get("/hosts/", {"state": state})
+    assert answer.status_code == 400
+    assert "This filter is not understood: state" in answer.text
+    assert ours.host.name not in answer.text
+
+
 def test_a_list_that_is_cut_says_so(
     person_with: PersonWith, ours: Tenant, monkeypatch: pytest.MonkeyPatch
 ) -> None:
