@@ -4,6 +4,7 @@ Pure: bytes in, lines and cursor out.
 """
 
 import re
+import unicodedata
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -36,6 +37,8 @@ _UNSUPPORTED: Final = re.compile(
     rb"|\x1b\[[0-?]*(?=[\x80-\xff])"
 )
 _BEFORE_ESCAPE: Final = re.compile(r"(?=[\x1b\x9b])")
+_MAX_ATTACHED: Final = 16
+"""Characters without a width that one cell takes; a terminal shows no more either."""
 _MAX_FAILURES: Final = 100
 """What follows so many sequences that no terminal understands is not drawn."""
 # The emulator reads as numbers what is none, and numbers that are too long.
@@ -50,6 +53,38 @@ class Screen:
     cursor_row: int
     cursor_column: int
     is_alternate: bool
+
+
+class _Emulator(pyte.Screen):
+    """The emulator, which would draw nothing of a text behind a character without a width.
+
+    It knows those that Unicode calls combining. Joiners, selectors and the vowel signs of several
+    scripts are others.
+    """
+
+    def draw(self, data: str) -> None:
+        """Draw a text; a character without a width joins the one before it."""
+        start = 0
+        if not data.isascii():
+            for place, char in enumerate(data):
+                if _has_no_cell(char):
+                    super().draw(data[start:place])
+                    self._attach(char)
+                    start = place + 1
+        super().draw(data[start:])
+
+    def _attach(self, char: str) -> None:
+        line, column = self.buffer[self.cursor.y], self.cursor.x - 1
+        if column > 0 and not line[column].data:
+            # The second half of a wide character.
+            column -= 1
+        is_printed = pyte.screens.wcwidth(char) == 0
+        if is_printed and column >= 0 and len(line[column].data) <= _MAX_ATTACHED:
+            line[column] = line[column]._replace(data=line[column].data + char)
+
+
+def _has_no_cell(char: str) -> bool:
+    return pyte.screens.wcwidth(char) <= 0 and not unicodedata.combining(char)
 
 
 class _TolerantScreen:
@@ -99,7 +134,7 @@ def _row(cells: Mapping[int, pyte.screens.Char], cols: int) -> str:
 
 def _drawn(text: str, rows: int, cols: int) -> pyte.Screen:
     """The emulator after ``text``. Sequences that its parser fails on are passed over."""
-    screen = pyte.Screen(cols, rows)
+    screen = _Emulator(cols, rows)
     listener = cast(pyte.Screen, _TolerantScreen(screen))
     stream = pyte.Stream(listener, strict=False)
     # Decoded here, so that the emulator may follow ESC ( 0, with which programs draw their boxes.

@@ -88,6 +88,34 @@ def test_no_mixture_of_sequences_breaks_it(data: bytes) -> None:
     assert len(render_screen(data, rows=3, cols=10).lines) == 3
 
 
+@pytest.mark.parametrize(
+    ("printed", "row"),
+    [
+        ("a\u200bbc def", "a\\u{200b}bc def"),
+        ("\ufeffabc def", "abc def"),
+        ("a\u00adb", "a\\u{00ad}b"),
+        ("\U0001f469\u200d\U0001f4bb dev", "\U0001f469\u200d\U0001f4bb dev"),
+        ("\u2764\ufe0f dev", "\u2764\ufe0f dev"),
+        (
+            "\u0e17\u0e35\u0e48\u0e19\u0e31\u0e48\u0e19 ok",
+            "\u0e17\u0e35\u0e48\u0e19\u0e31\u0e48\u0e19 ok",
+        ),
+        ("\u0939\u093f\u0928\u094d\u0926\u0940 ok", "\u0939\u093f\u0928\u094d\u0926\u0940 ok"),
+        ("e\u0301tude", "\u00e9tude"),
+        ("a\u0085b\u2028c", "ab\\u{2028}c"),
+    ],
+)
+def test_text_goes_on_behind_a_character_without_a_width(printed: str, row: str) -> None:
+    assert _lines(printed.encode(), rows=1, cols=40) == [row]
+
+
+def test_a_cell_takes_few_characters_without_a_width() -> None:
+    (line,) = _lines(b"a" + "\u20e3".encode() * 10_000 + b"b")
+    assert line.startswith("a")
+    assert line.endswith("b")
+    assert len(line) < 40
+
+
 def test_boxes_are_drawn_as_boxes_and_stray_shifts_change_nothing() -> None:
     assert _lines(b"\x1b(0lqk\x1b(B\r\n\x0elqk \xe6\xbc\xa2\x0f") == ["┌─┐", "lqk 漢"]
 
