@@ -38,6 +38,9 @@ _AGAIN: Final = (
     "The server may have made a new credential all the same; then the one here works for a day at "
     "most. Rotate again in a minute"
 )
+_SILENT: Final = (
+    "Is this the port of a Holdline server? If the server speaks TLS, begin the address with wss://"
+)
 _MAX_FETCHED_BYTES: Final = 1 << 20
 
 
@@ -164,6 +167,8 @@ def _ask(
         told = f"the server cannot be reached: {error or type(error).__name__}"
         if url.startswith("wss:"):
             told = with_hint(told, error, timeout=TimeoutError)
+        elif isinstance(error, TimeoutError):
+            told = sentences(told, _SILENT)
         raise failed(told) from None
     finally:
         connection.close()

@@ -45,6 +45,7 @@ class ExecuteInput(ToolInput):
             description=(
                 "The program and its children are ended after this long. Use start_command "
                 "for anything longer."
+                " || Use start_interactive_command with lifetime_seconds for anything longer."
             ),
         ),
     ] = one_shot.DEFAULT_TIMEOUT_SECONDS

@@ -15,6 +15,7 @@ from websockets.asyncio.server import ServerConnection, serve
 
 from controller_client.config.errors import ConfigurationError
 from controller_client.config.server_address import Way
+from controller_client.server_link import enrolment
 from controller_client.server_link.enrolment import enrol
 from controller_client.server_link.errors import EnrolmentFailed, ServerUnreachable
 from controller_client.server_link.network.connection import open_connection
@@ -225,6 +226,15 @@ def test_enrolling_at_a_silent_port_asks_whether_it_speaks_tls(
 ) -> None:
     url = f"wss://127.0.0.1:{silent_port}/ws/controller/"
     with pytest.raises(EnrolmentFailed, match="Does this port speak TLS"):
+        enrol(server=url, code="enr_x", credential_file=tmp_path / "credential", is_replacing=False)
+
+
+def test_enrolling_without_tls_at_a_silent_port_asks_what_it_is(
+    silent_port: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(enrolment, "ANSWER_SECONDS", 0.5)
+    url = f"ws://127.0.0.1:{silent_port}/ws/controller/"
+    with pytest.raises(EnrolmentFailed, match="Is this the port of a Holdline server"):
         enrol(server=url, code="enr_x", credential_file=tmp_path / "credential", is_replacing=False)
 
 
