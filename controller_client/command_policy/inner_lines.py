@@ -52,7 +52,16 @@ _MARK_OPTION: Final = re.compile(r"(?:-[0oprtx]*[Ii]|--replace(?:=|$))(.*)", re.
 # They run every program of a directory.
 _RUN_ALL: Final = frozenset({"run-parts"})
 _CODE_OPTIONS: Final = frozenset({"-", "--command", "--eval", "--help", "--print", "--version"})
-_MODULE: Final = re.compile(r"-[bBdEiIOPqsSuvx]*m")
+_OF_PYTHON: Final = re.compile(r"-[bBdEiIOPqsSuvx]*m")
+_OF_NODE: Final = re.compile(r"(?:-r|--require|--import|--loader|--experimental-loader)(?:$|=)")
+_MODULES: Final = {
+    **dict.fromkeys(("python", "pypy"), _OF_PYTHON),
+    **dict.fromkeys(("node", "nodejs", "bun", "deno"), _OF_NODE),
+    "perl": re.compile(r"-[0acFlnpsStTuUvwWX]*[MmI]"),
+    "ruby": re.compile(r"-[aglnpsSvwW]*[rI]"),
+    **dict.fromkeys(("lua", "luajit"), re.compile(r"-l")),
+}
+"""The options with which interpreters take a module by its name, or a directory of modules."""
 _LINE_OPTION: Final = re.compile(r"-[A-Za-z]*c[A-Za-z]*$|--command$")
 _BUILTINS: Final = frozenset({"builtin", "command", "coproc", "exec"})
 
@@ -166,10 +175,9 @@ def _script_in(words: Words) -> tuple[str, ...]:
 
 
 def _runs_a_module(words: Words) -> bool:
-    """Tell of ``python3 -m name``, which looks for the module in places of its own."""
+    """Tell of ``python3 -m name`` and the like: modules are looked for in places of their own."""
     return any(
-        base_name(word) in {"python", "pypy"}
-        and any(_MODULE.match(option) for option in words[at + 1 :])
+        (module := _MODULES.get(base_name(word))) and any(map(module.match, words[at + 1 :]))
         for at, word in enumerate(_may_run(words))
     )
 

@@ -7,7 +7,7 @@ the lines inside of it too. The same look is taken again when the command starts
 
 import os
 import stat
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from errno import EACCES, EPERM
 from fnmatch import fnmatchcase
 from functools import cache, partial
@@ -64,6 +64,10 @@ _READ_UNASKED: Final = {
     "tox": ("tox.ini",),
 }
 """The files of a directory that tell these programs what to run."""
+_FIRST_LINE_BYTES: Final = 256
+"""The kernel reads no more of a script to find its interpreter."""
+_MAX_INTERPRETERS: Final = 4
+"""The kernel follows no longer row of scripts that interpret each other."""
 _MAX_MATCHES: Final = 32
 _MAX_SIGNS: Final = 4
 
@@ -100,7 +104,7 @@ def named_files(
     places = directories_of(survey, around.start(cwd)).paths
     look = _HostFiles(around.search_paths)
     found: dict[str, NamedFile] = {}
-    for path in _paths(survey, places, look):
+    for path in _with_interpreters(_paths(survey, places, look), places, look):
         if path not in found:
             if len(found) == MAX_NAMED_FILES:
                 break
@@ -157,6 +161,43 @@ class _HostFiles:
             return (word,)
         self._patterns += 1
         return _names_like(word, directory)
+
+
+def _with_interpreters(
+    paths: Iterable[str], places: Sequence[str], look: _HostFiles
+) -> Iterator[str]:
+    for path in paths:
+        yield path
+        yield from _interpreters(path, places, look, _MAX_INTERPRETERS)
+
+
+def _interpreters(path: str, places: Sequence[str], look: _HostFiles, most: int) -> Iterator[str]:
+    """Yield what the first line of a script makes run, which may be a script itself."""
+    words = _interpreter_of(path) if most else ()
+    for directory in places if words else ():
+        for named in _paths_of((*words, path), directory, look):
+            if named != path:
+                yield named
+                yield from _interpreters(named, places, look, most - 1)
+
+
+def _interpreter_of(path: str) -> Words:
+    """Return the words of a script's first line, behind ``#!``; none for any other file."""
+    try:
+        with open_plain(Path(path)) as opened:
+            begin, _, _ = opened.read(_FIRST_LINE_BYTES).partition(b"\n")
+    except ValueError:
+        return ()
+    except OSError as error:
+        raise_unknown(error)
+        return ()
+    if not begin.startswith(b"#!"):
+        return ()
+    # The interpreter is a path, also without a stroke in it: no search path is asked for it.
+    words = [os.fsdecode(word) for word in begin[2:].split()]
+    if words and "/" not in words[0]:
+        words[0] = f"./{words[0]}"
+    return tuple(words)
 
 
 def _paths(survey: Survey, places: Sequence[str], look: _HostFiles) -> Iterator[str]:

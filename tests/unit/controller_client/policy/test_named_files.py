@@ -166,6 +166,45 @@ def test_a_script_of_each_directory_is_named_since_either_may_run(script: Path) 
     assert {str(script), str(below / "deploy.sh")} <= set(paths)
 
 
+@pytest.mark.parametrize(
+    ("first_line", "named"),
+    [
+        ("#!{}/own", ["{}/own"]),
+        ("#! {}/own -u", ["{}/own"]),
+        ("#!/usr/bin/env {}/own", [_real("env"), "{}/own"]),
+        ("#!{}/other", ["{}/other", "{}/own"]),
+        ("#!own", ["{}/own"]),
+        ("#!{}/deploy.sh", []),
+        ("#!/nowhere/sh", []),
+        ("#!", []),
+        ("# !{}/own", []),
+    ],
+)
+def test_what_the_first_line_of_a_script_runs_is_named(
+    script: Path, first_line: str, named: list[str]
+) -> None:
+    place = str(script.parent)
+    for name, text in (("own", "own"), ("other", f"#!{place}/own\n"), ("third", "third")):
+        (script.parent / name).write_text(text)
+        (script.parent / name).chmod(0o755)
+    script.write_text(first_line.replace("{}", place) + "\necho harmless\n")
+    expected = [str(script), *(name.replace("{}", place) for name in named)]
+    assert _paths("./deploy.sh", script.parent) == expected
+
+
+def test_an_interpreter_that_is_exchanged_is_a_change(script: Path) -> None:
+    own = script.with_name("own")
+    shutil.copy("/bin/sh", own)
+    script.write_text(f"#!{own}\n")
+    approved = named_files("./deploy.sh", str(script.parent))
+    assert why_changed("./deploy.sh", (str(script.parent), {}), approved) is None
+    own.write_text("#!/bin/sh\necho evil\n")
+    failure = why_changed("./deploy.sh", (str(script.parent), {}), approved)
+    assert failure is not None
+    assert failure.code == "CHANGED_SINCE_APPROVAL"
+    assert "own" in failure.message
+
+
 def test_the_program_that_another_one_runs_is_named(script: Path) -> None:
     line = "sudo -u nobody nice -n 5 bash -c 'tail -n 1 notes'"
     assert {_real("nice"), _real("bash"), _real("tail")} <= set(_paths(line, script.parent))
