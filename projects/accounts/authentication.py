@@ -134,9 +134,15 @@ async def authenticate_controller(header: str | None, peer: str = "") -> Verifie
         StorageUnavailable: if the credential could not be looked up.
 
     """
-    token = shown_token(header, CONTROLLER_PREFIX)
-    async with limited_guesses(token, peer) as meter:
-        return await in_database(_find_controller, token, meter)
+    try:
+        token = shown_token(header, CONTROLLER_PREFIX)
+        async with limited_guesses(token, peer) as meter:
+            return await in_database(_find_controller, token, meter)
+    except Unauthenticated:
+        raise Unauthenticated(
+            "a valid credential of a host is required",
+            "Enrol the host again if its credential is lost or was revoked.",
+        ) from None
 
 
 def check_caller(caller: Caller) -> None:

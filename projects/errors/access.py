@@ -23,8 +23,9 @@ class Unauthenticated(ControllerActionError):
         "revoked."
     )
 
-    def __init__(self, reason: str = "a valid API token is required") -> None:
+    def __init__(self, reason: str = "a valid API token is required", hint: str = "") -> None:
         super().__init__(reason)
+        self.hint = hint or self.hint
 
 
 class ScopeMissing(Forbidden):

@@ -110,6 +110,8 @@ def render_screen(data: bytes, *, rows: int, cols: int) -> Screen:
     """Renders the screen of a terminal after ``data``, the end of a stream."""
     visible, is_alternate = _current_buffer(data[-SCREEN_BYTES:])
     drawn = _UNSUPPORTED.sub(b"", _visible_part(visible, None if is_alternate else rows))
+    # The emulator knows one of the two ways to save the cursor's place and to go back.
+    drawn = drawn.replace(b"\x1b[s", b"\x1b7").replace(b"\x1b[u", b"\x1b8")
     screen = _drawn(drawn.decode("utf-8", "replace"), rows, cols)
     rows_shown = (_row(screen.buffer[row], cols) for row in range(rows))
     lines = tuple(unseen.visible(line.rstrip()) for line in rows_shown)

@@ -26,6 +26,7 @@ from projects.sessions.answers.hints import (
     refused_hint,
     takeover_hint,
     unsettled_hint,
+    untyped_hint,
 )
 from projects.sessions.answers.prompt import prompt_of
 from projects.sessions.answers.results import (
@@ -217,8 +218,11 @@ def _conclude(turn: Turn, now: Snapshot, state: TerminalState) -> InteractiveOut
     # Last, so that output of which no answer could be made is shown by a later turn.
     if turn.is_showing and shown_to > now.shown_offset:
         execute(_SHOWN, [shown_to, as_parameter(turn.session_id), shown_to])
-    if turn.until == "settled" and not (now.is_command_settled or now.is_final):
-        return result.model_copy(update={"hint": sentences(unsettled_hint(), result.hint)})
+    if turn.command_seq is not None and not (now.is_command_settled or now.is_final):
+        is_size = turn.until == "settled"
+        # A program that waits anew has taken the input, whatever the host has said of it yet.
+        unsettled = unsettled_hint() if is_size else untyped_hint() if state == "running" else ""
+        return result.model_copy(update={"hint": sentences(unsettled, result.hint)})
     if not now.command_failure_code:
         return result
     refused = refused_hint(now.command_failure_code, now.command_failure_message)

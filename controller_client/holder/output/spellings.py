@@ -52,7 +52,7 @@ def forms_of(secret: bytes) -> Iterator[bytes]:
     yield secret
     yield from _base64_forms(secret)
     forms = (*_in_json(text), *_in_html(text), *_in_shells(text), *_in_tables(text))
-    for form in (*_in_urls(secret), *forms):
+    for form in (*_in_urls(secret), *forms, *_in_source(secret, text)):
         yield form.encode("utf-8", "surrogateescape")
     # UTF-16 of either byte order. For ASCII both orders have the same inner part, letters with a
     # NUL between them, so that part is looked for.
@@ -129,6 +129,16 @@ def _in_shells(text: str) -> Iterator[str]:
         yield written[text.startswith("'") : len(written) - text.endswith("'")]
     for quoted in _QUOTED_BY_SHELLS:
         yield quoted.sub(lambda found: f"\\{found[0]}", text)
+
+
+def _in_source(secret: bytes, text: str) -> Iterator[str]:
+    # As many list a value: a backslash is doubled, and nothing else is changed.
+    yield text.replace("\\", "\\\\")
+    # As Python writes bytes, and a text in ASCII. Where both kinds of quotation marks are in it, a
+    # backslash stands before each apostrophe.
+    for written in (ascii(b'"' + secret)[3:-1], ascii('"' + text)[2:-1]):
+        yield written
+        yield written.replace("\\'", "'")
 
 
 def _quoted_in_zsh(found: re.Match[str]) -> str:

@@ -192,6 +192,11 @@ def unsettled_hint() -> str:
     return "The host has not confirmed the new size yet; it is set as soon as the host takes it."
 
 
+def untyped_hint() -> str:
+    """The hint for an input that the host has not confirmed while the call waited."""
+    return "The host has not confirmed your input yet, and may still type it: do not send it again."
+
+
 def ended_hint(
     end_reason: str | None,
     exit_code: int | None,

@@ -134,6 +134,22 @@ async def test_a_new_size_that_no_host_has_confirmed_is_not_told_as_done(
     assert len(late.commands) == 1
 
 
+async def test_an_input_that_no_host_has_confirmed_is_not_to_be_typed_again(
+    project_id: UUID, controller: Controller
+) -> None:
+    session = await in_database(make_session, controller, io_mode="pty")
+    typed = partial(
+        controller_send_input, project_id, session.id, "yes\n", request_id=uuid4(), wait_seconds=0
+    )
+    untyped = await typed()
+    assert untyped.hint.startswith("The host has not confirmed your input yet")
+    # A call that only waits typed nothing.
+    waited = await controller_send_input(project_id, session.id, "", wait_seconds=0)
+    assert "not confirmed" not in waited.hint
+    async with ActingHost(controller):
+        assert "not confirmed" not in (await typed(wait_seconds=20)).hint
+
+
 @pytest.mark.parametrize("request_id", [uuid4(), None], ids=["with id", "without"])
 async def test_a_start_without_word_may_be_repeated_if_it_has_an_id(
     project_id: UUID,

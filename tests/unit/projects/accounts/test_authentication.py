@@ -99,8 +99,9 @@ async def test_a_controllers_credential_is_no_api_token_and_the_other_way_round(
     credential, token = await in_database(make)
     with pytest.raises(Unauthenticated):
         await authenticate_api_token(f"Bearer {credential}")
-    with pytest.raises(Unauthenticated):
+    with pytest.raises(Unauthenticated, match="credential of a host is required") as refused:
         await authenticate_controller(f"Bearer {token}")
+    assert "API token" not in refused.value.hint
 
 
 @transactional

@@ -109,6 +109,11 @@ def test_text_goes_on_behind_a_character_without_a_width(printed: str, row: str)
     assert _lines(printed.encode(), rows=1, cols=40) == [row]
 
 
+@pytest.mark.parametrize(("save", "restore"), [("\x1b7", "\x1b8"), ("\x1b[s", "\x1b[u")])
+def test_a_saved_place_is_gone_back_to(save: str, restore: str) -> None:
+    assert _lines(f"pass{save}\x1b[9G#{restore}word".encode(), rows=1) == ["password#"]
+
+
 def test_a_cell_takes_few_characters_without_a_width() -> None:
     (line,) = _lines(b"a" + "\u20e3".encode() * 10_000 + b"b")
     assert line.startswith("a")

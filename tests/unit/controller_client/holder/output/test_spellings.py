@@ -134,6 +134,10 @@ def test_a_secret_is_masked_as_libraries_write_it(secret: str) -> None:
         json_of_go = json_of_go.replace(character, f"\\u{ord(character):04x}")
     for written in (
         repr(secret),
+        ascii(secret),
+        repr(secret.encode()),
+        repr([secret.encode(), b"'", b'"']),
+        secret.replace("\\", "\\\\"),
         shlex.quote(secret),
         json.dumps(secret),
         json.dumps(secret).replace("<", "\\u003C").replace(">", "\\u003E"),
