@@ -81,7 +81,7 @@ async def _http(scope: Scope, receive: Receive, send: Send) -> None:
         await probes.application(scope, send)
         return
     with graceful_stop.in_call(), bound_contextvars(request_id=_request_id(scope)):
-        if scope["path"].rstrip("/") in _BESIDE_DJANGO:
+        if scope["path"].removesuffix("/") in _BESIDE_DJANGO:
             await mcp_application(scope, receive, send)
         else:
             async with ready_threads.page_thread():

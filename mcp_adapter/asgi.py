@@ -79,7 +79,7 @@ async def serve(
         if scope["method"] == "OPTIONS":
             await cross_origin.answer_preflight(send, headers)
             return
-    if scope["path"].rstrip("/") in METADATA_PATHS:
+    if scope["path"].removesuffix("/") in METADATA_PATHS:
         await _answer_metadata(scope, send)
         return
     if scope["method"] != "POST":

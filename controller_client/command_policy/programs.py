@@ -109,7 +109,11 @@ _STILL_MORE_RUNNERS: Final = (
     "svndumpfilter chg ledger hledger pygmentize llvm-reduce creduce cvise newlisp virtualenv "
     "venv bvi bvim jmacs jpico jstar picocom sc sc-im gold restore rifle ocamlc ocamlopt "
     "ocamlmktop makeinfo texi2any gpic geqn gtbl ctags etags mysqldump mysqlimport mariadb-dump "
-    "phar lldb-server tput tset reset"
+    "phar lldb-server tput tset reset escript yabasic calc ocamlrund ocamlruni bwbasic brandy gbr3 "
+    "rakudo io singular fricas yorick jruby wren elvis-tiny nex nview kilo amp peco percol skim "
+    # The tools of Java take options for the machine that runs them, which loads an agent.
+    "jar jarsigner javap jcmd jdeprscan jdeps jfr jhsdb jimage jinfo jlink jmap jmod jps jstat "
+    "jstatd jwebserver rmiregistry serialver"
 )
 # Whole families: of a package manager, of version control, of the service manager, of the loader.
 _FAMILIES: Final = (

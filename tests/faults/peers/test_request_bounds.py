@@ -329,6 +329,12 @@ def test_an_encoded_path_is_not_found(served: Stack, path: str) -> None:
     assert reply.statuses == [404]
 
 
+@pytest.mark.parametrize("path", ["/mcp//", "/mcp////", "//mcp", "/./mcp"])
+def test_a_path_in_another_spelling_is_not_found(served: Stack, path: str) -> None:
+    reply = exchange(served.port, [head(path, "Content-Length: 0", "Connection: close")])
+    assert reply.statuses == [404]
+
+
 def test_a_handshake_with_a_body_or_an_encoded_path_is_refused(served: Stack) -> None:
     with_body = (
         head("/ws/controller/", *_UPGRADE, "Content-Length: 4", method="GET") + b"\x81\x02{}"

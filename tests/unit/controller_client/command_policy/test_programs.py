@@ -127,7 +127,8 @@ _WITH_HOOKS = (
     "svnmucc svnsync chg ledger pygmentize"
     " llvm-reduce newlisp virtualenv bvi jmacs jpico jstar picocom sc gold restore tput tset "
     "reset ctags mysqldump phar ocamlc"
-    " makeinfo gpic mpicc"
+    " makeinfo gpic mpicc escript yabasic calc ocamlruni bwbasic jar javap jdeps jlink peco"
+    " elvis-tiny nex nview"
 )
 
 
