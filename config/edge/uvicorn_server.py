@@ -93,7 +93,8 @@ class _Watch:
         # The application is told that its peer has gone, and sends nothing any more.
         protocol.cycle.disconnected = True
         protocol.cycle.message_event.set()
-        protocol.transport.write_eof()
+        if protocol.transport.can_write_eof():
+            protocol.transport.write_eof()
         protocol.transport.resume_reading()
         protocol.data_received = lambda data: self._drop(len(data))
         self._enter(_Phase.UNREAD, bounds.LINGER_SECONDS)

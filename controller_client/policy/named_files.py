@@ -66,8 +66,6 @@ _READ_UNASKED: Final = {
 """The files of a directory that tell these programs what to run."""
 _FIRST_LINE_BYTES: Final = 256
 """The kernel reads no more of a script to find its interpreter."""
-_MAX_INTERPRETERS: Final = 4
-"""The kernel follows no longer row of scripts that interpret each other."""
 _MAX_MATCHES: Final = 32
 _MAX_SIGNS: Final = 4
 
@@ -166,19 +164,22 @@ class _HostFiles:
 def _with_interpreters(
     paths: Iterable[str], places: Sequence[str], look: _HostFiles
 ) -> Iterator[str]:
+    """Yield the paths, and behind each what its first line makes run, which may be a script too.
+
+    Each file is looked into once, however many scripts name it.
+    """
+    seen: set[str] = set()
     for path in paths:
         yield path
-        yield from _interpreters(path, places, look, _MAX_INTERPRETERS)
-
-
-def _interpreters(path: str, places: Sequence[str], look: _HostFiles, most: int) -> Iterator[str]:
-    """Yield what the first line of a script makes run, which may be a script itself."""
-    words = _interpreter_of(path) if most else ()
-    for directory in places if words else ():
-        for named in _paths_of((*words, path), directory, look):
-            if named != path:
-                yield named
-                yield from _interpreters(named, places, look, most - 1)
+        todo = [path]
+        while todo:
+            script = todo.pop()
+            words = () if script in seen else _interpreter_of(script)
+            seen.add(script)
+            for directory in places if words else ():
+                named = list(_paths_of((*words, script), directory, look))
+                todo += named
+                yield from (each for each in named if each != script)
 
 
 def _interpreter_of(path: str) -> Words:
