@@ -233,7 +233,7 @@ def _add_common(command: argparse.ArgumentParser) -> None:
         "--allow-root",
         action="store_true",
         default=None,
-        help="allow to run as root; every program that is started then runs as root too",
+        help="allow to run as root; programs run as root too, unless the policy names another user",
     )
     command.add_argument(
         "--log-level", choices=log.LEVELS, help=f"default: {_DEFAULTS['log_level']}"
@@ -270,7 +270,7 @@ def _add_run(run: argparse.ArgumentParser) -> None:
         "--max-processes",
         type=_count,
         metavar="N",
-        help="processes of a session at once; without a control group, of the daemon's user",
+        help="processes of a session at once; without a control group, of the user of programs",
     )
     limits.add_argument(
         "--max-memory",

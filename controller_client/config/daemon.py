@@ -98,8 +98,8 @@ def check_user(*, allow_root: bool) -> None:
     """Raise ConfigurationError for root, unless root is allowed."""
     if os.geteuid() == 0 and not allow_root:
         raise ConfigurationError(
-            "refusing to run as root: every program of the daemon would run as root too. Use a "
-            "dedicated user, or --allow-root if you mean it"
+            "refusing to run as root: programs would run as root too, unless the policy names "
+            "another user. Use a dedicated user, or --allow-root if you mean it"
         )
 
 

@@ -116,7 +116,9 @@ def _check(directory: int, name: str, identity: str, owners: frozenset[int]) -> 
     if not is_plain(status) or identity_of(status) != identity:
         raise FileRefused("OTHER_FILE", "this is not the file that was monitored")
     if status.st_uid not in owners:
-        raise FileRefused("NOT_OWNED", "the file belongs to another user than the daemon's")
+        raise FileRefused(
+            "NOT_OWNED", "the file belongs neither to the daemon's user nor to that of programs"
+        )
 
 
 def _put_back(directory: int, private: str, name: str) -> None:

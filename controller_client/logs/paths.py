@@ -47,7 +47,7 @@ _MESSAGES: Final = {
     "LOG_DIRECTORY_UNUSABLE": "the daemon's user cannot use this log directory",
     # Whoever owns the directory could write the logs that are read here.
     "LOG_DIRECTORY_FOREIGN": (
-        "the directory belongs to another user than the daemon's, and not to root"
+        "the directory belongs neither to the daemon's user, nor to that of programs, nor to root"
     ),
 }
 

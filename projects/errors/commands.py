@@ -67,7 +67,9 @@ class StartFailed(ControllerActionError):
         "CWD_NOT_ALLOWED": (
             "The host's policy says where programs may be started; give another directory, or none."
         ),
-        "CWD_NOT_FOUND": "Give an existing directory the daemon's user may enter, or none.",
+        "CWD_NOT_FOUND": (
+            "Give an existing directory, open to the user that programs run as, or none."
+        ),
         "RESOURCE_EXHAUSTED": (
             "The host is out of processes, memory, terminals, files or disk space. End a "
             "program, or try later."

@@ -148,8 +148,8 @@ class LogDirectoryForeign(Forbidden):
 
     def __init__(self) -> None:
         super().__init__(
-            "the directory of session logs belongs to another user of this host than the daemon's "
-            "user or root"
+            "the directory of session logs belongs neither to the daemon's user, nor to the "
+            "user of programs, nor to root"
         )
 
 

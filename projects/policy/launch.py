@@ -17,7 +17,7 @@ class Launch:
     """One program to start.
 
     ``controller``: the name or id of the host; None if the project has only one.
-    ``cwd`` None: the home directory of the daemon's user.
+    ``cwd`` None: the home directory of the user that programs run as.
     ``pipe_fallback``: use pipes, with a warning, on a host that has no terminal to give.
     ``stdin_text`` is written to the program first; with ``stdin`` closed its end follows.
     ``lifetime_seconds`` and ``limit`` (active sessions of this ``kind`` in the project): None

@@ -30,7 +30,11 @@ ControllerName = Annotated[
 ]
 Directory = Annotated[
     str | None,
-    Field(description="Directory to start in; default: the home directory of the daemon's user."),
+    Field(
+        description=(
+            "Directory to start in; default: the home directory of the user that programs run as."
+        )
+    ),
     # What a model gives that wants to leave it out.
     AfterValidator(lambda directory: directory or None),
 ]

@@ -64,6 +64,16 @@ def test_help_and_version_are_printed(
     assert text in capsys.readouterr().out
 
 
+def test_help_names_the_user_of_programs_and_not_the_daemons(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    with pytest.raises(SystemExit):
+        main(["run", "--help"])
+    told = " ".join(capsys.readouterr().out.split())
+    assert "without a control group, of the user of programs" in told
+    assert "run as root too, unless the policy names another user" in told
+
+
 def test_each_command_in_the_documents_is_one_that_the_parser_knows() -> None:
     root = Path(__file__).parents[3]
     pages = [*(root / "docs").rglob("*.md"), root / "controller_client/README.md"]

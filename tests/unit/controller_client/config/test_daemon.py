@@ -223,6 +223,14 @@ def test_the_state_directory_is_the_services_own_or_the_users_own(
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
+def test_a_refused_root_is_told_that_a_policy_may_name_another_user(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    with pytest.raises(ConfigurationError, match="unless the policy names another user"):
+        check_user(allow_root=False)
+
+
 def test_root_needs_to_be_allowed() -> None:
     with pytest.raises(ConfigurationError, match="--allow-root"):
         check_user(allow_root=False)

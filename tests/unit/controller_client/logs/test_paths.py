@@ -163,6 +163,11 @@ def test_some_directories_can_never_be_for_logs(root: str) -> None:
         LogPaths([root])
 
 
+def test_a_foreign_directory_is_said_to_be_of_none_of_three_users() -> None:
+    told = FileRefused("LOG_DIRECTORY_FOREIGN").failure.message
+    assert all(whose in told for whose in ("the daemon's user", "that of programs", "root"))
+
+
 OTHER_USER = 12345
 as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can give directories away")
 

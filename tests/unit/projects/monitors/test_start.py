@@ -14,7 +14,7 @@ from controller_client.protocol.messages import Failure, FileChunk
 from projects.errors.base import Forbidden
 from projects.models import Controller
 from projects.monitors import questions as file_questions
-from projects.monitors.errors import MonitorLimitReached, PathNotAllowed
+from projects.monitors.errors import LogDirectoryForeign, MonitorLimitReached, PathNotAllowed
 from projects.monitors.read import monitor_read
 from projects.monitors.start import MonitorStatus, monitor_start
 from projects.monitors.stop import monitor_stop
@@ -91,6 +91,11 @@ async def test_what_is_wrong_with_a_log_directory_is_told_at_every_call(code: st
         with pytest.raises(Forbidden) as later:
             await monitor_read(controller.project_id, str(monitor.session_id))
     assert (at_start.value.code, later.value.code) == (code, code)
+
+
+def test_a_foreign_log_directory_is_said_to_be_of_none_of_three_users() -> None:
+    told = str(LogDirectoryForeign())
+    assert all(whose in told for whose in ("the daemon's user", "the user of programs", "root"))
 
 
 @pytest.mark.parametrize(

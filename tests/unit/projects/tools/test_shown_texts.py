@@ -22,6 +22,7 @@ from projects.accounts.authentication import SCOPES, Caller
 from projects.accounts.toolsets import TOOLSETS
 from projects.errors.base import ControllerActionError
 from projects.errors.calls import UnknownTool
+from projects.errors.commands import StartFailed
 from projects.errors.shown_tools import TOOL_NAMES, fitting, said, showing, tools_named
 from projects.sessions.answers import hints
 from projects.sessions.answers.results import Prompt
@@ -297,3 +298,10 @@ _RULES: list[tuple[Callable[[], str], str]] = [
 def test_sentences_are_said_to_those_they_fit(make: Callable[[], str], text: str) -> None:
     with showing(()):
         assert make() == text
+
+
+def test_no_text_of_a_start_says_that_programs_run_as_the_daemons_user() -> None:
+    schemas = [json.dumps(tool.input_schema) for tool in ALL_TOOLS]
+    texts = [*schemas, *(tool.full_description for tool in ALL_TOOLS), *StartFailed.HINTS.values()]
+    assert [text for text in texts if "daemon's user" in text] == []
+    assert "user that programs run as" in StartFailed.HINTS["CWD_NOT_FOUND"]
