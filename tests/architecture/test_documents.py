@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import get_args
 
 import pytest
+from django.apps import apps
+from django.core.management import get_commands, load_command_class
 
 from config.settings import environment
 from controller_client.policy import file as policy_file
@@ -29,7 +31,7 @@ DOCUMENTS = sorted(
 )
 _LINK = re.compile(r"\[[^\]]*\]\((?!https?:|mailto:)([^)#\s]*)(#[^)\s]*)?\)")
 _FILE = re.compile(
-    r"`((?:bin|config|console|projects|agent|backup|mcp_adapter|mcp_bridge|controller_client|quickstart|tests|benchmarks|docs|\.ci)/[\w./-]*)`"
+    r"`((?:bin|config|console|projects|agent|backup|mcp_adapter|mcp_bridge|controller_client|quickstart|tests|benchmarks|chaos|deploy|docs|\.ci)/[\w./-]*)`"
 )
 
 
@@ -159,10 +161,59 @@ def test_every_command_of_manage_py_is_named_somewhere() -> None:
     pages = "\n".join(page.read_text() for page in DOCUMENTS if page.name != "CHANGELOG.md")
     commands = [
         path.stem
-        for app in ("projects", "agent", "backup")
+        for app in ("projects", "agent", "backup", "console")
         for path in (ROOT / app / "management/commands").glob("[a-z]*.py")
     ]
     assert [name for name in sorted(commands) if not re.search(rf"\b{name}\b", pages)] == []
+
+
+def _manage_lines() -> Iterator[tuple[str, str]]:
+    """Each command of ``manage.py`` that a page spells, with the words behind it."""
+    spelled = re.compile(r"manage\.py ([a-z_]+)([^`\n|&#]*)")
+    for page in DOCUMENTS:
+        # A row of the page of runs leaves ``manage.py`` out.
+        rows = r"^\| `((?:run_agent|agent_runs|answer_approval)\b[^`]*)`"
+        left_out = re.findall(rows, page.read_text(), re.MULTILINE)
+        lines = [f"manage.py {row}" for row in left_out]
+        if page.name != "CHANGELOG.md":
+            yield from spelled.findall("\n".join([page.read_text(), *lines]))
+
+
+def _options_of(command: str) -> set[str]:
+    app = get_commands()[command]
+    loaded = load_command_class(app, command) if isinstance(app, str) else app
+    usage = loaded.create_parser("manage.py", command).format_help()
+    return set(re.findall(r"--[a-z][a-z-]*", usage))
+
+
+def test_every_command_and_option_of_manage_py_that_is_named_exists() -> None:
+    lines = list(_manage_lines())
+    prose = {"as", "is"}
+    unknown = {name for name, _ in lines} - set(get_commands()) - prose
+    assert unknown == set()
+    assert len(lines) > 50
+    wrong = [
+        f"{name} {option}"
+        for name, words in lines
+        if name not in prose
+        for option in set(re.findall(r"(?<![\w-])--[a-z][a-z-]*", words)) - _options_of(name)
+    ]
+    assert wrong == []
+
+
+def test_every_permission_that_is_named_exists() -> None:
+    named = re.compile(r"`(?:projects|agent|console|auth)\.([a-z]+_[a-z_]+)`")
+    known = {
+        name
+        for model in apps.get_models()
+        for name in (
+            *(f"{action}_{model._meta.model_name}" for action in model._meta.default_permissions),
+            *(name for name, _ in model._meta.permissions),
+        )
+    }
+    found = {page.name: set(named.findall(page.read_text())) for page in DOCUMENTS}
+    assert {name: names - known for name, names in found.items() if names - known} == {}
+    assert len(found["administer.md"]) > 10
 
 
 def test_every_option_of_the_daemon_is_documented() -> None:
