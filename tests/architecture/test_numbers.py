@@ -38,6 +38,7 @@ _LONGEST_ONE_SHOT = one_shot.MAX_TIMEOUT_SECONDS + TERMINATE_GRACE_SECONDS + 5
 
 STATED = [
     ("howto/connect-a-client.md", f"waits at most {MAX_WAIT_SECONDS:g} s (`wait_seconds`"),
+    ("howto/connect-a-client.md", f"command for at most {one_shot.MAX_TIMEOUT_SECONDS:g} s,"),
     ("howto/connect-a-client.md", f"up to {_LONGEST_ONE_SHOT:g} s. A call that a person"),
     ("howto/connect-a-client.md", f"or its newest {MAX_OUTPUT_BYTES // 1024} KiB"),
     ("reference/errors.md", f"for one that left in the last {RETURN_SECONDS:g} s."),
