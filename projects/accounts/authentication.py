@@ -1,6 +1,6 @@
 """Authentication: which caller an API token names, and which controller a credential names.
 
-Both are bearer tokens (``tokens``) and are checked in the same three steps:
+Both are bearer tokens of RFC 6750 (``tokens``) and are checked in the same three steps:
 
 1. ``shown_token`` takes key id and secret out of the ``Authorization`` header.
 2. ``limited_guesses`` refuses a key id for a while once too many wrong secrets were shown for it
@@ -236,8 +236,12 @@ _Row = TypeVar("_Row", _TokenRow, _CredentialRow)
 def find_caller(token: ShownToken, meter: str) -> Caller:
     """Finds the caller whose token is shown. Runs in a database thread.
 
+    Args:
+        token: the key id and the secret that were shown.
+        meter: names the count of wrong secrets, as ``limited_guesses`` yields it.
+
     Raises:
-        RateLimited: if the meter of wrong secrets is full.
+        RateLimited: if too many wrong secrets were counted.
         Unauthenticated: if the token is not valid.
 
     """
@@ -264,12 +268,13 @@ def _find_controller(token: ShownToken, meter: str) -> VerifiedController:
 
 
 def _verified_row(kind: type[_Row], statement: str, token: ShownToken, meter: str) -> _Row:
-    """Reads the row of the key id and checks what was shown against it.
+    """Reads the row of the key id and compares the digest of the secret that was shown.
 
-    ``statement`` is run by hand: the ORM takes ten times as long, and every call of a tool pays.
+    The statement is written by hand: the ORM takes ten times as long, and every call of a tool
+    pays for that. ``kind`` names the columns of ``statement`` in their order.
 
     Raises:
-        RateLimited: if the meter of wrong secrets is full.
+        RateLimited: if too many wrong secrets were counted on ``meter``.
         UnknownKeyError: if no row has this key id.
         Unauthenticated: if the secret is wrong, or the row is revoked, expired or without an
             active owner. All reasons look the same to the caller.
