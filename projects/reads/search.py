@@ -167,8 +167,8 @@ class _Scan:
     """Reads streams line by line and collects the hits.
 
     Each slice runs in a database thread, and no two slices run at once, so nothing here is locked.
-    ``stream`` and ``offset`` are the place of the first line that was not searched yet; ``stream``
-    is None before the first slice.
+    The first line that was not searched yet begins at ``offset`` of ``stream``, which is None
+    before the first slice.
     """
 
     def __init__(
@@ -222,8 +222,9 @@ class _Scan:
         self._recent_lines.clear()
 
     def _skip_block(self, stream: SearchedStream, block: Passed) -> None:
-        """Goes past lines of which none matches; some of them may be shown around a hit."""
+        """Skips lines of which none matches. Some of them may be the context of a hit."""
         if self._open_hits:
+            # A hit before this block still lacks lines behind it, so the block is read after all.
             for line in block.lines():
                 self._search_line(stream, line, line.text)
             return
@@ -287,7 +288,7 @@ def _parts_of(
 def _masked(stream: SearchedStream, lines: LineFilter, mask: SecretMask) -> Iterator[_Part]:
     """Masks lines before they are matched: a hit would otherwise confirm a guess at a secret.
 
-    Lines that may hold a part of a secret are all looked at.
+    ``mask`` may keep a line back until the next one shows whether a secret spans both.
     """
     masked = MaskedLines[Line](mask)
     for piece in stream.pieces():
@@ -317,7 +318,8 @@ def _result_of(scan: _Scan, scope: SearchScope, selection: Selection) -> SearchR
         position = scope.continued_at(selection.last, selection.last.end)
     stopped_by: Literal["results", "time"] | None = None
     if position is not None:
-        # MAX_OWNERS is a bound on the time of a search, too.
+        # A project with more than MAX_OWNERS sessions and monitors is searched in parts. A search
+        # that ends with such a part answers as one that ran out of time: there is more to read.
         stopped_by = "results" if scan.state is _State.FULL else "time"
     return SearchResult(
         hits=scan.hits, searched_bytes=scan.searched_bytes, stopped_by=stopped_by, next=position
