@@ -88,7 +88,7 @@ class SessionRouter:
         self._routes: dict[str, SessionRoute] = {}
         self._starts: dict[str, asyncio.Task[None]] = {}
         self._ended: OrderedDict[str, None] = OrderedDict()
-        # Tasks that answer a PING with an echo, and questions about files.
+        # Kept here, as asyncio has only weak references to tasks: answers to PING and NAME_FILES.
         self._echo: asyncio.Task[None] | None = None
         self._namings: set[asyncio.Task[None]] = set()
         self._looks = FileLooks()
@@ -139,7 +139,7 @@ class SessionRouter:
         try:
             return await self._routes[session_id].find()
         except Exception:
-            # The server takes a session that HELLO does not name for lost.
+            # Named all the same: the server takes a session that HELLO leaves out for lost.
             logger.exception("session %s cannot be looked for", session_id)
             return SessionSummary(session_id=session_id, state="running", streams=[], input_seq=0)
 
@@ -231,7 +231,7 @@ class SessionRouter:
             )
 
     def _name_files(self, question: NameFiles, connection: Connection) -> None:
-        """Answer from a thread: files are read, and a disk may be slow."""
+        """Answer from a thread, since a slow disk would stop the messages of all sessions."""
 
         async def answer() -> None:
             try:
@@ -361,7 +361,7 @@ class SessionRouter:
             return error.failure
         except OSError as error:
             return from_os_error(error, "the start could not be prepared").failure
-        # 2. A holder for it, which is told to start unless the wait for it was too long.
+        # 2. Get a holder, and tell it to start unless getting it took until after the deadline.
         spawn = partial(self._spawner.spawn, too_late=partial(self._too_late, deadline))
         try:
             pid = await route.begin(start, spawn, self._connection, self._window_bytes)
@@ -369,8 +369,8 @@ class SessionRouter:
         except StartFailed as error:
             if remove_unless_held(directory_of(self._config.state_dir, start.session_id)):
                 return error.failure
-            # Go on: the holder did not answer in time, and yet it has come up, or may have. Its
-            # program may run, so a failure must not be reported. The route searches for it.
+            # Report no failure: the holder did not answer in time, but it may have come up late and
+            # run the program. The route searches for the holder from now on.
             route.end_watch.recall()
             logger.warning("session %s: %s", start.session_id, error)
         return None
