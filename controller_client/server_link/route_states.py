@@ -11,7 +11,7 @@ Unreachable  nothing                     waits in ``_waiting``       begin, find
 Live         the conversation            is sent to the holder       the holder's socket closes, or
                                                                      go_on: Unreachable; if the end
                                                                      is settled, forgotten
-DeadHolder   the dead holder's lock      is refused: SESSION_ENDED   settle, _bury: forgotten
+DeadHolder   the dead holder's lock      is refused: SESSION_ENDED   settle, _clean_up: forgotten
 ===========  ==========================  ==========================  ===============================
 
 ===========  ==========================  ==========================  ===============================
@@ -35,7 +35,7 @@ Unreachable  START is under way, or no   ``_search`` runs            ``_search``
 Live         waits for WELCOME           HOLDER_ATTACH was sent: the  the program is being ended;
                                          holder sends what is not    the route answers the holder
                                          committed, then goes on     in the server's place
-DeadHolder   waits for WELCOME           ``_report_end`` runs        ``_bury`` runs
+DeadHolder   waits for WELCOME           ``_report_end`` runs        ``_clean_up`` runs
 ===========  ==========================  ==========================  ===============================
 """
 

@@ -11,7 +11,7 @@ the holder, forwards messages, and speaks for a holder that is dead.
 A route has two states, which change independently: what is known of the holder (``_holder``), and
 what the server wants (``_server``). ``route_states`` lists the values of both, the events that
 change them, and the meaning of each pair. A route runs one task at a time, ``_task``: ``_search``,
-``_report_end`` or ``_bury``. Three rules of order hold everywhere:
+``_report_end`` or ``_clean_up``. Three rules of order hold everywhere:
 
 * Output is queued for the server inside the callback that read it. Nothing waits in between.
 * A conversation with a holder lives no longer than the connection to the server that it serves, so
@@ -72,11 +72,11 @@ from controller_client.session_files.one_shot import StartCommand
 
 logger = logging.getLogger(__name__)
 
-# A stopped holder, say, must not keep HELLO from naming all the others.
+# HELLO waits for all looks, so a holder that does not answer (stopped, say) delays it no longer.
 FIND_SECONDS = 1.5
 # The delays between two looks. The first are short: a dying holder's socket closes before its lock.
 SEARCH_SECONDS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
-# All sessions share it: a host that cannot open sockets logs that once, not once for each session.
+# Shared by all sessions: a host that cannot open sockets logs that once, not once a session.
 _OUTAGE = Outage(logger)
 
 
@@ -104,7 +104,7 @@ class SessionRoute:
         self._acks = AckCourier(directory.session_id, self._pass_acks_on)
         # The holder's answer to START, to be repeated if START comes again.
         self._started: Started | None = None
-        # How often a holder was searched for since one last answered.
+        # The number of looks since a holder last answered. The pause before a look grows with it.
         self._looks = 0
 
     @property
@@ -117,13 +117,13 @@ class SessionRoute:
     async def begin(
         self, start: StartCommand, spawn: Spawn, connection: Connection | None, window: int
     ) -> int | None:
-        """Pass ``start`` to a holder, and attach; return the holder's pid. Raises StartFailed."""
+        """Have a new holder run ``start``, and attach. Returns its pid. Raises StartFailed."""
         attach = []
         if connection is not None:
             self._server = Attached(connection, window, is_found_awaited=False)
             attach = [self._attachment(window)]
         client = await spawn(start, attach, (self._on_holder, self._on_holder_closed))
-        if client.is_open:  # our fork server made it, so it knows every message that we know
+        if client.is_open:  # of this daemon's own version, so it knows every message
             self._holder = Live(client, knows_lifetime=True)
         return client.pid
 
@@ -255,7 +255,7 @@ class SessionRoute:
     def _end(self, holder: Live | DeadHolder) -> None:
         """Enter Unwanted with a holder that was found."""
         if isinstance(holder, DeadHolder):
-            self._task = asyncio.get_running_loop().create_task(self._bury(holder))
+            self._task = asyncio.get_running_loop().create_task(self._clean_up(holder))
         else:
             # Without HOLDER_ATTACH the holder sends nothing, and would keep the end for ever.
             self._acks.begin({})
@@ -341,7 +341,7 @@ class SessionRoute:
 
     def _on_holder_closed(self) -> None:
         if not isinstance(self._holder, Live):
-            # The conversation closed before it was returned, so its opening raises the error.
+            # It closed before ``look`` or ``begin`` could store it. Both look at ``is_open``.
             return
         is_settled = self._holder.is_settled
         self._holder = Unreachable()
@@ -393,7 +393,7 @@ class SessionRoute:
             for message in dead.closing_messages(self._acks.committed):
                 self._server.connection.send_output(self.session_id, message)
 
-    async def _bury(self, dead: DeadHolder) -> None:
+    async def _clean_up(self, dead: DeadHolder) -> None:
         """Remove a session that nobody wants, once nothing of its program is left."""
         await self._aftermath.put_on_record(dead)
         self._remove(dead)
