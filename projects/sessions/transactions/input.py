@@ -85,7 +85,8 @@ def send_input(
             command_seq=earlier.command_seq,
             is_new=False,
         )
-    # Asked together, because each wait for an answer of PostgreSQL costs more than a statement.
+    # 1. The numbers of the command and of the input, and the rules. All three statements are issued
+    # before an answer is read: on PostgreSQL a wait for an answer costs more than a statement.
     command_number = number_command_soon(project_id, session_id)
     input_number = _number_input_soon(project_id, session_id)
     rules = command_rules.rules_soon(project_id)
@@ -94,6 +95,7 @@ def send_input(
     session = input_number()
     if session is None:
         raise session_ended(selectors.session_of(project_id, session_id))
+    # 2. May this be typed? A refusal undoes the transaction, and gives the numbers back with it.
     if session.operator and session.operator != actor_of(caller):
         raise SessionTakenOver(session_id, session.operator)
     permits.use(caller)
@@ -103,7 +105,9 @@ def send_input(
         _check_host_proves_readers(controller_id)
         secret_masks.secret_remember(session_id, secret.value)
     _check_lines(rules(), session, typing)
+    # The last check, because an amount of the rate stays used if the transaction is undone.
     _use_rate(caller, typing)
+    # 3. The command for the host, and the rows that tell of it.
     to_ring = outbox.enqueue_soon(
         controller_id=controller_id,
         session_id=session_id,
