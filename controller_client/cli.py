@@ -46,8 +46,7 @@ EXIT_AGAIN: Final = 75
 EXIT_CONFIG: Final = 78
 _DAEMON_COMMANDS: Final = ("run", "enroll", "rotate")
 
-
-# What an option is where neither the command line nor the configuration file names it.
+# The values of options that neither the command line nor the configuration file names.
 _DEFAULTS: Final = MappingProxyType(
     {
         "allow_root": False,
@@ -69,7 +68,7 @@ class _Parser(argparse.ArgumentParser):
 
 
 class _Version(argparse.Action):
-    """Prints the version. Its digest of the code takes a moment, so nothing else computes it."""
+    """Prints the version, and computes it only then: it has a digest of the code, which is slow."""
 
     def __init__(self, option_strings: list[str], dest: str, help: str | None = None) -> None:  # noqa: A002 (argparse's name)
         super().__init__(option_strings, dest, nargs=0, default=argparse.SUPPRESS, help=help)
@@ -95,7 +94,7 @@ def console() -> NoReturn:
 
 
 def _leave(code: int) -> None:
-    """Exit with ``code`` if a thread hangs, which would keep the process for ever."""
+    """Exit with ``code`` if a thread hangs: at its exit Python would wait for it for ever."""
     if threading.active_count() > 1:
         from controller_client.server_link.ready_threads import leave
 
