@@ -32,6 +32,7 @@ from controller_client.holder.input.keys import InputRefused, is_interrupt
 from controller_client.protocol.limits import INPUT_BLOCKED_SECONDS
 from controller_client.protocol.messages import Failure, InputAck, SendInput
 
+# What the line discipline of a terminal holds.
 _MAX_REPLY_BYTES: Final = 4096
 _AFTER_CUT: Final = Failure(
     code="COMMAND_NOT_ALLOWED",
@@ -83,7 +84,11 @@ class InputTarget(Protocol):
 
 @dataclass
 class _Pending:
-    """An input that is not settled. ``data`` is None until its bytes are known."""
+    """An input that is not settled.
+
+    ``since`` is when it came, ``data`` is None until its bytes are known, and ``taken`` counts
+    those that the kernel has.
+    """
 
     command: SendInput
     since: float
