@@ -90,6 +90,9 @@ async def open_connection(
 ) -> "Connection":
     """Connect to the server; HELLO is still to be sent.
 
+    ``way`` has the proxy and the trusted certificates. After ``dead_after_seconds`` without a
+    message :meth:`Connection.watch` aborts the connection.
+
     Raises ServerRefused if the server does not accept the credential, else ServerUnreachable.
     """
     is_secure = url.startswith("wss:")
@@ -245,7 +248,8 @@ class Connection:
     async def write_when_congested(self) -> None:
         """Send while the connection is congested.
 
-        Ends when a send finds the connection closed. The caller cancels a task that waits idle.
+        Ends when a send finds the connection closed. A task that has nothing to send does not
+        notice that, so the caller has to cancel it.
         """
         with contextlib.suppress(ConnectionClosed):
             while True:
@@ -298,9 +302,9 @@ class Connection:
         self._websocket.transport.abort()
 
     async def close(self, reason: str | None = None) -> None:
-        """Close, after DRAINING if there is a ``reason``.
+        """Close the connection; with a ``reason``, tell the server first by DRAINING.
 
-        Never raises; lasts CLOSE_SECONDS or so.
+        Never raises. Takes about CLOSE_SECONDS if the server does not answer.
         """
         if reason is not None:
             self.send(Draining(reason=reason))
