@@ -9,7 +9,6 @@ import asyncio
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Final, Literal
 from uuid import UUID
 
@@ -170,10 +169,10 @@ async def controller_send_input(
         named = {} if secret is None else {"secret": secret}
         request = request_for(project_id, request_id, "session.input", {**body, **typed, **named})
         acting = project_id, session_id, caller, typing, request
-        held = partial(in_database, keyboard.keyboard_type, *acting)
-        acted = await once_back(
-            held if has_keyboard else partial(in_shared_transaction, send_input, *acting)
-        )
+        if has_keyboard:
+            acted = await once_back(lambda: in_database(keyboard.keyboard_type, *acting))
+        else:
+            acted = await once_back(lambda: in_shared_transaction(send_input, *acting))
     is_typed = not terminate and not typing.is_empty
     turn = Turn(
         project_id,
