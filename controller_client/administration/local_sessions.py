@@ -212,7 +212,7 @@ async def _end(state_dir: Path, session_id: str) -> bool:
             client, _ = await HolderClient.open(directory, watch.heard, holder_pid=watch.holder.pid)
             client.send(asked)
         async with asyncio.timeout(_END_SECONDS):
-            while watch.is_burying or await _is_running(directory):  # noqa: ASYNC110 (other processes end it)
+            while watch.is_cleaning_up or await _is_running(directory):  # noqa: ASYNC110 (other processes end it)
                 await asyncio.sleep(0.05)
         done = directory.read_done()
     except OSError:  # also TimeoutError

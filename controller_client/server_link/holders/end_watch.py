@@ -97,7 +97,7 @@ class EndWatch:
         # The holder knows how the program ended. The server may not know it yet.
         self._is_done = False
         # The holder was found not to act. What it leaves is being ended.
-        self.is_burying = False
+        self.is_cleaning_up = False
         # A time of the event loop's clock, until which the present step waits for the holder.
         self._until = math.inf
         self._is_over = asyncio.Event()
@@ -331,10 +331,10 @@ class EndWatch:
 
     async def _end_without_holder(self) -> None:
         """Retry until the end is recorded, by this watch or by the session's route."""
-        self.is_burying = True
+        self.is_cleaning_up = True
         while not self._is_over.is_set():
             try:
-                if await self._is_buried():
+                if await self._is_cleaned_up():
                     break
             except FileNotFoundError:
                 await self.end_vanished()
@@ -342,11 +342,11 @@ class EndWatch:
             except OSError as error:
                 _OUTAGE.report("sessions whose holder does not act cannot be ended: %s", error)
             await asyncio.sleep(_LOOK_SECONDS[-1])
-        self.is_burying = False
+        self.is_cleaning_up = False
         self.stop()
 
     def vanished(self) -> None:
-        """End what is left of a session without a directory of use, unless it has ended.
+        """End what is left of a session whose directory is gone or spoiled, unless it has ended.
 
         Nobody can find such a session any more, so it is lost.
         """
@@ -356,14 +356,14 @@ class EndWatch:
             self.stop()
 
     async def end_vanished(self) -> InteractiveCmdDone | None:
-        """Do that, and return the end of the session; None if there is nothing to tell."""
+        """Do as ``vanished``; return the end of the session, None if there is nothing to tell."""
         self.vanished()
         return await asyncio.shield(self._vanishing) if self._vanishing is not None else None
 
-    async def _is_buried(self) -> bool:
-        """Kill the holder, end what it left, and record the loss. False: try again.
+    async def _is_cleaned_up(self) -> bool:
+        """Kill the holder, end what it left, and record the loss. Returns False to be called again.
 
-        Raises FileNotFoundError if the session is gone, OSError.
+        Raises FileNotFoundError if the session is gone, and OSError.
         """
         if (holder := self.holder.living()) is not None:
             send_signal([holder], signal.SIGKILL)
