@@ -12,6 +12,7 @@ from agent.models import AgentRun, AgentStep
 from projects.admin.parts.display import shortened, visible
 from projects.models import Approval
 from projects.sessions.approvals.asking import arguments_of
+from projects.sessions.approvals.disclosure import NO_FILE, disclosure_of
 
 Kind = Literal["note", "text", "call", "output", "state", "error", "approval", "end"]
 MOST_OUTPUT_LINES: Final = 60
@@ -89,33 +90,32 @@ def _standing(body: Mapping[str, Any]) -> str:
 
 
 def approval_line(approval: Approval) -> Line:
-    """The question to a person, or the answer."""
-    asked = (
-        f"{approval.risk}: "
-        f"{call_line({'name': approval.tool, 'arguments': arguments_of(approval) or {}}).text}"
-    )
-    why = f" ({visible(approval.risk_reason)})" if approval.risk_reason else ""
+    """The question to a person with all that it discloses, each on a line; or the answer."""
     if approval.answer == Approval.Answer.PENDING:
-        return Line(
-            "approval", f"asks for approval #{approval.pk}: {asked}{why}{_place_of(approval)}"
-        )
+        return Line("approval", "\n".join(question_lines(approval)))
     said = f": {visible(approval.reason)}" if approval.reason else ""
     return Line(
         "approval", f"#{approval.pk} {approval.answer} by {shortened(approval.answered_by)}{said}"
     )
 
 
+def question_lines(approval: Approval) -> Iterator[str]:
+    """The call and its target, then the files that it may run, then the notices."""
+    call = call_line({"name": approval.tool, "arguments": arguments_of(approval) or {}}).text
+    why = f" ({visible(approval.risk_reason)})" if approval.risk_reason else ""
+    yield f"asks for approval #{approval.pk}: {approval.risk}: {call}{why}{_place_of(approval)}"
+    told = disclosure_of(approval)
+    yield from (f"  may run {visible(file.path)} ({file.content})" for file in told.files)
+    if told.names_no_file:
+        yield f"  {NO_FILE}"
+    yield from (f"  notice: {notice}" for notice in told.notices)
+
+
 def _place_of(approval: Approval) -> str:
-    """The target of the call, and programs that could change files before the answer."""
+    """The host and the session that the call goes to."""
     parts = [f"on {visible(approval.host)}"] if approval.host else []
     if approval.session_id is not None:
         parts.append(f"in session {approval.session_id} of {shortened(approval.session_command)!r}")
-    if approval.live_programs:
-        others = f"{approval.live_programs} other active session"
-        parts.append(
-            f"{others}{'' if approval.live_programs == 1 else 's'} of this caller could change "
-            "files before you answer"
-        )
     return f" [{'; '.join(parts)}]" if parts else ""
 
 

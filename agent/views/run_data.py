@@ -6,6 +6,7 @@ from typing import Any, Final
 from agent.models import AgentRun, AgentStep
 from projects.models import Approval
 from projects.sessions.approvals.asking import arguments_of
+from projects.sessions.approvals.disclosure import disclosure_of
 
 _OF_RUN: Final = (
     "task",
@@ -79,7 +80,14 @@ def approval_data(approval: Approval) -> dict[str, Any]:
     """An approval: the call, and the answer of a person."""
     step, call = approval.place
     place = {"run": approval.origin.get("run"), "step_number": step, "call_index": call}
-    return {**place, "arguments": arguments_of(approval), **_of(approval, _OF_APPROVAL)}
+    told = disclosure_of(approval)
+    return {
+        **place,
+        "arguments": arguments_of(approval),
+        **_of(approval, _OF_APPROVAL),
+        "files": [{"path": file.path, "content": file.content} for file in told.files],
+        "notices": told.notices,
+    }
 
 
 def _of(row: object, names: Sequence[str]) -> dict[str, Any]:

@@ -20,9 +20,10 @@ from projects.admin.parts.display import spelled, visible
 from projects.audit.log import audit
 from projects.errors.base import ControllerActionError
 from projects.models import Approval
-from projects.policy.call_risk import MONITORS, STARTERS, TYPERS, WAITING_ARGUMENTS
+from projects.policy.call_risk import MONITORS, TYPERS, WAITING_ARGUMENTS
 from projects.sessions.approvals.answering import approval_answer, is_own_call
-from projects.sessions.approvals.asking import arguments_of, asked_of, changes_itself, goes_unseen
+from projects.sessions.approvals.asking import arguments_of, asked_of
+from projects.sessions.approvals.disclosure import NO_FILE, disclosure_of
 from projects.wakeups.doorbells import ring_approval
 
 _MOST: Final = 100
@@ -55,14 +56,13 @@ def approvals(request: HttpRequest) -> HttpResponse:
 def approval(request: HttpRequest, approval_id: int) -> HttpResponse:
     """Shows one call with all that a person needs to know. One of others does not exist."""
     row = get_object_or_404(_rows(request), pk=approval_id)
-    now = asked_of(row)
+    now, told = asked_of(row), disclosure_of(row)
     context = {
         "approval": row,
-        "is_start": row.tool in STARTERS,
         "log_file": visible(row.session_command) if row.tool in MONITORS else "",
-        "files": [(visible(path), digest) for path, digest in row.files or ()],
-        "goes_unseen": goes_unseen(row),
-        "changes_itself": changes_itself(row),
+        "files": [(visible(file.path), file.content) for file in told.files],
+        "no_file": NO_FILE if told.names_no_file else "",
+        "notices": told.notices,
         "answer": now.answer,
         "is_open": now.is_pending,
         "arguments": [(name, list(exact(value))) for name, value in _arguments(row)],

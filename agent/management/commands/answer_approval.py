@@ -4,7 +4,7 @@ import json
 from argparse import ArgumentParser
 from typing import Any
 
-from agent.views.rendering import approval_line
+from agent.views.rendering import question_lines
 from agent.views.run_data import approval_data
 from projects.admin.parts.display import visible
 from projects.management.naming import actor
@@ -52,4 +52,7 @@ class Command(RefusingCommand):
             )
             return
         for approval in waiting:
-            self.stdout.write(f"{approval_line(approval).text} ({visible(approval.asked_by)})")
+            call, *details = question_lines(approval)
+            self.stdout.write(f"{call} ({visible(approval.asked_by)})")
+            for detail in details:
+                self.stdout.write(detail)

@@ -15,9 +15,6 @@ from uuid import UUID
 from django.db.models import QuerySet
 from django.utils.crypto import salted_hmac
 
-from controller_client.command_policy.directories import directories, loads_code
-from controller_client.command_policy.effects import may_change_what_it_runs
-from controller_client.protocol.limits import MAX_NAMED_FILES
 from projects.accounts import ages
 from projects.accounts.authentication import Caller
 from projects.accounts.permits import Permit
@@ -294,22 +291,6 @@ def arguments_of(approval: Approval) -> dict[str, Any] | None:
         return None
     arguments: dict[str, Any] = json.loads(plain)
     return arguments
-
-
-def goes_unseen(approval: Approval) -> bool:
-    """True if a start may run a file that its line does not tell, or that its host did not read."""
-    given = arguments_of(approval) or {}
-    is_told = directories(str(given.get("command", "")), "/").are_all
-    is_elsewhere = any(name == "HOME" or loads_code(name) for name in given.get("env") or ())
-    files = approval.files or ()
-    is_bounded = len(files) >= MAX_NAMED_FILES or not all(digest for _, digest in files)
-    return approval.tool in STARTERS and (is_bounded or is_elsewhere or not is_told)
-
-
-def changes_itself(approval: Approval) -> bool:
-    """True if a command of the line of a start may change what another one of it runs."""
-    given = arguments_of(approval) or {}
-    return approval.tool in STARTERS and may_change_what_it_runs(str(given.get("command", "")))
 
 
 def cause_of(approval_id: int) -> str:

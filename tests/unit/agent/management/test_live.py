@@ -64,3 +64,30 @@ async def test_a_refused_answer_is_said_and_the_run_followed_on(
     reader = live.Live(run.id, Console(stream), is_here=False, can_ask=True)
     assert await reader.to_its_end() == live.EXIT_STOPPED
     assert OwnCall.code in stream.getvalue()
+
+
+async def test_files_and_notices_are_told_before_the_terminal_asks(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def waiting() -> AgentRun:
+        run = _submitted()
+        AgentRun.objects.update(state=AgentRun.State.WAITING)
+        given = {"command": "perl -MDeploy ./tool"}
+        files = [["/a/tool", "5e"]]
+        make_approval(run.project, arguments=given, files=files, asked_by=f"agent:{run.id}")
+        return run
+
+    run = await in_database(waiting)
+    stream = io.StringIO()
+    seen: list[str] = []
+
+    async def asks(_question: str, _is_settled: Callable[[], Awaitable[bool]]) -> str:
+        seen.append(stream.getvalue())
+        await in_database(services.run_stop, run_id=run.id, actor="another")
+        return ""
+
+    monkeypatch.setattr(live, "answered", asks)
+    reader = live.Live(run.id, Console(stream), is_here=False, can_ask=True)
+    assert await reader.to_its_end() == live.EXIT_STOPPED
+    assert "  may run /a/tool (SHA-256 5e)\n" in seen[0]
+    assert "cannot be told from the line" in seen[0]

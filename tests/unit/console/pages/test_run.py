@@ -217,6 +217,17 @@ def test_a_run_nobody_works_on_is_stopped_at_once(admin_client: Client, project:
     assert (run.state, run.stop_reason) == ("stopped", "stopped")
 
 
+def test_the_question_on_the_page_names_its_files_and_notices(
+    admin_client: Client, project: Project
+) -> None:
+    run = run_of(project)
+    approval = asked(run, command="perl -MDeploy ./tool")
+    Approval.objects.filter(pk=approval.pk).update(files=[["/a/tool", "5e"]])
+    question = admin_client.get(url("run_live", run.pk)).text.partition('name="reason"')[0]
+    assert "may run /a/tool (SHA-256 5e)" in question
+    assert "cannot be told from the line" in question
+
+
 def test_whoever_may_only_look_sees_no_transcript_and_has_no_buttons(project: Project) -> None:
     run = run_of(project)
     approval = asked(run)

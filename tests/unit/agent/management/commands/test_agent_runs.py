@@ -87,3 +87,25 @@ def test_only_what_is_still_asked_is_listed(runs: list[AgentRun]) -> None:
     asked.refresh_from_db()
     assert (asked.answer, asked.reason) == ("denied", "no")
     assert json.loads(_printed("answer_approval", "--json")) == []
+
+
+def test_a_listed_question_names_the_files_and_the_notices(runs: list[AgentRun]) -> None:
+    asked = make_approval(
+        runs[0].project,
+        arguments={"command": "perl -MDeploy ./tool && git pull"},
+        files=[["/usr/bin/perl", "5e"], ["/a/\u202etool", ""]],
+        live_programs=1,
+    )
+    listed = _printed("answer_approval").splitlines()
+    assert listed[0].endswith("(token:agent)")
+    assert listed[1:3] == [
+        "  may run /usr/bin/perl (SHA-256 5e)",
+        "  may run /a/\\u202etool (content not read)",
+    ]
+    notices = ["could change files", "cannot be told from the line", "and not again"]
+    assert [part in line for part, line in zip(notices, listed[3:], strict=True)] == [True] * 3
+    (row,) = json.loads(_printed("answer_approval", "--json"))
+    assert row["files"][0] == {"path": "/usr/bin/perl", "content": "SHA-256 5e"}
+    assert [f"  notice: {notice}" for notice in row["notices"]] == listed[3:]
+    type(asked).objects.filter(pk=asked.pk).update(files=None)
+    assert "  the host named no file: what runs is not compared" in _printed("answer_approval")
