@@ -19,6 +19,7 @@ from projects.errors.server import StorageUnavailable
 from projects.management.naming import actor
 from projects.models import Approval
 from projects.sessions.approvals.answering import approval_answer
+from projects.sessions.approvals.asking import link_to
 from projects.storage.access import in_database
 
 EXIT_DONE: Final = 0
@@ -105,8 +106,9 @@ class Live:
         if pending.pk > self._told_of:
             self._told_of = pending.pk
             how = f"manage.py answer_approval {pending.pk} --approve (or --deny)"
+            page = link_to(pending.pk)
             self._sink.write(
-                Line("note", f"the run waits for an answer: use its page in the admin, or {how}")
+                Line("note", f"the run waits for an answer: use {page} in the console, or {how}")
             )
 
     async def _ask_about(self, approval: Approval) -> None:

@@ -1,4 +1,4 @@
-"""A run as lines for people, each with a kind. Terminal and admin page show the same lines.
+"""A run as lines for people, each with a kind. Terminal and console show the same lines.
 
 No invisible character comes through. Pure.
 """

@@ -14,6 +14,7 @@ from agent import services
 from agent.management import live
 from agent.models import AgentRun
 from agent.views.console import Console
+from agent.views.rendering import Line
 from projects.errors.access import OwnCall
 from projects.errors.server import StorageUnavailable
 from projects.storage.access import in_database
@@ -39,6 +40,31 @@ async def test_a_reader_leaves_while_the_database_is_away(monkeypatch: pytest.Mo
     reader = live.Live(run.id, Console(stream), is_here=False, can_ask=False)
     assert await reader.to_its_end() == live.EXIT_DETACHED
     assert f"--follow {run.id}" in stream.getvalue()
+
+
+async def test_a_reader_who_cannot_answer_is_told_of_the_page_in_the_console() -> None:
+    def waiting() -> tuple[AgentRun, int]:
+        run = _submitted()
+        AgentRun.objects.update(state=AgentRun.State.WAITING)
+        return run, make_approval(run.project, asked_by=f"agent:{run.id}").pk
+
+    run, approval_id = await in_database(waiting)
+    stream = io.StringIO()
+
+    class Sink(Console):
+        """A console whose reader stops the run once it is told where to answer."""
+
+        def write(self, line: Line, *, goes_on: bool = False) -> None:
+            super().write(line, goes_on=goes_on)
+            if line.kind == "note":
+                os.kill(os.getpid(), signal.SIGINT)
+
+    reader = live.Live(run.id, Sink(stream), is_here=False, can_ask=False)
+    assert await reader.to_its_end() == live.EXIT_DETACHED
+    told = next(line for line in stream.getvalue().splitlines() if "waits for an answer" in line)
+    assert f"/approvals/{approval_id}/" in told
+    assert f"answer_approval {approval_id} --approve" in told
+    assert "admin" not in told
 
 
 async def test_a_refused_answer_is_said_and_the_run_followed_on(
