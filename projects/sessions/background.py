@@ -49,11 +49,11 @@ STOP_WAIT_SECONDS: Final = 8.0
 _NOT_SENT: Final = "The host is out of reach; the signal is sent as soon as it is back."
 _REFUSED: Final = "The host did not send the signal, and will not: {code}."
 _NOT_OVER: Final = (
-    "The signal was sent, and the host has not said yet that it is over. read_output tells "
-    "when it is."
+    "The signal was sent, and the host has not said yet that the program is over. read_output "
+    "tells when it is."
 )
 _UNCONFIRMED: Final = (
-    "The host has not confirmed it yet. Do not send it again. read_output shows what the "
+    "The host has not confirmed the input yet. Do not send it again. read_output shows what the "
     "program makes of it."
 )
 
@@ -234,7 +234,9 @@ async def background_stop(
         request=request,
     )
     if acted.is_withdrawn:
-        return Stopping(success=True, hint="It had not begun yet, and never will.", survivors=())
+        return Stopping(
+            success=True, hint="The program had not begun, and never will.", survivors=()
+        )
     if acted.command_seq is None:
         return _over_already(await in_database(session_snapshot, project_id, session_id))
     signal = _Signal(project_id, session_id, acted.command_seq, known_name, is_escalated)

@@ -205,13 +205,15 @@ def ended_hint(
 ) -> str:
     """The hint for a session that ended: its end, and the processes that still run."""
     if end_reason == "terminated" and survivors:
-        return _survived("The session was terminated, but not all of it ended", survivors)
+        return _survived("The session was terminated, but processes of it are left.", survivors)
     return sentences(_end(end_reason, exit_code, signal), _left(survivors))
 
 
 def stopped_hint(survivors: Sequence[str] | None) -> str:
     """The hint for a program that was stopped; empty if no process of it is left."""
-    return _survived("Not all of it ended", survivors) if survivors else _left(survivors)
+    if survivors:
+        return _survived("The program ended, but processes of it are left.", survivors)
+    return _left(survivors)
 
 
 def _end(end_reason: str | None, exit_code: int | None, signal: str | None) -> str:
@@ -220,7 +222,7 @@ def _end(end_reason: str | None, exit_code: int | None, signal: str | None) -> s
     if signal:
         return f"The program was killed by {signal}."
     if exit_code is None:
-        return "The program ended; how is not known."
+        return "The program ended; it is not known how."
     return (
         "The program exited with code "
         f"{exit_code}.{'' if exit_code == 0 else ' Its output may say why.'}"
@@ -229,14 +231,14 @@ def _end(end_reason: str | None, exit_code: int | None, signal: str | None) -> s
 
 def _left(survivors: Sequence[str] | None) -> str:
     if survivors is None:
-        return "Whether processes of it still run on the host is not known."
+        return "It is not known whether processes of the program still run on the host."
     return f"Still running on the host: {', '.join(survivors)}." if survivors else ""
 
 
 def _survived(what: str, survivors: Sequence[str]) -> str:
     return (
-        f"{what}. Still running on the host: {', '.join(survivors)}; what another user "
-        "started there, only that user or root can end."
+        f"{what} {_left(survivors)} A process of another user can be ended by that user or by root "
+        "only."
     )
 
 

@@ -133,3 +133,14 @@ def test_an_end_that_is_not_the_programs_own_has_a_code(
 
 def test_an_end_of_the_programs_own_is_no_failure() -> None:
     assert abnormal_end("exited", "program", is_confirmed=True) is None
+
+
+def test_the_hint_of_a_stop_is_whole_sentences() -> None:
+    assert stopped_hint(()) == ""
+    assert stopped_hint(None) == (
+        "It is not known whether processes of the program still run on the host."
+    )
+    assert stopped_hint(("sleep[72]",)) == (
+        "The program ended, but processes of it are left. Still running on the host: sleep[72]. "
+        "A process of another user can be ended by that user or by root only."
+    )
