@@ -40,7 +40,8 @@ MAX_ENV_BYTES: Final = 32 * 1024
 MAX_START_JSON_BYTES: Final = MAX_FRAME_BYTES - 8 * 1024
 MAX_ROWS: Final = 500
 MAX_COLS: Final = 1000
-MIN_LIFETIME_SECONDS: Final = 1.0
+LIFETIME_SECONDS: Final = (1.0, float(MAX_LIFETIME_SECONDS))
+"""The shortest and the longest lifetime that a caller may ask for."""
 
 _ENV_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,127}")
 # Named in the hint of an unknown key; the families are described there in words.
@@ -82,9 +83,9 @@ def check_launch(caller: Caller | None, launch: Launch) -> None:
     problems += [f"env: {name!r} is not a variable name" for name in bad_names]
     problems += size_problems(launch.rows, launch.cols)
     seconds = launch.lifetime_seconds
-    if seconds is not None and not MIN_LIFETIME_SECONDS <= seconds <= MAX_LIFETIME_SECONDS:
-        bounds = f"{MIN_LIFETIME_SECONDS:g} and {MAX_LIFETIME_SECONDS:g}"
-        problems.append(f"lifetime_seconds: must be between {bounds} s")
+    least, most = LIFETIME_SECONDS
+    if seconds is not None and not least <= seconds <= most:
+        problems.append(f"lifetime_seconds: must be between {least:g} and {most:g} s")
     if problems:
         raise InvalidArgument(problems)
     if launch.stdin_text:

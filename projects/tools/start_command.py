@@ -2,14 +2,15 @@
 
 from typing import Annotated
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
+from pydantic_core import PydanticCustomError
 
 from projects import services
 from projects.accounts.authentication import Caller
 from projects.errors.commands import StartUnconfirmed
 from projects.errors.limits import SessionLimitReached
 from projects.errors.uncertain import StartLost
-from projects.policy.arguments import START_SCOPES, start_scopes
+from projects.policy.arguments import LIFETIME_SECONDS, START_SCOPES, start_scopes
 from projects.sessions import background
 from projects.tools import guidance
 from projects.tools.background_arguments import MAX_WAIT_MS, CamelInput, RequestUuid
@@ -22,6 +23,19 @@ from projects.tools.command_arguments import (
     StreamViewed,
     Variables,
 )
+
+_LEAST_MS, _MOST_MS = (int(bound * 1000) for bound in LIFETIME_SECONDS)
+
+
+def _as_lifetime(value: float | None) -> float | None:
+    """The lifetime. A wrong one is refused here: the service would speak of seconds."""
+    if value is not None and not _LEAST_MS <= value <= _MOST_MS:
+        raise PydanticCustomError(
+            "lifetime_out_of_range",
+            "must be between {least} and {most} ms",
+            {"least": _LEAST_MS, "most": _MOST_MS},
+        )
+    return value
 
 
 class StartCommandInput(CamelInput):
@@ -48,6 +62,7 @@ class StartCommandInput(CamelInput):
                 "server says otherwise."
             ),
         ),
+        AfterValidator(_as_lifetime),
     ] = None
     view: StreamViewed = "text"
     controller: ControllerName = None

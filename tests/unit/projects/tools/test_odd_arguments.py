@@ -174,3 +174,39 @@ async def test_a_size_or_lifetime_is_taken_up_to_its_bounds_and_no_further(
             assert body["code"] in {"INVALID_ARGUMENT", "LIFETIME_TOO_LONG"}, value
         if body["code"] == "INVALID_ARGUMENT":
             assert body["error"].startswith(f"invalid arguments: {name}: must be between")
+
+
+def _times() -> list[tuple[str, str, str]]:
+    """The arguments that are times, with the unit of each."""
+    words = (("Milliseconds", "ms"), ("Seconds", "s"), ("How long", "s"))
+    found = [
+        (tool.name, name, unit)
+        for tool in ALL_TOOLS
+        for name, schema in tool.input_schema["properties"].items()
+        for word, unit in words
+        if schema.get("description", "").startswith(word)
+        and {part.get("type") for part in schema.get("anyOf", [schema])} & _NUMBERS
+    ]
+    names = {name for _, name, _ in found}
+    assert names >= {"lifetime", "lifetime_seconds", "timeout", "wait_seconds"}
+    return found
+
+
+@pytest.mark.parametrize(("tool", "name", "unit"), _times())
+@pytest.mark.django_db(transaction=True)
+async def test_a_time_is_refused_in_the_unit_of_its_argument(
+    tool: str, name: str, unit: str
+) -> None:
+    host, given = await in_database(_world)
+    caller = Caller(host.project_id, "token:x", frozenset(SCOPES))
+    wanted = tool_named(tool)
+    for value in (-1, 10**12):
+        body = (await wanted.call({**_right(wanted, given), name: value}, caller)).body
+        assert body["code"] in {"INVALID_ARGUMENT", "LIFETIME_TOO_LONG"}
+        spoken = re.findall(r"(?<![\w.])(\d+(?:\.\d+)?)(?: (m?s)\b)?", body["error"])
+        assert {said for _, said in spoken if said} <= {unit}
+        right = {**_right(wanted, given), name: float(spoken[0 if value < 0 else -1][0])}
+        assert wanted.accepts(right)
+        if name not in _WAITS:
+            answer = (await wanted.call(right, caller)).body
+            assert answer.get("code") != "INVALID_ARGUMENT"
