@@ -86,6 +86,21 @@ class OtherDatabase(QuickstartError):
         )
 
 
+class OtherServer(QuickstartError):
+    """The environment names the data directory of a server that no quickstart has made."""
+
+    hint = (
+        "Choose another place with --data-dir DIR, or run it without: env -u HOLDLINE_DATA_DIR "
+        "bin/quickstart."
+    )
+
+    def __init__(self, data_dir: Path) -> None:
+        super().__init__(
+            f"HOLDLINE_DATA_DIR names {data_dir}, which has the database of another server, and "
+            "the quickstart would make an administrator there"
+        )
+
+
 class AlreadyRunning(QuickstartError):
     """Another quickstart runs on the same data directory."""
 

@@ -16,7 +16,8 @@ _HIGHEST_PORT = 65535
 class Options:
     """The chosen options; paths are absolute.
 
-    ``is_port_chosen``: PORT is set, so no other port will do.
+    ``is_port_chosen``: PORT is set, so no other port will do. ``is_of_environment``: the data
+    directory is the one of HOLDLINE_DATA_DIR, which servers have as well.
     """
 
     data_dir: Path
@@ -24,6 +25,7 @@ class Options:
     once: bool
     is_port_chosen: bool = False
     log_roots: tuple[Path, ...] = ()
+    is_of_environment: bool = False
 
     @property
     def base_url(self) -> str:
@@ -57,9 +59,8 @@ def parse(arguments: Sequence[str], environ: Mapping[str, str]) -> Options:
     )
     parser.add_argument(
         "--data-dir",
-        default=str(ROOT / ".holdline"),
         metavar="DIR",
-        help="directory for all state (default: .holdline in the checkout)",
+        help="directory for all state (default: HOLDLINE_DATA_DIR, or .holdline in the checkout)",
     )
     parser.add_argument(
         "--log-root",
@@ -70,7 +71,9 @@ def parse(arguments: Sequence[str], environ: Mapping[str, str]) -> Options:
     )
     chosen = parser.parse_args(arguments)
     start = Path(environ.get("HOLDLINE_CALLED_FROM") or Path.cwd())
-    data_dir = start / _expanded(chosen.data_dir)
+    of_environment = "" if chosen.data_dir else environ.get("HOLDLINE_DATA_DIR", "")
+    place = chosen.data_dir or of_environment or str(ROOT / ".holdline")
+    data_dir = start / _expanded(place)
     port = environ.get("PORT", "")
     return Options(
         data_dir=data_dir.resolve(),
@@ -78,6 +81,7 @@ def parse(arguments: Sequence[str], environ: Mapping[str, str]) -> Options:
         once=chosen.once,
         is_port_chosen=bool(port),
         log_roots=tuple((start / _expanded(root)).resolve() for root in chosen.log_root),
+        is_of_environment=bool(of_environment),
     )
 
 

@@ -14,6 +14,7 @@ from quickstart import previous
 from quickstart.errors import (
     AlreadyRunning,
     OtherDatabase,
+    OtherServer,
     UnusableDirectory,
     UnusableLock,
     UnusablePort,
@@ -22,6 +23,7 @@ from quickstart.errors import (
 from quickstart.options import ROOT, Options
 
 _PORTS_TRIED: Final = 20
+_LOCK: Final = "quickstart.lock"
 
 
 def check(options: Options) -> None:
@@ -29,6 +31,10 @@ def check(options: Options) -> None:
     if os.environ.get("DATABASE_URL"):
         raise OtherDatabase
     check_directory_is_writable(options.data_dir, "Choose another place with --data-dir DIR.")
+    is_ours = (options.data_dir / _LOCK).exists()
+    has_database = (options.data_dir / "db.sqlite3").exists()
+    if options.is_of_environment and has_database and not is_ours:
+        raise OtherServer(options.data_dir)
     claim(options.data_dir).close()
     if options.is_port_chosen and not previous.running(options.data_dir):
         check_port_is_free(options.port)
@@ -42,7 +48,7 @@ def claim(data_dir: Path) -> TextIO:
 
     Raises AlreadyRunning if another quickstart has it, UnusableLock.
     """
-    file = (data_dir / "quickstart.lock").open("a+")
+    file = (data_dir / _LOCK).open("a+")
     try:
         lock_alone(file, waits=False)
     except BaseException as error:

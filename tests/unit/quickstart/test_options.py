@@ -21,6 +21,15 @@ def test_a_relative_data_directory_starts_at_the_callers_directory(tmp_path: Pat
     )
 
 
+def test_the_directory_of_the_environment_is_the_default(tmp_path: Path) -> None:
+    named = {"HOLDLINE_CALLED_FROM": str(tmp_path), "HOLDLINE_DATA_DIR": "its data"}
+    chosen = parse([], named)
+    assert (chosen.data_dir, chosen.is_of_environment) == (tmp_path / "its data", True)
+    chosen = parse(["--data-dir", "mine"], named)
+    assert (chosen.data_dir, chosen.is_of_environment) == (tmp_path / "mine", False)
+    assert parse([], {"HOLDLINE_DATA_DIR": ""}).data_dir == ROOT / ".holdline"
+
+
 @pytest.mark.parametrize("port", ["0", "65536", "http", "-1", "٣", "80 "])
 def test_a_wrong_port_is_refused_with_a_hint(port: str) -> None:
     with pytest.raises(UnusablePort, match="is not a port number") as refused:

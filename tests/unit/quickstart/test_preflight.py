@@ -10,7 +10,7 @@ import pytest
 
 from quickstart import browser_files, environment, preflight
 from quickstart.console import Console
-from quickstart.errors import AlreadyRunning, OtherDatabase, UnusableLock
+from quickstart.errors import AlreadyRunning, OtherDatabase, OtherServer, UnusableLock
 from quickstart.options import parse
 
 
@@ -24,6 +24,17 @@ def test_a_database_of_something_else_is_left_alone(
     assert "word" not in str(refused.value)
     assert not options.data_dir.exists()
     monkeypatch.setenv("DATABASE_URL", "")
+    preflight.check(options)
+
+
+def test_the_data_directory_of_another_server_is_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "db.sqlite3").touch()
+    options = parse([], {"HOLDLINE_DATA_DIR": str(tmp_path)})
+    with pytest.raises(OtherServer, match=f"HOLDLINE_DATA_DIR names {tmp_path}"):
+        preflight.check(options)
+    assert [path.name for path in tmp_path.iterdir()] == ["db.sqlite3"]
+    preflight.check(parse(["--data-dir", str(tmp_path)], {}))
+    # The quickstart has used it now, so it is its own.
     preflight.check(options)
 
 
