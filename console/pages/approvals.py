@@ -39,7 +39,7 @@ class Span:
     is_marked: bool
 
 
-@page(SEE_APPROVALS)
+@page(SEE_APPROVALS, filters=())
 def approvals(request: HttpRequest) -> HttpResponse:
     """Shows what waits for a person in the person's projects, oldest first, and what is over."""
     waiting = fair_share(open_approvals_of(request).select_related("project"), "pk", _MOST)

@@ -22,7 +22,7 @@ from projects.reads.hosts import STATES, in_state
 _MOST: Final = 500
 
 
-@page(SEE_HOSTS)
+@page(SEE_HOSTS, filters=("q", "state"))
 def hosts(request: HttpRequest) -> HttpResponse:
     """Shows the hosts of the person's projects. ``?q=`` and ``?state=`` narrow the list."""
     rows = hosts_of(request)

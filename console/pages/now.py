@@ -15,6 +15,7 @@ _GROUPS: Final = (
     ("works", "Works"),
     ("away", "Host away"),
 )
+_FILTERS: Final = ("q", "waits", "host", "since")
 _MOST_HOSTS: Final = 1000
 _SPANS: Final = {
     "1m": "a minute or more",
@@ -24,7 +25,7 @@ _SPANS: Final = {
 }
 
 
-@page(SEE_SESSIONS)
+@page(SEE_SESSIONS, filters=_FILTERS)
 def now(request: HttpRequest) -> HttpResponse:
     """Shows the active sessions of the person's projects. The rows come over the socket."""
     active = sessions_of(request).filter(state__in=ACTIVE)
@@ -35,7 +36,7 @@ def now(request: HttpRequest) -> HttpResponse:
         ("host", "Host", hosts),
         ("since", "Silent for", _SPANS),
     )
-    chosen = {name: request.GET.get(name, "") for name in ("q", "waits", "host", "since")}
+    chosen = {name: request.GET.get(name, "") for name in _FILTERS}
     own = {name: {value: value} if value else {} for name, value in chosen.items()}
     # What the address names stays chosen, also if nothing is there for it now.
     filters = [

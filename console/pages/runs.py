@@ -64,7 +64,7 @@ class NewRunForm(forms.Form):
         return str(self.cleaned_data["controllers"]).split()
 
 
-@page(SEE_RUNS)
+@page(SEE_RUNS, filters=())
 def runs(request: HttpRequest) -> HttpResponse:
     """Shows the runs of the person's projects. Each leads to its live page."""
     rows = AgentRun.objects.filter(project__in=projects_of(request)).select_related("project")

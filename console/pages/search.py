@@ -50,7 +50,7 @@ class Found:
     is_cut: bool = False
 
 
-@page(SEE_SESSIONS, SEE_SCREENS)
+@page(SEE_SESSIONS, SEE_SCREENS, filters=("q", "project"))
 def search(request: HttpRequest) -> HttpResponse:
     """Shows the lines that match ``?q=``, and sessions whose command contains it."""
     wanted, chosen = request.GET.get("q", ""), request.GET.get("project", "")

@@ -9,7 +9,7 @@ from django.shortcuts import redirect, render
 from django.views.decorators.http import require_POST
 
 from console.parts.access import EXPORT_EVENTS, SEE_EVENTS, hosts_of, page
-from console.parts.events import Names, WrongFilter, events_of, names_of, wanted_by
+from console.parts.events import FILTERS, Names, WrongFilter, events_of, names_of, wanted_by
 from projects.admin.parts.access import projects_of, sees_every_project
 from projects.admin.parts.display import detail_text, shortened, visible
 from projects.audit.log import SERVER
@@ -28,7 +28,7 @@ _QUICK: Final = (
 )
 
 
-@page(SEE_EVENTS)
+@page(SEE_EVENTS, filters=(*FILTERS, "before"))
 def timeline(request: HttpRequest) -> HttpResponse:
     """Shows events, newest first. ``?before=`` continues behind the last one of a page."""
     form = {

@@ -1,6 +1,6 @@
 """The rights of the person who asks: those of the admin, project by project."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from functools import wraps
 from typing import Concatenate, Final, ParamSpec
 from urllib.parse import urlsplit, urlunsplit
@@ -11,11 +11,13 @@ from django.core.exceptions import BadRequest, PermissionDenied
 from django.db.models import QuerySet
 from django.http import Http404, HttpRequest, QueryDict
 from django.http.response import HttpResponseBase
+from django.shortcuts import render
 from django.urls import reverse
 from django.utils.http import url_has_allowed_host_and_scheme
 
 from console.parts.second_factor import missing_factor
 from projects.admin.parts.access import projects_of
+from projects.admin.parts.display import shortened
 from projects.models import CommandSession, Controller
 
 SEE_SESSIONS: Final = "projects.view_commandsession"
@@ -38,12 +40,15 @@ P = ParamSpec("P")
 View = Callable[Concatenate[HttpRequest, P], HttpResponseBase]
 
 
-def page(*rights: str) -> Callable[[View[P]], View[P]]:
+def page(*rights: str, filters: Collection[str] | None = None) -> Callable[[View[P]], View[P]]:
     """A decorator of a page for staff with all these rights.
 
     Whoever is not signed in is sent to the login page, and from there to the page they wanted, or
     whose form they sent. A missing right is answered with 403. A NUL in a field is answered with
     400, as is a field of the address that no database looks for: no form sends them.
+
+    ``filters`` are the fields by which the address of a list narrows it. Another field is answered
+    with 400: the list must not show what a filter would have left out. None: the page is no list.
     """
 
     def decorate(view: View[P]) -> View[P]:
@@ -55,11 +60,22 @@ def page(*rights: str) -> Callable[[View[P]], View[P]]:
                 raise PermissionDenied
             if _has_nul(request.GET) or _has_nul(request.POST) or _is_long(request.GET):
                 raise BadRequest
+            if filters is not None and (others := request.GET.keys() - set(filters)):
+                return _unknown_filters(request, others, filters)
             return view(request, *args, **kwargs)
 
         return guarded
 
     return decorate
+
+
+def _unknown_filters(
+    request: HttpRequest, unknown: Collection[str], known: Collection[str]
+) -> HttpResponseBase:
+    """The answer to an address that narrows a list by what the list does not have."""
+    names = sorted(shortened(name) for name in unknown)
+    context = {"unknown": names, "known": known, "path": request.path}
+    return render(request, "console/unknown_filter.html", context, status=400)
 
 
 def _way_back(request: HttpRequest) -> str:

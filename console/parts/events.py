@@ -26,7 +26,7 @@ class Wanted:
     values: dict[str, str]
 
 
-_FILTERS: Final = ("project", "host", "session", "actor", "action", "since", "until")
+FILTERS: Final = ("project", "host", "session", "actor", "action", "since", "until")
 
 
 _MOST_CHARS: Final = 200
@@ -35,7 +35,7 @@ _MOST_CHARS: Final = 200
 
 def wanted_by(query: Any) -> Wanted:
     """Reads the filters. Raises WrongFilter: a broken filter must not show everything."""
-    values = {name: query.get(name, "").strip() for name in _FILTERS}
+    values = {name: query.get(name, "").strip() for name in FILTERS}
     condition = Q()
     for name, value in values.items():
         if len(value) > _MOST_CHARS:

@@ -23,7 +23,7 @@ _SNOOZES: Final = ((15, "15 minutes"), (60, "an hour"), (480, "8 hours"))
 _LONGEST_MINUTES: Final = 7 * 24 * 60
 
 
-@page(SEE_SESSIONS)
+@page(SEE_SESSIONS, filters=())
 def attention(request: HttpRequest) -> HttpResponse:
     """Lists what waits in the person's projects, and what has ended lately."""
     rows = _events_of(request)

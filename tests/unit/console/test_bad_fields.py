@@ -60,6 +60,22 @@ def test_a_value_that_means_nothing_is_refused_or_finds_nothing(
         assert client.get(path, {field: value}).status_code in (200, 400), field
 
 
+@pytest.mark.parametrize(
+    "path", [*FIELDS, "/approvals/", "/attention/", "/runs/"], ids=lambda path: path.strip("/")
+)
+def test_an_unknown_filter_shows_nothing_of_a_list(
+    person_with: PersonWith, ours: Tenant, path: str
+) -> None:
+    client = person_with(*RIGHTS, "view_approval", "view_agentrun")
+    known = FIELDS.get(path, ())
+    assert client.get(path, dict.fromkeys(known, "")).status_code == 200
+    answer = client.get(path, {**dict.fromkeys(known, ""), "sate\u202e": "lost"})
+    assert answer.status_code == 400
+    assert "This filter is not understood: sate\\u202e. Nothing is shown." in answer.text
+    assert all(name in answer.text for name in known)
+    assert ours.host.name not in answer.text
+
+
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("value", VALUES)
 def test_a_value_that_means_nothing_is_no_place_in_a_recording(
