@@ -137,6 +137,20 @@ def test_every_error_code_is_documented_and_nothing_else_is() -> None:
     assert set(re.findall(r"^\| `([A-Z_]+)`", table, re.MULTILINE)) == set(error_codes())
 
 
+def test_a_status_without_a_code_is_documented() -> None:
+    table = (ROOT / "docs/reference/errors.md").read_text()
+    sources = [*(ROOT / "mcp_adapter").rglob("*.py"), *(ROOT / "config").glob("*.py")]
+    sources.append(ROOT / "projects/enrolment/endpoint.py")
+    found = r"(?:send, |status=|^[A-Z]+ = )(4\d\d)\b"
+    answered = {
+        status for path in sources for status in re.findall(found, path.read_text(), re.MULTILINE)
+    }
+    assert {"403", "405", "421"} <= answered
+    # The library of the protocol answers 406 itself.
+    documented = set(re.findall(r"^\| (4\d\d) \|", table, re.MULTILINE))
+    assert answered | {"406"} <= documented
+
+
 def test_every_metric_is_documented_and_nothing_else_is() -> None:
     served = set(
         re.findall(r'"(holdline_[a-z_]+)"', (ROOT / "projects/process/metrics.py").read_text())

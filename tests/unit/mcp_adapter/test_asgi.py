@@ -130,6 +130,16 @@ async def test_only_post_is_served_and_the_rest_is_told_so_at_once(method: str) 
     assert (answer.status, answer.headers["allow"]) == (405, "POST")
 
 
+@pytest.mark.parametrize("accept", ["text/html", "application/json", "text/event-stream"])
+@pytest.mark.parametrize("is_modern", [True, False])
+async def test_a_client_that_cannot_read_both_forms_of_an_answer_is_refused(
+    bearer: dict[str, str], accept: str, is_modern: bool
+) -> None:
+    body, headers = modern("list_controllers") if is_modern else (message("tools/list"), {})
+    answer = await request(body, headers={**bearer, **headers, "accept": accept})
+    assert answer.status == 406
+
+
 async def test_a_body_that_is_not_json_or_too_long_is_refused(bearer: dict[str, str]) -> None:
     body, headers = modern("list_controllers")
     assert (
