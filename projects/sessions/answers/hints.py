@@ -71,6 +71,15 @@ _ENDED: Final = {
         "call again, also with its request_id, starts the program in another session."
     ),
 }
+# The lifetime of a kind of session has the name and the unit of its tool's argument.
+_TIME_OVER: Final = {
+    "background": (
+        "Its lifetime ran out; start it again with a longer lifetime, in milliseconds, if it needs "
+        "more time."
+    ),
+    "one_shot": "Its timeout ran out; give it a longer timeout_seconds if it needs more time.",
+    "job": "Its timeout ran out; give it a longer timeout if it needs more time.",
+}
 _WAIT_ON: Final = {
     "interactive": (
         "Still running. Wait on with send_command_input(input_text='', wait_seconds=30)."
@@ -157,6 +166,8 @@ def hint_for(
     if not is_confirmed:
         return _START_LOST if state == "exited" else said(_UNCONFIRMED)
     if state == "exited":
+        if end_reason == "timed_out" and kind in _TIME_OVER:
+            return sentences(_TIME_OVER[kind], _left(survivors))
         return ended_hint(end_reason, exit_code, signal, survivors)
     if prompt is not None:
         doubt = (

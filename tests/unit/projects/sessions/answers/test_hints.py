@@ -144,3 +144,19 @@ def test_the_hint_of_a_stop_is_whole_sentences() -> None:
         "The program ended, but processes of it are left. Still running on the host: sleep[72]. "
         "A process of another user can be ended by that user or by root only."
     )
+
+
+@pytest.mark.parametrize(
+    ("kind", "named"),
+    [
+        ("interactive", "longer lifetime_seconds"),
+        ("background", "longer lifetime, in milliseconds"),
+        ("one_shot", "longer timeout_seconds"),
+        ("job", "longer timeout if"),
+    ],
+)
+def test_the_end_of_a_lifetime_names_the_argument_of_its_tool(kind: str, named: str) -> None:
+    hint = _hint("exited", end_reason="timed_out", kind=kind, survivors=("sleep[72]",))
+    assert named in hint
+    assert "sleep[72]" in hint
+    assert ("lifetime_seconds" in hint) is (kind == "interactive")
