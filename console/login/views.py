@@ -8,6 +8,7 @@ from django.http import HttpRequest
 from django.http.response import HttpResponseBase, HttpResponseRedirect
 from django.urls import reverse
 
+from console.parts.access import said_in_words
 from console.parts.second_factor import missing_factor
 from projects.admin.login import LoginForm
 
@@ -38,4 +39,4 @@ class _Login(LoginView):
 
 login = _Login.as_view()
 admin_login = _Login.as_view(next_page="admin:index")
-logout = LogoutView.as_view(next_page="console:login")
+logout = said_in_words(LogoutView.as_view(next_page="console:login"))

@@ -35,6 +35,7 @@ TYPE: Final = "projects.take_over_session"
 CHANGE_PROJECT: Final = "projects.change_project"
 
 _MOST_CHARS: Final = 10_000
+_NOT_ALLOWED: Final = 405
 
 P = ParamSpec("P")
 View = Callable[Concatenate[HttpRequest, P], HttpResponseBase]
@@ -62,7 +63,7 @@ def page(*rights: str, filters: Collection[str] | None = None) -> Callable[[View
                 raise BadRequest
             if filters is not None and (others := request.GET.keys() - set(filters)):
                 return _unknown_filters(request, others, filters)
-            return view(request, *args, **kwargs)
+            return said_in_words(view)(request, *args, **kwargs)
 
         return guarded
 
@@ -76,6 +77,24 @@ def _unknown_filters(
     names = sorted(shortened(name) for name in unknown)
     context = {"unknown": names, "known": known, "path": request.path}
     return render(request, "console/unknown_filter.html", context, status=400)
+
+
+def said_in_words(view: View[P]) -> View[P]:
+    """The view, with a page of the console where the address only takes a form.
+
+    A person comes there with a kept or copied address, and a bare 405 says nothing to them.
+    """
+
+    @wraps(view)
+    def answered(request: HttpRequest, /, *args: P.args, **kwargs: P.kwargs) -> HttpResponseBase:
+        answer = view(request, *args, **kwargs)
+        if answer.status_code != _NOT_ALLOWED:
+            return answer
+        page = render(request, "405.html", status=_NOT_ALLOWED)
+        page["Allow"] = answer["Allow"]
+        return page
+
+    return answered
 
 
 def _way_back(request: HttpRequest) -> str:

@@ -1,19 +1,15 @@
 """A host in the words of its pages."""
 
 from dataclasses import dataclass
-from datetime import datetime, timedelta
-from typing import Any, Final
+from datetime import datetime
+from typing import Any
 from uuid import UUID
 
-from django.utils.timesince import timesince
-
+from console.parts.words import age, ago
 from projects.admin.parts.display import visible
 from projects.models import Controller
 from projects.reads.hosts import is_outdated
 from projects.sessions.selectors import is_online
-from projects.storage import clock
-
-_FRESH: Final = timedelta(minutes=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,16 +69,14 @@ def _state(host: Controller, *, is_now_online: bool) -> str:
 def _seen(lease_expires_at: datetime | None, *, is_now_online: bool) -> str:
     if is_now_online:
         return "now"
-    return f"{timesince(lease_expires_at)} ago" if lease_expires_at else "never"
+    return ago(lease_expires_at) if lease_expires_at else "never"
 
 
 def _echo(host: Controller) -> str:
     if host.echo_ms is None or host.echoed_at is None:
         return "not known"
-    is_fresh = clock.now() - host.echoed_at < _FRESH
-    when = "just now" if is_fresh else f"{timesince(host.echoed_at)} ago"
-    return f"{host.echo_ms:.0f} ms, measured {when}"
+    return f"{host.echo_ms:.0f} ms, measured {ago(host.echoed_at)}"
 
 
 def _age(made_at: datetime | None) -> str:
-    return timesince(made_at) if made_at else "no valid one"
+    return age(made_at) if made_at else "no valid credential"

@@ -4,6 +4,7 @@ from datetime import UTC, datetime
 
 from django import template
 
+from console.parts import words
 from console.parts.words import waiting_for
 from projects.admin.parts.display import duration, shortened
 from projects.models import CommandSession
@@ -40,6 +41,12 @@ def clock(at: datetime) -> str:
 def place(at: datetime) -> str:
     """The day and its time in UTC, as a link to a moment of a replay has them."""
     return f"{at.astimezone(UTC):%Y-%m-%dT%H:%M:%S}"
+
+
+@register.filter
+def ago(at: datetime) -> str:
+    """A moment as the time since then, such as ``5 minutes ago``."""
+    return words.ago(at)
 
 
 @register.filter

@@ -18,7 +18,7 @@ from controller_client.protocol.messages import (
 )
 from controller_client.system.start_failure import StartFailed
 from tests.support.hosts.holders import HolderHost, holder_host, holders_of
-from tests.support.processes import children_of, is_running
+from tests.support.processes import children_of, is_running, status_field
 from tests.support.waiting import await_until
 
 
@@ -119,6 +119,10 @@ async def test_the_default_directory_is_home_and_a_relative_one_is_below_it(
     assert talk.output.strip().decode() == pwd.getpwuid(os.geteuid()).pw_dir
 
 
+def _sleeps(pid: int) -> bool:
+    return (status_field(pid, "State") or "").startswith("S")
+
+
 @pytest.mark.skipif(os.geteuid() != 0, reason="limits the processes of another user")
 async def test_no_process_left_is_a_lack_of_resources_and_the_next_start_works(
     host: HolderHost,
@@ -133,7 +137,10 @@ async def test_no_process_left_is_a_lack_of_resources_and_the_next_start_works(
         """For the fork server, and for the holder that waits for the next start."""
         resource.prlimit(process.pid, resource.RLIMIT_NOFILE, limits)
         await await_until(lambda: holders_of(process.pid), 55, "a spare")
-        # Also one that is just being forked, and has no name of its own yet.
+        # A fork that is under way has the limits of before, and is no child to be seen yet. The
+        # fork is over once the fork server sleeps.
+        await await_until(lambda: _sleeps(process.pid), 55, "the fork server to sleep")
+        # Also one that has just been forked, and has no name of its own yet.
         for child in children_of(process.pid):
             resource.prlimit(child, resource.RLIMIT_NOFILE, limits)
 

@@ -87,6 +87,17 @@ def test_a_person_sees_nothing_of_another_project(session: CommandSession) -> No
     assert session.controller.revoked_at is None
 
 
+def test_an_address_that_only_takes_a_form_says_so_on_a_page(session: CommandSession) -> None:
+    client = _person(is_superuser=True)
+    addresses = [*addresses_of(session), reverse("console:logout")]
+    answers = {address: client.get(address) for address in addresses}
+    refused = {one: answer for one, answer in answers.items() if answer.status_code == 405}
+    assert {"/hosts/enrol/", "/logout/"} <= refused.keys()
+    for address, answer in refused.items():
+        assert "This address only takes a form" in answer.text, address
+        assert "POST" in answer["Allow"], address
+
+
 def test_every_answer_has_a_nonce_of_its_own() -> None:
     answers = [Client().get(reverse("console:login")) for _ in range(2)]
     nonces = [

@@ -1,14 +1,17 @@
 """The list of hosts shows those of the person's projects, and makes a line that enrols another."""
 
 import re
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from console.pages import hosts
+from console.parts.words import age, ago
 from projects.enrolment.codes import host_enrol
 from projects.models import AuditEvent, Controller
+from projects.storage import clock
 from tests.unit.console.conftest import PersonWith, Tenant
 
 
@@ -26,6 +29,12 @@ def test_an_unknown_state_shows_no_host(person_with: PersonWith, ours: Tenant, s
     assert answer.status_code == 400
     assert "This filter is not understood: state" in answer.text
     assert ours.host.name not in answer.text
+
+
+def test_less_than_a_minute_is_not_said_as_zero_minutes() -> None:
+    soon, earlier = (clock.now() - timedelta(seconds=each) for each in (20, 130))
+    assert (ago(soon), age(soon)) == ("just now", "less than a minute")
+    assert (ago(earlier), age(earlier)) == ("2\xa0minutes ago", "2\xa0minutes")
 
 
 def test_a_list_that_is_cut_says_so(
