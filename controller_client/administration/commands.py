@@ -107,7 +107,7 @@ def _add_service(commands: Commands) -> None:
         "--allow-sudo",
         action=argparse.BooleanOptionalAction,
         help="let set-uid programs such as sudo work in sessions (default: as the service lets "
-        "them already; not at all with a new service of systemd)",
+        "them already; not at all with a new service of systemd, or with a new user of programs)",
     )
     install.add_argument("--name", help="as for enroll")
     install.add_argument("--label", action="append", metavar="WORD", help="as for enroll")

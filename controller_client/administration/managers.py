@@ -219,7 +219,7 @@ class Launchd:
         return self.place.state_dir / LOG_NAME
 
     def install(self, *, allow_sudo: bool | None) -> None:
-        """Write the property list. sudo works in every session of launchd's jobs."""
+        """Write the property list. launchd never keeps sudo from working in sessions."""
         del allow_sudo
         with (_DEPLOY / f"{LABEL}.plist").open("rb") as file:
             job = plistlib.load(file)
@@ -259,7 +259,7 @@ class Unmanaged:
     place: Installation
 
     def install(self, *, allow_sudo: bool | None) -> None:
-        """Say what is missing. sudo works in sessions here."""
+        """Say what is missing. Only the policy can keep sudo from working in sessions here."""
         del allow_sudo
         say(
             "no systemd or launchd runs here: the daemon runs in the background until the next boot"

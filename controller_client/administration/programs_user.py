@@ -6,6 +6,7 @@ ADR 0029 has the reasons for two users.
 """
 
 import argparse
+import re
 import shutil
 import subprocess
 import sys
@@ -19,7 +20,7 @@ from controller_client.administration.installation import (
     say,
     write,
 )
-from controller_client.administration.managers import Unmanaged, manager_of
+from controller_client.administration.managers import Systemd, Unmanaged, manager_of
 from controller_client.config import file as configuration
 from controller_client.config.errors import ConfigurationError
 from controller_client.policy import file as policy
@@ -28,6 +29,7 @@ from controller_client.system.users.two_users import why_impossible
 
 NAME: Final = "holdline-run"
 _MARK: Final = "# Written by holdline-controller service install."
+_MAY_CHANGE: Final = re.compile(r"^may_change[ \t]*=[ \t]*(?:true|false)\b", re.MULTILINE)
 
 
 def is_wanted(place: Installation, options: argparse.Namespace) -> bool:
@@ -58,11 +60,16 @@ def _is_impossible(place: Installation) -> bool:
     return reason is not None
 
 
-def make(place: Installation) -> None:
-    """Make the user, and the policy that names it."""
+def make(place: Installation, *, allow_sudo: bool | None) -> None:
+    """Make the user, and the policy that names it.
+
+    ``allow_sudo`` None is no sudo. Where there is a unit of systemd, the unit sees to that, and the
+    policy leaves the decision to the unit.
+    """
     make_user(NAME)
     _join_group(place.user)
-    write(policy.SYSTEM_FILE, _text(), place)
+    may_change = isinstance(manager_of(place), Systemd) if allow_sudo is None else allow_sudo
+    write(policy.SYSTEM_FILE, _text(may_change=may_change), place)
     say(f"wrote {policy.SYSTEM_FILE}: programs run as {NAME}, the daemon as {place.user}")
 
 
@@ -74,15 +81,64 @@ def _join_group(daemon: str) -> None:
         raise ConfigurationError(f"cannot add {daemon} to the group {NAME}: {made.stderr.strip()}")
 
 
-def _text() -> str:
+def set_sudo(place: Installation, options: argparse.Namespace) -> None:
+    """Carry out ``--allow-sudo`` or its opposite in the policy that ``make`` wrote.
+
+    Say where sudo stays as it is, against the option. Raises ConfigurationError.
+    """
+    allows: bool | None = options.allow_sudo
+    if allows is None:
+        return
+    try:
+        keeping = _keeping_user(place, options)
+        if (allows == (keeping is not None)) and _set_may_change(place, allows=allows):
+            keeping = _keeping_user(place, options)
+    except ConfigurationError:
+        # A policy of the daemon's user, say. The daemon judges that file when the daemon starts.
+        return
+    if allows and keeping is not None:
+        say(
+            f"sudo does not work in sessions: {keeping} has [users] without may_change = true. "
+            "Change it there"
+        )
+    elif not allows and keeping is None and not isinstance(manager_of(place), Systemd):
+        say(
+            "sudo can work in sessions: no systemd runs here that keeps sudo from working. To "
+            "forbid sudo: may_change = false in [users] of a policy file"
+        )
+
+
+def _keeping_user(place: Installation, options: argparse.Namespace) -> Path | None:
+    """Find the policy file that keeps set-uid programs from working, if there is one."""
+    paths = policy.policy_paths(options.policy, place.state_dir)
+    files = ((path, policy.read_policy_file(path, is_daemon=False)) for path in paths)
+    return next((path for path, file in files if file.keeps_user), None)
+
+
+def _set_may_change(place: Installation, *, allows: bool) -> bool:
+    """Change the policy of ``make`` if it is there; say whether that was done."""
+    path, said = policy.SYSTEM_FILE, f"may_change = {str(allows).lower()}"
+    if not place.is_system or not path.exists():
+        return False
+    with open_plain(path) as file:
+        before = file.read().decode(errors="replace")
+    after = _MAY_CHANGE.sub(said, before)
+    if not before.startswith(_MARK) or after == before:
+        return False
+    write(path, after, place)
+    say(f"wrote {path}: {said}")
+    return True
+
+
+def _text(*, may_change: bool) -> str:
     return (
         f"{_MARK}\n"
         "# Programs are of a user of their own: they cannot read what is the daemon's.\n"
         "# After a change: holdline-controller service start\n"
         "[users]\n"
         f'run_as = "{NAME}"\n'
-        "# sudo works as far as sudoers and the unit (--allow-sudo) let it.\n"
-        "may_change = true\n"
+        "# true: sudo works as far as sudoers and the unit, if there is one, let it.\n"
+        f"may_change = {str(may_change).lower()}\n"
     )
 
 

@@ -48,7 +48,8 @@ def install(options: argparse.Namespace) -> int:
     make(place)
     if gets_two_users:
         # Before the configuration, by which a host that was set up half-way counts as new.
-        programs_user.make(place)
+        programs_user.make(place, allow_sudo=options.allow_sudo)
+    programs_user.set_sudo(place, options)
     write_configuration(place, options)
     _enrol(place, options)
     manager = manager_of(place)

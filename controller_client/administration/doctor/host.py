@@ -28,6 +28,7 @@ _TOO_LITTLE_BYTES: Final = 64 << 20
 _ENROL: Final = (
     "with a code of the server's operator: holdline-controller service install --code enr_…"
 )
+_ALLOW_SUDO: Final = "if it shall: holdline-controller service install --allow-sudo"
 _LOOK: Final = "look at the log: holdline-controller logs"
 AS_OWNER: Final = "run the doctor with sudo, or as the daemon's user"
 _PROC: Final = Path("/proc")
@@ -224,6 +225,7 @@ def check_sudo(daemon: DaemonStatus | None, *, keeps_user: bool = False) -> Find
             "sudo",
             "note",
             "does not work in sessions: [users] of the policy has no may_change = true",
+            _ALLOW_SUDO,
         )
     status = _lines_of(daemon.pid if daemon is not None else None, "status")
     if "NoNewPrivs:\t1" in status:
@@ -231,7 +233,7 @@ def check_sudo(daemon: DaemonStatus | None, *, keeps_user: bool = False) -> Find
             "sudo",
             "note",
             "does not work in sessions: the service has NoNewPrivileges=yes",
-            "if it shall: holdline-controller service install --allow-sudo",
+            _ALLOW_SUDO,
         )
     return Finding("sudo", "note", "can work in sessions, if the user may use it")
 

@@ -74,6 +74,19 @@ async def test_programs_of_a_new_host_read_nothing_of_the_daemons(
     root.run(f"test ! -e {POLICY} && test ! -e /etc/holdline")
 
 
+async def test_sudo_gives_programs_of_a_new_host_nothing_until_it_is_allowed(
+    root: PrivateRoot, server: Stack
+) -> None:
+    # As in most containers, no systemd runs here.
+    asked = "grep NoNewPrivs /proc/self/status"
+    root.run(_line(server, "--code", _code(server, "without-sudo")))
+    async with server.caller() as caller:
+        assert "1" in await _ran(caller, asked, "without-sudo")
+        for option, told in (("--allow-sudo", "0"), ("", "0"), ("--no-allow-sudo", "1")):
+            assert "connected (" in root.run(_line(server, option))
+            assert told in await _ran(caller, asked, "without-sudo")
+
+
 async def test_logs_that_programs_write_are_followed_and_deleted(
     root: PrivateRoot, server: Stack
 ) -> None:
@@ -93,9 +106,9 @@ async def test_logs_that_programs_write_are_followed_and_deleted(
         assert (await _ran(caller, "ls -A /opt/logs")).strip() == ""
 
 
-async def _ran(caller: Caller, command: str) -> str:
+async def _ran(caller: Caller, command: str, controller: str = "logging") -> str:
     """What a one-shot says."""
-    done = await caller.call("execute_command", command=command, controller="logging")
+    done = await caller.call("execute_command", command=command, controller=controller)
     assert done["return_code"] == 0, done
     return str(done["stdout"])
 

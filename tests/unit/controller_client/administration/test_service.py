@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from controller_client.administration import installation, service
+from controller_client.administration import installation, programs_user, service
 from controller_client.administration.installation import find
 from controller_client.administration.managers import Unmanaged
 from controller_client.cli import main
@@ -83,6 +83,16 @@ def test_a_second_run_says_which_options_the_configuration_decides(
     assert install("--state-dir", str(home / "another")) == 78
     assert "change it there" in capsys.readouterr().err
     assert file.read_text() == before
+
+
+def test_sudo_that_nothing_can_forbid_here_is_said(
+    home: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(programs_user, "manager_of", Unmanaged)
+    assert install() == 0
+    assert "sudo can work" not in capsys.readouterr().out
+    assert install("--no-allow-sudo") == 0
+    assert "sudo can work" in capsys.readouterr().out
 
 
 def test_a_purge_that_leaves_something_says_so_and_can_be_done_again(
