@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from controller_client.config.errors import ConfigurationError
+from controller_client.config.log_directories import log_paths
 from controller_client.config.places import (
     default_credential_file,
     default_state_dir,
@@ -82,16 +83,9 @@ def load_config(
             open_files=max_open_files,
         ),
         control_group=find_control_group(control_group),
-        log_paths=_log_paths(log_roots, session_logs),
+        log_paths=log_paths(log_roots, session_logs),
         way=way,
     )
-
-
-def _log_paths(roots: Sequence[str], managed: str) -> LogPaths:
-    try:
-        return LogPaths(roots, managed)
-    except ValueError as error:
-        raise ConfigurationError(str(error)) from None
 
 
 def check_user(*, allow_root: bool) -> None:

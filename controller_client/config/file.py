@@ -128,7 +128,7 @@ def user_file() -> Path:
 def read_file(path: Path) -> dict[str, Value]:
     """Return the values of the file by the names of their options. Raises ConfigurationError."""
     try:
-        tables = tomllib.loads(read_owned_file("the configuration file", path))
+        tables = tomllib.loads(read_owned_file("the configuration file", path, option="--config"))
         limits = _table(tables.pop("limits", {}))
         return _checked(tables, KEYS, "") | _checked(limits, LIMITS, "limits.")
     except (ValueError, RecursionError) as error:

@@ -6,12 +6,13 @@ from pathlib import Path
 from typing import Final
 
 from controller_client.config.errors import ConfigurationError
+from controller_client.system.files.open_place import is_open_to_all
 
 _MAX_BYTES: Final = 1 << 20
 
 
-def read_owned_file(what: str, path: Path) -> str:
-    """Return the text of ``path``, which ``what`` names in errors.
+def read_owned_file(what: str, path: Path, *, option: str | None = None) -> str:
+    """Return the text of ``path``, which ``what`` names in errors. ``option`` can name another.
 
     The file belongs to root or to this user, and others can neither write nor replace it. Raises
     ConfigurationError, and ValueError if the file is not UTF-8.
@@ -19,7 +20,8 @@ def read_owned_file(what: str, path: Path) -> str:
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
     except OSError as error:
-        raise ConfigurationError(f"cannot open {what} {path}: {error.strerror}") from None
+        other = f"; name another with {option}" if option else ""
+        raise ConfigurationError(f"cannot open {what} {path}: {error.strerror}{other}") from None
     try:
         _check_owner(what, path, os.fstat(descriptor))
         content = os.read(descriptor, _MAX_BYTES + 1)
@@ -40,8 +42,7 @@ def _check_owner(what: str, path: Path, status: os.stat_result) -> None:
         )
     if status.st_mode & 0o022:
         raise ConfigurationError(f"{what} {path} can be written by others; run: chmod go-w {path}")
-    above = path.absolute().parent.stat()
-    if above.st_mode & 0o002 and not above.st_mode & stat.S_ISVTX:
+    if is_open_to_all(path.absolute().parent.stat()):
         raise ConfigurationError(
             f"the directory of {what} {path} is writable by all, and any user could "
             "replace it; move the file, or run: chmod o-w on the directory"

@@ -37,13 +37,15 @@ _DIRECTORY: Final = (
 )
 # O_NONBLOCK: opening a FIFO must not wait for its writer.
 _FILE: Final = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY
+_MISSING: Final = "it does not exist"
+_NO_DIRECTORY: Final = "it is a file or a link, not a directory"
 _MESSAGES: Final = {
     # Said of everything outside, whether or not it exists.
     "PATH_NOT_ALLOWED": "this host does not let this path be monitored",
     # Said only of places inside.
     "FILE_NOT_FOUND": "there is no such file",
     "FILE_NOT_READABLE": "the daemon's user may not read this file",
-    # The directory is closed, or is missing and cannot be made: nothing is known of its files.
+    # The directory is closed, or is missing and nobody makes it: nothing is known of its files.
     "LOG_DIRECTORY_UNUSABLE": "the daemon's user cannot use this log directory",
     # Whoever owns the directory could write the logs that are read here.
     "LOG_DIRECTORY_FOREIGN": (
@@ -169,18 +171,16 @@ class LogPaths:
 
     def problems(self) -> list[tuple[str, str]]:
         """Return (directory, reason) of each log directory that cannot be used now."""
-        found = []
-        for root in self.roots:
-            try:
-                os.close(self._open_root(root))
-            except FileRefused as refused:
-                reason = (
-                    "it does not exist"
-                    if refused.failure.code == "FILE_NOT_FOUND"
-                    else refused.failure.message
-                )
-                found.append((root, reason))
-        return found
+        return [(root, reason) for root in self.roots if (reason := self.problem_of(root))]
+
+    def problem_of(self, root: str) -> str:
+        """Return why a log directory cannot be used now; empty if it can."""
+        try:
+            os.close(self._open_root(root))
+        except FileRefused as refused:
+            # The directory of session logs was missing, and has just been made.
+            return "" if refused.failure.code == "FILE_NOT_FOUND" else refused.failure.message
+        return ""
 
     @contextmanager
     def place(self, path: str) -> Iterator[Place]:
@@ -246,7 +246,9 @@ class LogPaths:
             directory = os.open(root, _DIRECTORY)
         except FileNotFoundError:
             # A directory that was taken away is made again, before another user makes it.
-            if root == self.managed and not self.make_managed():
+            if root != self.managed:
+                raise FileRefused("LOG_DIRECTORY_UNUSABLE", _MISSING) from None
+            if not self.make_managed():
                 raise FileRefused("LOG_DIRECTORY_UNUSABLE") from None
             raise FileRefused("FILE_NOT_FOUND") from None
         except OSError as error:
@@ -342,8 +344,13 @@ def _refusal(error: OSError) -> FileRefused:
 
 
 def _root_refusal(error: OSError) -> FileRefused:
-    is_closed = isinstance(error, PermissionError)
-    return FileRefused("LOG_DIRECTORY_UNUSABLE") if is_closed else _refusal(error)
+    if isinstance(error, PermissionError):
+        return FileRefused("LOG_DIRECTORY_UNUSABLE")
+    if error.errno in {errno.ENOTDIR, errno.ELOOP}:
+        return FileRefused("PATH_NOT_ALLOWED", _NO_DIRECTORY)
+    if error.errno == errno.ENAMETOOLONG:
+        return FileRefused("LOG_DIRECTORY_UNUSABLE", _MISSING)
+    return _refusal(error)
 
 
 def _open_to_group(path: str, group: int) -> None:

@@ -94,7 +94,7 @@ def read_policy_file(path: Path, *, is_daemon: bool = True) -> PolicyFile:
     user is not held against it.
     """
     try:
-        text = read_owned_file("the policy file", path)
+        text = read_owned_file("the policy file", path, option="--policy")
         digest = sha256(text.encode()).hexdigest()[:DIGEST_CHARS]
         policy = replace(parse_policy(tomllib.loads(text)), digest=digest)
         if is_daemon:

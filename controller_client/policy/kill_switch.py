@@ -21,6 +21,7 @@ from typing import Final
 
 from controller_client.policy.file import KEPT_STOP_NAME
 from controller_client.system.absence import is_there
+from controller_client.system.files.open_place import is_open_to_all
 from controller_client.system.users.two_users import ProgramUser, may_write
 
 logger = logging.getLogger(__name__)
@@ -130,10 +131,9 @@ def is_writable(path: Path) -> bool:
             status = directory.stat()
         except OSError:
             continue
-        others = status.st_mode & stat.S_IWOTH and not status.st_mode & stat.S_ISVTX
         if (
             user in (0, status.st_uid)
-            or others
+            or is_open_to_all(status)
             or (os.access(directory, os.W_OK) and not status.st_mode & stat.S_ISVTX)
         ):
             return True

@@ -15,6 +15,7 @@ from http import HTTPStatus
 from controller_client import __version__
 from controller_client.config.daemon import DaemonConfig
 from controller_client.config.errors import ConfigurationError
+from controller_client.config.log_directories import faults_of
 from controller_client.config.places import earlier_credential_file, read_credential
 from controller_client.logs.deletion import finish_deletions
 from controller_client.policy.file import policy_paths, read_policy_file, stop_files
@@ -91,12 +92,8 @@ async def run_daemon(config: DaemonConfig) -> None:
         programs = ProgramUser.named(policy.run_as)
         config.log_paths.share_with(programs.uid, programs.gid)
     config.log_paths.make_managed()
-    for directory, reason in config.log_paths.problems():
-        logger.warning(
-            "no log in %s can be monitored: %s. --session-logs and --log-root open others.",
-            directory,
-            reason,
-        )
+    for text, remedy in faults_of(config.log_paths):
+        logger.warning("%s. Remedy: %s", text, remedy)
     finish_deletions(config.log_paths)
     unwatch = switch.watch()
     spawner = Spawner(

@@ -117,15 +117,15 @@ class PathNotAllowed(Forbidden):
 
 
 class LogDirectoryUnusable(Forbidden):
-    """The log directory is closed to the daemon's user, or is missing and cannot be made.
+    """The log directory is closed to the daemon's user, or is missing.
 
     Nothing is known about its files.
     """
 
     code = "LOG_DIRECTORY_UNUSABLE"
     hint = (
-        "The path may be right. Have the host's operator open this directory to the daemon's "
-        "user, or name another (holdline-controller run --session-logs or --log-root)."
+        "The path may be right. Have the host's operator make this directory or open it to the "
+        "daemon's user, or name another (holdline-controller run --session-logs or --log-root)."
     )
 
     def __init__(self) -> None:

@@ -10,6 +10,7 @@ from typing import Final
 
 from controller_client.administration.doctor import host
 from controller_client.administration.doctor.finding import Finding
+from controller_client.administration.doctor.logs import examine_logs
 from controller_client.administration.doctor.network import examine_network
 from controller_client.administration.doctor.users import examine_users
 from controller_client.administration.installation import one_line, say
@@ -62,6 +63,7 @@ def _findings(options: argparse.Namespace, state_dir: Path) -> Iterator[Finding]
     yield host.check_control_group(daemon)
     yield host.check_evidence()
     yield from examine_users(state_dir, getattr(options, "policy", None), daemon)
+    yield from examine_logs(options.log_root or (), options.session_logs)
     yield host.check_disk(state_dir)
 
 

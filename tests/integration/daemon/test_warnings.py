@@ -16,7 +16,10 @@ from tests.support.hosts.scripted_server import CREDENTIAL
 from tests.support.waiting import wait_until
 
 SECONDS = 90
-NO_LOG = "no log in {} can be monitored: {}. --session-logs and --log-root open others."
+NO_LOG = (
+    "no log in {} can be monitored: {}. Remedy: --log-root (log_roots) names it: correct it, or "
+    "name another, and start the daemon again"
+)
 REPLACED = "programs of sessions can replace the policy file {}: keep it in a directory of root's"
 REACHED = "programs of sessions can reach every place of the kill switch"
 # The daemon's command line, with the policy file that its first argument names in the place of the
@@ -96,6 +99,7 @@ def test_log_directories_that_cannot_be_used_are_named_with_the_reason(top: Path
         options += ["--log-root", str(top / name)]
     said = [line for line in _warnings(top, *options) if "monitored" in line]
     assert said[0] == NO_LOG.format(top / "gone", "it does not exist")
+    assert said[1] == NO_LOG.format(top / "a file", "it is a file or a link, not a directory")
     assert [line.split(":")[0] for line in said[1:]] == [
         f"no log in {top / 'a file'} can be monitored"
     ]
@@ -115,6 +119,15 @@ def test_log_directories_that_are_closed_or_foreign_are_named(top: Path, account
     )
     assert NO_LOG.format(top / "closed", "the daemon's user cannot use this log directory") in said
     assert any(line.startswith(f"no log in {top / 'foreign'} can be monitored: ") for line in said)
+
+
+def test_a_log_directory_in_which_everybody_can_exchange_logs_is_named(top: Path) -> None:
+    (top / "logs").mkdir()
+    (top / "logs").chmod(0o777)
+    options = ["--session-logs", str(top / "managed"), "--log-root", str(top / "logs")]
+    (said,) = [line for line in _warnings(top, *options) if "exchange" in line]
+    assert str(top / "logs") in said
+    assert said.endswith(f"which --log-root (log_roots) names. Remedy: chmod o-w {top / 'logs'}")
 
 
 def test_a_policy_file_that_programs_can_replace_is_named(top: Path) -> None:

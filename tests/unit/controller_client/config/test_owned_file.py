@@ -75,6 +75,8 @@ def test_what_is_no_regular_file_is_refused_without_waiting(tmp_path: Path, file
     assert "is not a regular file" in _refusal(pipe)
     assert "is not a regular file" in _refusal(directory)
     assert "No such file" in _refusal(tmp_path / "none")
+    with pytest.raises(ConfigurationError, match=r"No such file.*; name another with --policy"):
+        read_owned_file("the file", tmp_path / "none", option="--policy")
 
 
 def test_a_file_is_read_up_to_a_mebibyte(file: Path) -> None:

@@ -146,13 +146,28 @@ def test_a_directory_whose_place_a_link_took_has_nothing(paths: LogPaths, root: 
     assert content(paths, root / "secret") == "PATH_NOT_ALLOWED"
 
 
-def test_inside_what_is_missing_may_be_told(paths: LogPaths, root: Path, tmp_path: Path) -> None:
+def test_inside_what_is_missing_may_be_told(paths: LogPaths, root: Path) -> None:
     assert content(paths, root / "no.log") == "FILE_NOT_FOUND"
     assert content(paths, root / "no" / "no.log") == "FILE_NOT_FOUND"
-    assert (
-        content(LogPaths([str(tmp_path / "no")], str(tmp_path)), tmp_path / "no" / "a.log")
-        == "FILE_NOT_FOUND"
-    )
+
+
+def test_a_log_root_that_is_no_directory_is_told(root: Path, tmp_path: Path) -> None:
+    gone, file, link = (str(tmp_path / name) for name in ("gone", "file", "link"))
+    Path(file).touch()
+    Path(link).symlink_to(root)
+    paths = LogPaths([gone, file, link, str(root)], str(tmp_path / "managed"))
+    long = f"{tmp_path}/{'x' * 256}"
+    assert paths.problem_of(long) == paths.problem_of(gone)
+    assert paths.problems() == [
+        (gone, "it does not exist"),
+        (file, "it is a file or a link, not a directory"),
+        (link, "it is a file or a link, not a directory"),
+    ]
+    # No file is missing that a program could write: the directory is.
+    assert content(paths, Path(gone, "a.log")) == "LOG_DIRECTORY_UNUSABLE"
+    assert content(paths, Path(file, "a.log")) == "PATH_NOT_ALLOWED"
+    Path(gone).mkdir()
+    assert content(paths, Path(gone, "a.log")) == "FILE_NOT_FOUND"
 
 
 @pytest.mark.parametrize(

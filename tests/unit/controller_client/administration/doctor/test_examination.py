@@ -36,6 +36,7 @@ LOOKED_AT = {
     "evidence": "what the kernel tells of programs",
     "users": "whom programs run as",
     "sudo": "sudo",
+    "logs": "log directories",
     "disk": "disk",
 }
 
