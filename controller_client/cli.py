@@ -33,6 +33,7 @@ from controller_client.config.file import (
     read_file,
     user_file,
 )
+from controller_client.config.open_files import enough_open_files
 from controller_client.config.places import default_credential_file, prepare_state_dir
 from controller_client.config.server_address import Way, check_way
 from controller_client.server_link.errors import EnrolmentFailed, ForkServerLost
@@ -119,7 +120,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             parser.error(f"name the server: --server URL, or server in {SYSTEM_FILE}")
         log.configure(options.log_level)
         check_user(allow_root=options.allow_root)
-        options.carry_out(options)
+        with enough_open_files():
+            options.carry_out(options)
     except ConfigurationError as error:
         return _fail(error, EXIT_CONFIG)
     except EnrolmentFailed as error:

@@ -28,6 +28,11 @@ def lowest(asked: ResourceLimits, allowed: ResourceLimits) -> ResourceLimits:
     )
 
 
+def open_files_allowed() -> int:
+    """Return how many files the calling process may have open."""
+    return resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+
+
 def forbid_core_files() -> None:
     """Forbid core files to the calling process and to what it starts.
 

@@ -161,3 +161,24 @@ def test_a_kill_switch_in_a_directory_of_root_s_is_out_of_reach(
     (top / "etc").mkdir(mode=0o755)
     said = _warnings(top, "--session-logs", str(top / "managed"), account=account)
     assert [line for line in said if line.startswith(REACHED)] == []
+
+
+@pytest.mark.parametrize("limit", [8, 10])
+def test_a_limit_of_open_files_that_is_too_low_is_told(top: Path, limit: int) -> None:
+    credential = top / "credential"
+    credential.write_text(CREDENTIAL)
+    credential.chmod(0o600)
+    run = [sys.executable, "-m", "controller_client", "run", "--config", "off", "--allow-root"]
+    run += ["--server", "ws://127.0.0.1:1/", "--credential-file", str(credential)]
+    run += ["--state-dir", str(top / "state"), "--session-logs", str(top / "managed")]
+    ran = subprocess.run(
+        ["/bin/sh", "-c", f'ulimit -n {limit}; exec "$@"', "sh", *run],
+        cwd=ROOT,
+        check=False,
+        capture_output=True,
+        text=True,
+        timeout=SECONDS,
+    )
+    assert ran.returncode == 78
+    assert f"the limit of open files is {limit} (RLIMIT_NOFILE)" in ran.stderr.splitlines()[-1]
+    assert "Traceback" not in ran.stderr
