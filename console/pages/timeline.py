@@ -109,6 +109,12 @@ def verify(request: HttpRequest) -> HttpResponse:
         verdict = audit_verify(chain, known)
         if verdict.problems:
             messages.error(request, f"{name}: {'; '.join(verdict.problems[:5])}")
+        elif verdict.is_unsigned:
+            messages.warning(
+                request,
+                f"{name}: {verdict.rows} rows. No head is signed, so nobody would find that the "
+                "rows were rewritten.",
+            )
         else:
             messages.success(request, f"{name}: {verdict.rows} rows, none is missing or changed.")
     return redirect("console:timeline")

@@ -13,9 +13,10 @@ from uuid import UUID
 from django.db import transaction
 
 from projects.audit.carried import ACKNOWLEDGE, NEEDED, carried
-from projects.audit.log import GENESIS, Entry, audit, hash_of
+from projects.audit.log import GENESIS, SERVER, Entry, audit, hash_of
 from projects.audit.lost import heads_lost
 from projects.audit.marks import Heads, chains_of, heads_repeated, is_ours, mark, strangers
+from projects.audit.unsigned import NO_SIGNED_HEAD, first_unsigned, was_passed_over
 from projects.models import ApiToken, AuditEvent, AuditMark, CommandSession
 
 EXPIRED_AT_ONCE: Final = 500
@@ -32,7 +33,8 @@ class Verdict:
 
     ``problems`` is empty if the chain is unbroken. ``expired`` counts rows that were removed in
     good order, ``acknowledged`` foreign marks that an operator knows of, ``lost`` known heads that
-    were lost with a database that was restored.
+    were lost with a database that was restored. ``is_unsigned``: rows are older than a running
+    server lets rows wait, and no head is signed, so nobody would find that they were rewritten.
     """
 
     project_id: UUID
@@ -42,6 +44,7 @@ class Verdict:
     problems: tuple[str, ...]
     acknowledged: int = 0
     lost: int = 0
+    is_unsigned: bool = False
 
 
 # ---- expiry --------------------------------------------------------------------------------------
@@ -147,9 +150,39 @@ def _verified(project_id: UUID, known: Heads | None) -> Verdict:
     if seq == 0 and not problems and _has_acted(project_id):
         problems.append("there are no rows, though the project has tokens or sessions")
     heads = {one.seq for one in ours if one.kind == _Kind.HEAD}
+    missing = _missing_signature(project_id, max(heads, default=0))
+    problems += [missing] if missing else []
     return Verdict(
-        project_id, seq - first, first, len(heads), tuple(problems), known_foreign, len(lost)
+        project_id,
+        seq - first,
+        first,
+        len(heads),
+        tuple(problems),
+        known_foreign,
+        len(lost),
+        is_unsigned=not heads
+        and not heads_known
+        and first_unsigned(project_id, after=0) is not None,
     )
+
+
+def _missing_signature(project_id: UUID, newest_head: int) -> str | None:
+    """The problem of rows that are not signed, though heads of other chains were signed since.
+
+    The end of a project's chain is known from the server's chain instead, which repeats its heads.
+    """
+    if newest_head and project_id != SERVER:
+        return None
+    found = first_unsigned(project_id, after=newest_head)
+    if project_id == SERVER and not newest_head:
+        # The times of rows are those that a rewritten chain says.
+        seq, is_passed_over = 1, was_passed_over(project_id, None)
+    elif found is not None:
+        seq, is_passed_over = found[0], was_passed_over(project_id, found[1])
+    else:
+        return None
+    said = f"rows from {seq} on are not signed, and heads of other chains were signed since"
+    return f"{said} ({NO_SIGNED_HEAD})" if is_passed_over else None
 
 
 def marks_acknowledge(project_id: UUID, *, actor: str, reason: str) -> list[AuditMark]:

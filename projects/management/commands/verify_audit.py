@@ -9,6 +9,7 @@ from django.core.management.base import CommandError
 from projects.audit.log import SERVER
 from projects.audit.marks import heads_repeated, joined
 from projects.audit.proof import audit_verify, chains
+from projects.audit.unsigned import NO_SIGNED_HEAD
 from projects.management.naming import unknown
 from projects.management.refusals import RefusingCommand
 from projects.management.signed_heads import heads_of_log
@@ -51,7 +52,8 @@ class Command(RefusingCommand):
         verdicts = [audit_verify(each, known) for each in wanted]
         for verdict in verdicts:
             name = names.get(verdict.project_id, str(verdict.project_id))
-            state = "BROKEN" if verdict.problems else "whole"
+            state = "unsigned" if verdict.is_unsigned else "whole"
+            state = "BROKEN" if verdict.problems else state
             self.stdout.write(
                 f"{name}: {state}, {verdict.rows} rows, {verdict.expired} expired, "
                 f"{verdict.signed} signed heads"
@@ -60,6 +62,11 @@ class Command(RefusingCommand):
             )
             for problem in verdict.problems:
                 self.stdout.write(f"  {problem}")
+            if verdict.is_unsigned and not verdict.problems:
+                self.stdout.write(
+                    f"  warning: no head is signed, so nobody would find that the rows were "
+                    f"rewritten ({NO_SIGNED_HEAD}). Verify with a log of the server (--log)"
+                )
         broken = sum(bool(verdict.problems) for verdict in verdicts)
         if broken:
             raise CommandError(

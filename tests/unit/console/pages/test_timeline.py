@@ -1,6 +1,7 @@
 """The time line names what events are about, narrows them, and shows nothing of other projects."""
 
 import re
+from datetime import timedelta
 from uuid import UUID, uuid4
 
 import pytest
@@ -8,6 +9,7 @@ from django.contrib.auth.models import User
 from django.db import connection
 from django.test import Client
 
+from projects.audit import unsigned
 from projects.audit.log import SERVER, audit
 from projects.models import AuditEvent
 from tests.support.running.append_only import triggers_lifted
@@ -103,6 +105,17 @@ def test_verifying_says_whether_a_row_was_changed(person_with: PersonWith, ours:
         cursor.execute("UPDATE projects_auditevent SET actor = 'x' WHERE id = %s", [row.pk])
     said = client.post("/timeline/verify/", follow=True).text
     assert f"row {row.seq} is not what was written" in said
+
+
+def test_a_log_without_a_signed_head_is_not_called_unchanged(
+    person_with: PersonWith, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client = person_with(*ALL, "export_auditevent")
+    # As if the rows had waited longer than a running server lets them wait.
+    monkeypatch.setattr(unsigned, "_SETTLED", timedelta(0))
+    said = client.post("/timeline/verify/", follow=True).text
+    assert "2 rows. No head is signed" in said
+    assert "none is missing" not in said
 
 
 # ---- names lead somewhere ------------------------------------------------------------------------
