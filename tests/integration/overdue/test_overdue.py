@@ -14,7 +14,7 @@ from controller_client.system.boot import lifetime_clock
 from tests.support.hosts.daemon_process import DaemonProcess
 from tests.support.hosts.scripted_server import ScriptedServer
 from tests.support.processes import is_running
-from tests.support.waiting import await_until
+from tests.support.waiting import ConditionNotMetError, await_until
 
 SECONDS = 90.0
 VANISH = """
@@ -67,7 +67,11 @@ async def _vanished(
     session_id = await server.begin(
         argv=[sys.executable, "-c", source], io_mode="pipe", lifetime_seconds=lifetime_seconds
     )
-    await await_until(told.exists, SECONDS, "the program to move its session away")
+    try:
+        await await_until(told.exists, SECONDS, "the program to move its session away")
+    except ConditionNotMetError as error:
+        heard = server.transcript(session_id)
+        raise AssertionError(f"{error}; the server heard {heard}; {daemon.log}") from None
     holder, program = told.read_text().split()
     return session_id, int(holder), int(program)
 
