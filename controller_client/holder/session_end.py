@@ -3,7 +3,7 @@
 The leader is the program that was started. It has exited when ``waitpid`` says so; the end of its
 output is something else. A background child that keeps the output open after that delays the end by
 DONE_DRAIN_SECONDS at most: half-way through it is asked to end, and it is killed before the time is
-over.
+over. What has let go of the output goes on, and is named unless it is on its way out.
 """
 
 import os
@@ -58,6 +58,13 @@ LOOK_AGAIN_SECONDS: Final = 0.05
 """Pause after a look at processes that failed."""
 UNKNOWN_AFTER_SECONDS: Final = 2.0
 """A session waits so long for a look at what its program left; then DONE says: unknown."""
+LOOKS_BEFORE_NAMING: Final = 5
+"""What a program left is named if it is still there after so many pauses between looks.
+
+What is on its way out ends meanwhile, such as the monitor that ``sudo`` has beside its program, and
+its end leads to a look at once. If nothing is left, nobody waits. Looks are counted, not time: on a
+busy host such a process gets the processor as late as this one.
+"""
 _ASK_AFTER_SECONDS: Final = DONE_DRAIN_SECONDS / 2
 _RUSHED_GRACE_SECONDS: Final = DONE_DRAIN_SECONDS / 4
 _UNKNOWN_SIGNAL = Failure(code="UNKNOWN_SIGNAL", message="there is no signal of that name")
@@ -98,12 +105,15 @@ class SessionEnd:
         self._exited_at = 0.0
         # The moment from which on the rest of the output could have been read.
         self._drained_from = 0.0
+        self._is_drained = False
         self._notes: list[str] = []
         self._survivors: list[str] = []
         # Signals that could not be sent yet, because their receivers could not be listed.
         self._owed_signals: list[int] = []
         self._look_again_at: float | None = None
         self._unseen_since: float | None = None
+        self._looks_before_naming = LOOKS_BEFORE_NAMING
+        self._next_left_look_at = 0.0
         self.is_over = False
 
     @property
@@ -218,7 +228,9 @@ class SessionEnd:
         times: list[float] = []
         if self._termination is not None and not self._termination.is_finished:
             times.append(self._termination.next_look_at)
-        elif self.has_exited and self._unseen_since is None:
+        elif self._is_drained:
+            times.append(self._next_left_look_at)
+        elif self.has_exited:
             times.append(
                 self._drained_from
                 + (DONE_DRAIN_SECONDS if self._termination else _ASK_AFTER_SECONDS)
@@ -302,6 +314,7 @@ class SessionEnd:
         return (
             self.has_exited
             and is_output_open
+            and not self._is_drained
             and self._termination is None
             and now >= self._drained_from + _ASK_AFTER_SECONDS
         )
@@ -315,7 +328,10 @@ class SessionEnd:
             # The death of the leader may be seen in the process table before SIGCHLD arrives.
             self.reap(now)
             return not self.has_exited and bool(self._termination.survivors)
-        return not is_output_open or now >= self._drained_from + DONE_DRAIN_SECONDS
+        if not is_output_open or now >= self._drained_from + DONE_DRAIN_SECONDS:
+            # A terminal that is opened again, while it is seen what is left, does not count.
+            self._is_drained = True
+        return self._is_drained
 
     def _is_what_is_left_noted(self, now: float) -> bool:
         """Note what the program left, once that can be seen or was unknown for too long.
@@ -328,24 +344,37 @@ class SessionEnd:
             self._survivors = self._termination.survivors
             return True
         try:
-            below = [
-                process
-                for pid in own_children()
-                if pid != self._leader_pid and (process := read_process(pid)) is not None
-            ]
-            below += hidden_children({process.pid for process in below})
+            left = self._left()
         except OSError:
             self._unseen_since = now if self._unseen_since is None else self._unseen_since
             if now < self._unseen_since + UNKNOWN_AFTER_SECONDS:
-                self._look_again_at = now + LOOK_AGAIN_SECONDS
+                self._next_left_look_at = now + LOOK_AGAIN_SECONDS
                 return False
             self._notes.append(NOTE_LEFT_UNKNOWN)
             return True
-        left = [process.label for process in below if process.state not in DEAD_STATES]
+        if left and self._may_be_on_its_way_out(now):
+            return False
         self._survivors = left[:MAX_SURVIVORS]
         if self._survivors:
             self._notes.append(NOTE_LEFT_RUNNING)
         return True
+
+    def _left(self) -> list[str]:
+        """Return the live children that the leader left to this process. Raises OSError."""
+        below = [
+            process
+            for pid in own_children()
+            if pid != self._leader_pid and (process := read_process(pid)) is not None
+        ]
+        below += hidden_children({process.pid for process in below})
+        return [process.label for process in below if process.state not in DEAD_STATES]
+
+    def _may_be_on_its_way_out(self, now: float) -> bool:
+        """Return whether what is left has to be looked at again before it is named."""
+        if now >= self._next_left_look_at:
+            self._looks_before_naming -= 1
+            self._next_left_look_at = now + LOOK_AGAIN_SECONDS
+        return self._looks_before_naming >= 0
 
     def _exit(self) -> tuple[int | None, str | None]:
         """Return the exit code of the leader, or the name of the signal that ended it.
