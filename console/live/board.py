@@ -1,8 +1,9 @@
 """The board: one reader for everybody in this process who looks at it, and what each is sent.
 
-The reader reads all active sessions about once a second, and only while somebody looks. Each
-browser is sent what changed since the board that it has shown, so a slow browser gets fewer boards
-and grows no queue.
+The reader reads all active sessions about once a second, and only while somebody looks. What those
+with the same rights and filters see of them is worked out once for all of them. Each browser is
+sent what changed since the board that it has shown, so a slow browser gets fewer boards and grows
+no queue.
 """
 
 import asyncio
@@ -10,9 +11,11 @@ import logging
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from typing import Final
+from typing import Final, NamedTuple
 from uuid import UUID
 from weakref import WeakKeyDictionary
+
+import msgspec
 
 from console.live.board_filter import wants
 from console.live.board_reads import (
@@ -35,13 +38,25 @@ PERIOD_SECONDS: Final = 0.8
 Send = Callable[[ToBrowser], Awaitable[None]]
 
 
+class Part(NamedTuple):
+    """What a person sees of the board: the counts, the rows that are wanted, and all others."""
+
+    counts: Counts
+    rows: dict[UUID, Row]
+    hidden: int
+
+
 class BoardReader:
-    """The active sessions as they were read last."""
+    """The active sessions as they were read last.
+
+    ``changed`` is the version that last differed from the one before.
+    """
 
     def __init__(self) -> None:
         self.known: dict[UUID, Known] = {}
         self.elsewhere: list[Elsewhere] = []
-        self.version = 0
+        self.version = self.changed = 0
+        self._parts: dict[tuple[object, ...], Part] = {}
         self._watchers: set[asyncio.Event] = set()
         self._task: asyncio.Task[None] | None = None
 
@@ -62,10 +77,8 @@ class BoardReader:
     async def _run(self) -> None:
         while True:
             try:
-                known = await at_length(read_board, self.known, self.version + 1)
                 # Both or none: rows of a version that nobody was told of would not be sent again.
-                self.elsewhere = await at_length(read_elsewhere)
-                self.known, self.version = known, self.version + 1
+                self._keep(*await at_length(self._read))
             except StorageUnavailable:
                 # The connections of the browsers notice it, too, and say so.
                 pass
@@ -75,6 +88,41 @@ class BoardReader:
             for watcher in self._watchers:
                 watcher.set()
             await asyncio.sleep(PERIOD_SECONDS)
+
+    def _read(self) -> tuple[dict[UUID, Known], list[Elsewhere]]:
+        return read_board(self.known, self.version + 1), read_elsewhere()
+
+    def _keep(self, known: dict[UUID, Known], elsewhere: list[Elsewhere]) -> None:
+        self.version += 1
+        is_same = known.keys() == self.known.keys() and elsewhere == self.elsewhere
+        if not is_same or any(each.version == self.version for each in known.values()):
+            self.changed = self.version
+        self.known, self.elsewhere, self._parts = known, elsewhere, {}
+
+    def part(self, person: Person, wanted: WatchBoard) -> Part:
+        """What this person sees of the board as it was read last, worked out once for a read."""
+        rights = (person.projects, person.may_list, person.may_read)
+        asked = (*rights, *msgspec.structs.astuple(wanted))
+        if (part := self._parts.get(asked)) is None:
+            part = self._parts[asked] = self._part(person, wanted)
+        return part
+
+    def _part(self, person: Person, wanted: WatchBoard) -> Part:
+        visible = {
+            key: each for key, each in self.known.items() if person.sees(each.active.project_id)
+        }
+        groups = Counter(each.row.group for each in visible.values())
+        elsewhere = (each.events for each in self.elsewhere if person.sees(each.project_id))
+        counts = Counts(**groups, elsewhere=sum(elsewhere))
+        if wanted.counts_only:
+            return Part(counts, {}, 0)
+        now = clock.now()
+        rows = {
+            key: row
+            for key, each in visible.items()
+            if wants(wanted, row := each.row if person.may_read else without_text(each.row), now)
+        }
+        return Part(counts, rows, len(visible) - len(rows))
 
 
 _readers: "WeakKeyDictionary[asyncio.AbstractEventLoop, BoardReader]" = WeakKeyDictionary()
@@ -94,7 +142,7 @@ class BoardView:
         self._wanted = wanted
         self._told: tuple[Counts, int] | None = None
         self._sent: dict[UUID, int] = {}
-        self._version = self._seen = 0
+        self._version = self._seen = self._looked = 0
         self._is_whole = True
         self._news = asyncio.Event()
 
@@ -116,40 +164,32 @@ class BoardView:
             while True:
                 await self._news.wait()
                 self._news.clear()
-                if board.version and self._seen == self._version:
+                if board.version and self._seen == self._version and self._has_news(board):
                     await self._send_changes(board)
 
+    def _has_news(self, board: BoardReader) -> bool:
+        """False if a look would find nothing. With time a session becomes one that is silent."""
+        newest = board.version if self._wanted.since else board.changed
+        return self._is_whole or newest > self._looked
+
     async def _send_changes(self, board: BoardReader) -> None:
-        visible = {
-            key: each
-            for key, each in board.known.items()
-            if self._person.sees(each.active.project_id)
-        }
-        groups = Counter(each.row.group for each in visible.values())
-        elsewhere = (each for each in board.elsewhere if self._person.sees(each.project_id))
-        counts = Counts(**groups, elsewhere=sum(each.events for each in elsewhere))
-        message = Board(version=board.version, counts=counts, is_whole=self._is_whole)
+        part = board.part(self._person, self._wanted)
+        message = Board(
+            version=board.version,
+            counts=part.counts,
+            hidden=part.hidden,
+            is_whole=self._is_whole,
+        )
+        self._looked = board.version
         if not self._wanted.counts_only:
-            self._add_rows(message, visible)
-        told = (counts, message.hidden)
+            self._add_rows(message, part.rows, board.known)
+        told = (part.counts, part.hidden)
         if message.rows or message.gone or message.is_whole or told != self._told:
             self._is_whole, self._told, self._version = False, told, board.version
             await self._send(message)
 
-    def _add_rows(self, message: Board, visible: dict[UUID, Known]) -> None:
-        now = clock.now()
-        shown = {
-            key: row
-            for key, each in visible.items()
-            if wants(self._wanted, row := self._row(each), now)
-        }
+    def _add_rows(self, message: Board, rows: dict[UUID, Row], known: dict[UUID, Known]) -> None:
         before = {} if self._is_whole else self._sent
-        message.hidden = len(visible) - len(shown)
-        message.gone = [str(key) for key in before if key not in shown]
-        message.rows = [
-            row for key, row in shown.items() if before.get(key) != visible[key].version
-        ]
-        self._sent = {key: visible[key].version for key in shown}
-
-    def _row(self, known: Known) -> Row:
-        return known.row if self._person.may_read else without_text(known.row)
+        message.gone = [str(key) for key in before if key not in rows]
+        message.rows = [row for key, row in rows.items() if before.get(key) != known[key].version]
+        self._sent = {key: known[key].version for key in rows}

@@ -15,9 +15,13 @@ def wants(wanted: WatchBoard, row: Row, now: datetime) -> bool:
     return (
         wanted.waits in ("", row.waits)
         and wanted.host in ("", row.host)
-        and now - datetime.fromisoformat(row.since) >= _span_of(wanted.since)
+        and (not wanted.since or _is_silent(row, wanted.since, now))
         and (not wanted.q or _has_words(row, wanted.q))
     )
+
+
+def _is_silent(row: Row, since: str, now: datetime) -> bool:
+    return now - datetime.fromisoformat(row.since) >= _span_of(since)
 
 
 def _span_of(text: str) -> timedelta:

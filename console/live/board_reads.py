@@ -4,7 +4,7 @@ Runs in a database thread.
 """
 
 from datetime import datetime
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 from uuid import UUID
 
 import msgspec
@@ -19,10 +19,10 @@ from projects.output import log as output_log
 from projects.output.characters import length_of_rest
 from projects.output.view import STDOUT
 from projects.secrets.masks import mask_of
-from projects.sessions.selectors import STATE_IS_ACTIVE, is_online
+from projects.sessions.selectors import STATE_IS_ACTIVE
 from projects.storage import clock
 from projects.storage.columns import sql, time_as_parameter
-from projects.storage.rows import fetch_rows
+from projects.storage.rows import execute, fetch_rows, typed
 
 MAX_ROWS: Final = 1000
 """The board shows the newest sessions of each project, at most so many of all."""
@@ -31,10 +31,10 @@ _LAST_BYTES: Final = 1024
 
 _ACTIVE: Final = sql(
     """
-SELECT s.id, s.project_id, p.name, c.name, c.lease_expires_at, s.kind, s.state, s.command,
-    s.started_by, s.created_at, s.taken_over_by, s.terminal_state, s.terminal_kind,
-    s.terminal_prompt, s.stdout_next_offset, s.sealed_secrets, s.started_at, s.lifetime_seconds,
-    s.lifetime_ends_at, s.paused_at, s.pause_left_seconds,
+SELECT s.id, s.project_id, p.name, c.name, COALESCE(c.lease_expires_at > %s, FALSE), s.kind,
+    s.state, s.command, s.started_by, s.created_at, s.taken_over_by, s.terminal_state,
+    s.terminal_kind, s.terminal_prompt, s.stdout_next_offset, s.sealed_secrets, s.started_at,
+    s.lifetime_seconds, s.lifetime_ends_at, s.paused_at, s.pause_left_seconds,
     (SELECT created_at FROM projects_outputchunk o WHERE o.session_id = s.id AND
         o.stream = 'stdout' ORDER BY o."offset" DESC LIMIT 1),
     EXISTS (SELECT 1 FROM projects_lifetimehold h WHERE h.session_id = s.id AND
@@ -78,7 +78,7 @@ class Active(NamedTuple):
     project_id: UUID
     project: str
     host: str
-    lease_expires_at: datetime | None
+    is_online: bool
     kind: str
     state: str
     command: str
@@ -106,12 +106,13 @@ class Active(NamedTuple):
 
 
 class Known(NamedTuple):
-    """A session as the board shows it, and the read that it was made from.
+    """A session as the board shows it, and what the database returned for it.
 
     ``version`` is that of the board when the session last changed. ``last_text`` is the end of what
     was printed, not yet masked: a secret may lie on two of its lines.
     """
 
+    found: tuple[Any, ...]
     active: Active
     row: Row
     version: int
@@ -125,26 +126,25 @@ def read_elsewhere() -> list[Elsewhere]:
 
 def read_board(before: dict[UUID, Known], version: int) -> dict[UUID, Known]:
     """All active sessions. What did not change since ``before`` is taken over from there."""
+    # Most sessions are as they were. To compare what the database returned costs the least.
+    earlier = {known.found[0]: known for known in before.values()}
+    times = [time_as_parameter(clock.host_lease_now()), time_as_parameter(clock.now())]
     found = {}
-    for active in map(_comparable, fetch_rows(Active, _ACTIVE, [time_as_parameter(clock.now())])):
-        known = before.get(active.id)
-        if known is None or known.active != active:
-            is_same = known is not None and known.active.next_offset == active.next_offset
-            text = known.last_text if is_same and known else _last_text(active)
-            row = _row(active, text)
-            is_old = known is not None and row == known.row
-            known = Known(active, row, known.version if is_old and known else version, text)
-        found[active.id] = known
+    for raw in execute(_ACTIVE, times).fetchall():
+        known = earlier.get(raw[0])
+        if known is None or known.found != raw:
+            known = _known(raw, known, version)
+        found[known.active.id] = known
     return found
 
 
-def _comparable(active: Active) -> Active:
-    """The same session with a lease that differs only if its host comes or goes.
-
-    A host renews its lease all the time, and that is no news.
-    """
-    is_there = is_online(active.lease_expires_at)
-    return active._replace(lease_expires_at=active.created_at if is_there else None)
+def _known(raw: tuple[Any, ...], known: Known | None, version: int) -> Known:
+    active = typed(Active, raw)
+    is_same = known is not None and known.active.next_offset == active.next_offset
+    text = known.last_text if is_same and known else _last_text(active)
+    row = _row(active, text)
+    is_old = known is not None and row == known.row
+    return Known(raw, active, row, known.version if is_old and known else version, text)
 
 
 def _row(active: Active, text: str) -> Row:
@@ -182,7 +182,7 @@ def _place(active: Active) -> tuple[str, str]:
         waits = "taken"
     elif active.is_asking:
         waits = "approval"
-    if active.lease_expires_at is None:
+    if not active.is_online:
         return waits, "away"
     if active.is_event or waits in ("secret", "approval", "taken"):
         return waits, "person"

@@ -46,8 +46,10 @@ from console.live.messages import (
 from console.live.person import (
     LoginEnded,
     Person,
+    checks,
     is_from_own_page,
     person_of,
+    seconds_to_check,
     session_key_of,
 )
 from projects.errors.base import ControllerActionError, Forbidden
@@ -208,12 +210,12 @@ class ConsoleConsumer(AsyncWebsocketConsumer):  # type: ignore[misc] # channels 
             case WatchBoard():
                 await self._watch_board(message)
             case WatchSession():
-                await self._renew()
+                await self._renew(self._person_now())
                 await self._desk.open(message)
                 for watcher in self._desk.watchers.values():
                     self._tasks.create_task(watcher.watch())
             case Take():
-                await self._renew()
+                await self._renew(self._person_now())
                 await self._desk.take(message)
             case Ask():
                 await self._desk.ask()
@@ -223,22 +225,26 @@ class ConsoleConsumer(AsyncWebsocketConsumer):  # type: ignore[misc] # channels 
                 await self._desk.resize(message)
 
     async def _watch_board(self, message: WatchBoard) -> None:
-        await self._renew()
+        await self._renew(self._person_now())
         self._desk.person.require_list()
         if self._board is None:
             self._board = BoardView(self._desk.person, self._send, message)
             self._tasks.create_task(self._board.watch())
 
+    async def _person_now(self) -> Person:
+        """The person by a read that begins now, and so sees what was committed before."""
+        return await in_database(person_of, self._key)
+
     async def _check(self) -> None:
         while True:
-            await asyncio.sleep(CHECK_SECONDS)
-            await self._renew()
+            await asyncio.sleep(seconds_to_check(self._key, CHECK_SECONDS))
+            await self._renew(checks().person_of(self._key))
 
-    async def _renew(self) -> None:
-        """Read login and rights anew. Raises what ends the connection."""
+    async def _renew(self, reading: Awaitable[Person]) -> None:
+        """Take over login and rights that are read anew. Raises what ends the connection."""
         try:
             async with asyncio.timeout(CHECK_SECONDS):
-                person: Person = await in_database(person_of, self._key)
+                person = await reading
         except LoginEnded:
             raise ConnectionEnded(
                 4401, "LOGIN_ENDED", "your login has ended", is_final=True

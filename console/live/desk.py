@@ -12,6 +12,7 @@ from typing import Final
 from uuid import UUID, uuid5
 
 from console.live import session_reads
+from console.live.feed import feeds
 from console.live.messages import (
     Input,
     Release,
@@ -162,11 +163,15 @@ class Desk:
         )
 
     def _open_session(self) -> tuple[UUID, UUID]:
-        """The project and the session that may be typed into. Raises Forbidden."""
+        """The project and the session that may be typed into, whose output hurries then.
+
+        Raises Forbidden.
+        """
         if self._project_id is None or self._session_id is None:
             raise NothingOpen("no session is open")
         self.check()
         self.person.require_typing()
+        feeds().hurry(self._session_id)
         return self._project_id, self._session_id
 
     def _check_typing(self) -> None:

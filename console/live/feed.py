@@ -1,15 +1,20 @@
 """The feed of a watched session: one reader for everybody in this process who watches it.
 
-The feed looks at the database when the session's doorbell rings, and once a second. It keeps the
+The feed looks at the database after the session's doorbell rang, and once a second. It keeps the
 newest output (``console.live.memory``) and the newest state, and tells its watchers that there is
 something new. A feed begins with its first watcher and ends with its last one, so nothing is done
 for a session that nobody watches.
+
+The bell rings several times in a turn of an agent. A feed lets CALM_SECONDS pass, so that all of a
+turn is one read and one frame to each page, and is not done while the agent waits. Nobody who only
+looks sees that. Somebody who types does, so a feed hurries for those.
 """
 
 import asyncio
 import logging
+import time
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import Final
 from uuid import UUID
 from weakref import WeakKeyDictionary
@@ -22,11 +27,16 @@ from controller_client.protocol.messages import Stream
 from projects.conf import conf
 from projects.errors.server import StorageUnavailable
 from projects.errors.sessions import SessionNotFound
+from projects.output.recording.timeline import STREAMS
 from projects.storage.access import at_length
 from projects.wakeups.doorbells import Doorbell, session_doorbell
 
 logger = logging.getLogger(__name__)
 
+CALM_SECONDS: Final = 0.1
+"""From the ring of a session that nobody here types into to the look at it."""
+HURRY_SECONDS: Final = 2.0
+"""So long after a key or any other wish of an operator each ring is followed at once."""
 BYTES_PER_SECOND: Final = 512 * 1024
 """A session that prints faster is read at this rate, and watchers skip what they cannot see."""
 MAX_BEHIND_BYTES: Final = 1024 * 1024
@@ -47,6 +57,13 @@ class Feed:
         self.is_gone = False
         self.memory = Memory(0)
         self.watchers: set[asyncio.Event] = set()
+        self._hurries_until = 0.0
+        self._hurried = asyncio.Event()
+
+    def hurry(self) -> None:
+        """Follow each ring at once for a while: a person waits for what they typed."""
+        self._hurries_until = time.monotonic() + HURRY_SECONDS
+        self._hurried.set()
 
     async def run(self) -> None:
         """Look for news until cancelled."""
@@ -68,7 +85,15 @@ class Feed:
                 await asyncio.sleep(conf.safety_net_seconds)
 
     async def _hear(self, bell: Doorbell) -> None:
-        await bell.wait(conf.safety_net_seconds)
+        is_rung = await bell.wait(conf.safety_net_seconds)
+        if not is_rung or time.monotonic() < self._hurries_until:
+            return
+        self._hurried.clear()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(CALM_SECONDS):
+                await self._hurried.wait()
+        # The look that comes now is the answer to what rang meanwhile, too.
+        await bell.wait(0)
 
     async def _look(self, *, is_first: bool = False) -> int:
         """Look once. Returns the number of bytes that were read."""
@@ -112,6 +137,12 @@ class Feeds:
     def count(self) -> int:
         """The number of streams that somebody watches."""
         return len(self._running)
+
+    def hurry(self, session_id: UUID) -> None:
+        """Read at once what a session prints: an operator has just asked for something."""
+        for stream in STREAMS:
+            if running := self._running.get((session_id, stream)):
+                running[0].hurry()
 
     @asynccontextmanager
     async def watching(

@@ -1,15 +1,19 @@
 """The person behind a connection, and their rights, read anew each time.
 
 The rights are those of the pages (``console.parts.access``). A person who may not see a session is
-answered as if it did not exist.
+answered as if it did not exist. The pages of one login are checked at the same moment, with one
+read.
 """
 
+import asyncio
+import zlib
 from collections.abc import Iterable
 from http.cookies import CookieError
 from importlib import import_module
 from typing import Any, Final, NamedTuple
 from urllib.parse import urlsplit
 from uuid import UUID
+from weakref import WeakKeyDictionary
 
 from django.conf import settings
 from django.contrib.auth import get_user
@@ -19,6 +23,7 @@ from django.http.request import validate_host
 from console.parts.access import SEE_SCREENS, SEE_SESSIONS, TYPE, is_staff
 from projects.admin.parts.access import actor_of, projects_of, sees_every_project
 from projects.errors.base import Forbidden
+from projects.storage.access import in_database
 
 Headers = Iterable[tuple[bytes, bytes]]
 
@@ -72,6 +77,46 @@ def person_of(session_key: str) -> Person:
         may_read=user.has_perm(SEE_SESSIONS) and user.has_perm(SEE_SCREENS),
         may_type=user.has_perm(TYPE),
     )
+
+
+class Checks:
+    """The checks of logins that go on in one event loop."""
+
+    def __init__(self) -> None:
+        self._running: dict[str, asyncio.Task[Person]] = {}
+
+    async def person_of(self, session_key: str) -> Person:
+        """The person of a login, from a read that goes on, or from a new one. Raises LoginEnded."""
+        task = self._running.get(session_key)
+        if task is None:
+            task = asyncio.create_task(in_database(person_of, session_key), name="check of a login")
+            self._running[session_key] = task
+            task.add_done_callback(lambda done: self._end(session_key, done))
+        # A page that goes away does not end the check of the others.
+        return await asyncio.shield(task)
+
+    def _end(self, session_key: str, task: asyncio.Task[Person]) -> None:
+        del self._running[session_key]
+        if not task.cancelled():
+            # The pages may all be gone: then nobody else hears of the error.
+            task.exception()
+
+
+_checks: "WeakKeyDictionary[asyncio.AbstractEventLoop, Checks]" = WeakKeyDictionary()
+
+
+def checks() -> Checks:
+    """The checks of the running event loop."""
+    return _checks.setdefault(asyncio.get_running_loop(), Checks())
+
+
+def seconds_to_check(session_key: str, period: float) -> float:
+    """The time to the next check of a login, which is at the same moment for all of its pages.
+
+    The checks of different logins are spread over the period.
+    """
+    phase = zlib.crc32(session_key.encode()) / 2**32
+    return (phase * period - asyncio.get_running_loop().time()) % period or period
 
 
 def session_key_of(headers: Headers) -> str | None:

@@ -43,8 +43,10 @@ class Watcher:
 
     def seen(self, offset: int) -> None:
         """The browser shows everything up to ``offset``."""
+        has_waited = self._offset - self._seen >= WINDOW_BYTES
         self._seen = max(self._seen, min(offset, self._offset))
-        self._news.set()
+        if has_waited:
+            self._news.set()
 
     async def watch(self) -> None:
         """Send until cancelled, or until the session is deleted."""

@@ -78,7 +78,7 @@ def fetch_rows(row_type: type[Row], statement: str, parameters: Sequence[Any]) -
     ``row_type`` names the columns in their order. Fields that it declares as UUID, datetime or bool
     have such values on every database, or None. Other values are as the database returns them.
     """
-    return [_typed(row_type, row) for row in execute(statement, parameters).fetchall()]
+    return [typed(row_type, row) for row in execute(statement, parameters).fetchall()]
 
 
 def fetch_row(row_type: type[Row], statement: str, parameters: Sequence[Any]) -> Row | None:
@@ -102,10 +102,11 @@ def row_soon(
 
 
 def _typed_if_any(row_type: type[Row], row: Iterable[Any] | None) -> Row | None:
-    return None if row is None else _typed(row_type, row)
+    return None if row is None else typed(row_type, row)
 
 
-def _typed(row_type: type[Row], row: Iterable[Any]) -> Row:
+def typed(row_type: type[Row], row: Iterable[Any]) -> Row:
+    """The row that ``fetch_rows`` makes of what the database returned."""
     values = list(row)
     for position, convert in _converters(row_type):
         if values[position] is not None:

@@ -75,6 +75,7 @@ def test_each_limit_is_on_the_page() -> None:
         f"more than {consumer.MAX_PER_PERSON} pages of one person, or {consumer.MAX_CONNECTIONS}",
         f"and every {consumer.CHECK_SECONDS:g} s",
         f"at most {feed.BYTES_PER_SECOND // 1024} KiB a second",
+        f"after {feed.CALM_SECONDS:g} s at the latest, or for {feed.HURRY_SECONDS:g} s after",
         f"{memory.MEMORY_BYTES // 2**20} MiB of it is kept",
         f"At most {watcher.WINDOW_BYTES // 1024} KiB are under way",
         f"more than {watcher.MAX_LAG_BYTES // 1024} KiB behind",
