@@ -20,6 +20,7 @@ from console.parts.browser_files import VENDOR
 
 _SCRIPT: Final = "console/screens/emulator.mjs"
 _MEMORY_MIB: Final = 256
+_LOWEST: Final = 19
 
 
 @cache
@@ -30,8 +31,13 @@ def emulator_command() -> tuple[str, ...] | None:
     script = finders.find(_SCRIPT)
     if node is None or script is None or finders.find(f"{VENDOR}xterm-headless.mjs") is None:
         return None
-    nice = [found, "-n", "19"] if (found := shutil.which("nice")) is not None else []
-    return *nice, node, f"--max-old-space-size={_MEMORY_MIB}", str(script)
+    return *after_others(_LOWEST), node, f"--max-old-space-size={_MEMORY_MIB}", str(script)
+
+
+def after_others(niceness: int) -> list[str]:
+    """The beginning of a command whose process comes after others; empty if it cannot be had."""
+    nice = shutil.which("nice")
+    return [] if nice is None else [nice, "-n", str(niceness)]
 
 
 class Emulator:

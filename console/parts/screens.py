@@ -17,7 +17,7 @@ from uuid import UUID
 
 from django.conf import settings
 
-from console.parts.emulator import Emulator, emulator_command
+from console.parts.emulator import Emulator, after_others, emulator_command
 from projects.models import CommandSession
 from projects.output.recording import screens
 from projects.output.recording.cast import first_size
@@ -29,6 +29,12 @@ logger = logging.getLogger(__name__)
 
 BATCH: Final = 8
 """So many screens are stored with one commit."""
+NICENESS: Final = 10
+"""More than half of the work is that of the process itself, and calls of tools go before it.
+
+At 19, where the emulator is, a busy machine could stop it in the middle of a commit, for which
+others wait.
+"""
 _NO_STATE: Final = b"null"
 """What the emulator answers inside of an escape sequence."""
 
@@ -66,7 +72,8 @@ def ensure_made(session: CommandSession) -> bool:
 
 
 def _started(session_id: UUID) -> subprocess.Popen[bytes]:
-    command = [sys.executable, "-m", "django", "make_screens", str(session_id), "--beside-server"]
+    python = [*after_others(NICENESS), sys.executable]
+    command = [*python, "-m", "django", "make_screens", str(session_id), "--beside-server"]
     environment = {**os.environ, "DJANGO_SETTINGS_MODULE": settings.SETTINGS_MODULE}
     # Nothing is written to its input: it ends when this process does.
     return subprocess.Popen(

@@ -1,10 +1,13 @@
 """The screens of a recording are made by the emulator of the pages, in a process beside."""
 
 import json
+import os
 import subprocess
 import sys
 import zlib
 from collections.abc import Callable, Iterator
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -62,6 +65,23 @@ def _rounds(count: int) -> Callable[[], bool]:
     """True so many times."""
     left = iter([True] * count)
     return lambda: next(left, False)
+
+
+def test_calls_of_tools_go_before_the_whole_of_the_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    started: list[list[str]] = []
+
+    def start(command: list[str], **_options: object) -> Any:
+        started.append(command)
+        return SimpleNamespace(poll=lambda: 0, returncode=0)
+
+    session = _recorded(MARKS * 50)
+    with monkeypatch.context() as patched:
+        patched.setattr(subprocess, "Popen", start)
+        assert ensure_made(session)
+    (command,) = started
+    before = command[: command.index(sys.executable)]
+    told = subprocess.run([*before, "nice"], check=True, capture_output=True, text=True)
+    assert int(told.stdout) == min(19, os.nice(0) + 10)
 
 
 def test_screens_lie_a_step_apart_and_hold_what_was_drawn() -> None:
