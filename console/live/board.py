@@ -39,7 +39,7 @@ Send = Callable[[ToBrowser], Awaitable[None]]
 
 
 class Part(NamedTuple):
-    """What a person sees of the board: the counts, the rows that are wanted, and all others."""
+    """The board as a person sees it: counts, the wanted rows, and the number of the others."""
 
     counts: Counts
     rows: dict[UUID, Row]
@@ -100,7 +100,7 @@ class BoardReader:
         self.known, self.elsewhere, self._parts = known, elsewhere, {}
 
     def part(self, person: Person, wanted: WatchBoard) -> Part:
-        """What this person sees of the board as it was read last, worked out once for a read."""
+        """The board as this person sees it, worked out once for all who see the same."""
         rights = (person.projects, person.may_list, person.may_read)
         asked = (*rights, *msgspec.structs.astuple(wanted))
         if (part := self._parts.get(asked)) is None:
