@@ -17,6 +17,7 @@ from console.live.desk import Desk
 from console.live.feed import Feeds
 from console.live.messages import Board, Row, WatchBoard, WatchSession
 from console.live.person import Checks, LoginEnded, Person, seconds_to_check
+from console.live.watcher import Watcher
 from projects import services
 from projects.models import Controller
 from projects.storage import clock
@@ -109,6 +110,29 @@ async def test_whatever_an_operator_wants_lets_the_feed_hurry(
         await ring_session(session_id)
         await desk.ask()
         await looks.until(3, news)
+
+
+async def test_a_browser_that_keeps_up_wakes_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+    looks, sent, session_id = _Looks(), asyncio.Queue[Any](), uuid4()
+    monkeypatch.setattr(session_reads, "look", looks)
+    tries, send_next = list[object](), Watcher._send_next
+
+    async def counted(*arguments: Any) -> bool:
+        tries.append(arguments)
+        return await send_next(*arguments)
+
+    monkeypatch.setattr(Watcher, "_send_next", counted)
+    watcher = Watcher(session_id, "stdout", 0, sent.put)
+    watching = asyncio.create_task(watcher.watch())
+    async with asyncio.timeout(60):
+        while await sent.get() != "state 2":
+            pass
+        before = len(tries)
+        watcher.seen(0)
+        await ring_session(session_id)
+        assert await sent.get() == "state 3"
+    assert len(tries) == before + 1
+    watching.cancel()
 
 
 # ---- the board -----------------------------------------------------------------------------------
