@@ -6,16 +6,19 @@ used at once, and becomes free again as time goes by. A refusal uses nothing.
 """
 
 import threading
-from contextlib import suppress
-from typing import Final
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import Final, NamedTuple
 
 from django.db import transaction
 
 from projects.accounts.errors import RateLimited
+from projects.errors.base import ControllerActionError
 from projects.models import RateMeter
 from projects.storage import clock
 from projects.storage.columns import is_sqlite
 from projects.storage.rows import execute
+from projects.storage.shared import one_transaction
 
 WINDOW_SECONDS: Final = 60.0
 _MAX_KEY_CHARS: Final = 200
@@ -79,7 +82,46 @@ _ahead: dict[tuple[str, int], tuple[float, float]] = {}
 _ahead_lock = threading.Lock()
 
 
-def rate_take_ahead(key: str, amount: int, per_minute: int, what: str) -> None:
+class _TakenAmount(NamedTuple):
+    """An amount of a rate that a transaction took in the database. A rollback gives it back."""
+
+    key: str
+    amount: float
+    per_minute: int
+    what: str
+
+
+class _TakenHere(threading.local):
+    """The amounts that this thread took in a block of ``used_if_refused``; None outside of one."""
+
+    amounts: list[_TakenAmount] | None = None
+
+
+_taken_here = _TakenHere()
+
+
+@contextmanager
+def used_if_refused() -> Iterator[None]:
+    """Use rates for a transaction, the block, also if it is undone because its call is refused.
+
+    Otherwise somebody could try calls against the rules for nothing. A refusal that says
+    ``retryable`` uses nothing: the same call may come again.
+    """
+    undone: list[_TakenAmount] = []
+    before, _taken_here.amounts = _taken_here.amounts, undone
+    try:
+        yield
+    except ControllerActionError as refusal:
+        _taken_here.amounts = None
+        for taken in [] if refusal.retryable else undone:
+            with suppress(RateLimited), one_transaction():
+                rate_take_ahead(*taken)
+        raise
+    finally:
+        _taken_here.amounts = before
+
+
+def rate_take_ahead(key: str, amount: float, per_minute: int, what: str) -> None:
     """Uses a rate as ``rate_take`` does, for small amounts that every turn needs.
 
     Each call of a token would lock the row of its rate until it commits, and the calls would run
@@ -100,6 +142,8 @@ def rate_take_ahead(key: str, amount: int, per_minute: int, what: str) -> None:
     except RateLimited:
         _keep(meter, left, until)
         raise
+    if _taken_here.amounts is not None:
+        _taken_here.amounts.append(_TakenAmount(key, missing, per_minute, what))
     if taken > missing:
         transaction.on_commit(lambda: _keep(meter, taken - missing, now + WINDOW_SECONDS))
 

@@ -185,7 +185,8 @@ class Conf:
         64 * 1024 * 1024,
         "bytes that one API token may type per minute, unless the token says otherwise; 0: any "
         "number. Each server process reserves a 64th of this amount and of the starts at a time, "
-        "so it may refuse that much early",
+        "so it may refuse that much early. A start or an input that is refused counts for both "
+        "rates, too, unless the refusal says `retryable`",
     )
     login_failures_per_minute = Number(
         "HOLDLINE_LOGIN_FAILURES_PER_MINUTE",

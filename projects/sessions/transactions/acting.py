@@ -4,8 +4,10 @@ An action is a function that starts, types, resizes or terminates for a caller. 
 transaction in a database thread (``in_one_transaction``) and usually does this:
 
 1. It looks for an earlier call with the same request id, and returns what that call did.
-2. It takes the next number of the controller's outbox (``number_command``).
-3. It changes the session's row, and writes the command to the outbox and a row to the audit log.
+2. A start or an input is counted against the rate of the caller's token. What is refused after
+   that is counted too (``used_if_refused``).
+3. It takes the next number of the controller's outbox (``number_command``).
+4. It changes the session's row, and writes the command to the outbox and a row to the audit log.
 
 It returns ``Acted``. The service then rings the controller's doorbell, and waits for the answer.
 """
@@ -20,6 +22,7 @@ from uuid import UUID
 from django.db import IntegrityError
 
 from projects.accounts.authentication import Caller
+from projects.accounts.rate_limits import used_if_refused
 from projects.conf import conf
 from projects.errors.hosts import ControllerOffline
 from projects.errors.server import StorageUnavailable
@@ -107,7 +110,7 @@ def in_one_transaction(action: Callable[P, T]) -> Callable[P, T]:
     def attempted(*args: P.args, **kwargs: P.kwargs) -> T:
         for _ in range(_ATTEMPTS):
             try:
-                with one_transaction():
+                with used_if_refused(), one_transaction():
                     return action(*args, **kwargs)
             except (IntegrityError, SessionMoved):
                 continue

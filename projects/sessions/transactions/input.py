@@ -85,6 +85,7 @@ def send_input(
             command_seq=earlier.command_seq,
             is_new=False,
         )
+    _use_rate(caller, typing)
     # 1. The numbers of the command and of the input, and the rules. All three statements are issued
     # before an answer is read: on PostgreSQL a wait for an answer costs more than a statement.
     command_number = number_command_soon(project_id, session_id)
@@ -105,8 +106,6 @@ def send_input(
         _check_host_proves_readers(controller_id)
         secret_masks.secret_remember(session_id, secret.value)
     _check_lines(rules(), session, typing)
-    # The last check, because an amount of the rate stays used if the transaction is undone.
-    _use_rate(caller, typing)
     # 3. The command for the host, and the rows that tell of it.
     to_ring = outbox.enqueue_soon(
         controller_id=controller_id,

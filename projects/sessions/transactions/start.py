@@ -85,8 +85,8 @@ def start_session(
     limits = selectors.locked_session_limits_of(project_id)
     if request is not None and (earlier := request.earlier_start()) is not None:
         return Acted(session_id=earlier.session_id, is_new=False)
-    permits.use(caller)
     _use_rate(caller)
+    permits.use(caller)
     lifetime_seconds = _lifetime(launch, limits)
     allowed = command_rules.rules_of(project_id).judge(caller, launch)
     host = selectors.controller_for(project_id, launch.controller)
