@@ -11,8 +11,14 @@ from typing import Any, Final, Literal
 from agent.models import AgentRun, AgentStep
 from projects.admin.parts.display import shortened, visible
 from projects.models import Approval
+from projects.policy.call_risk import MONITORS
 from projects.sessions.approvals.asking import arguments_of
-from projects.sessions.approvals.disclosure import NO_FILE, disclosure_of
+from projects.sessions.approvals.disclosure import (
+    NO_FILE,
+    NOT_SHOWN,
+    arguments_shown,
+    disclosure_of,
+)
 
 Kind = Literal["note", "text", "call", "output", "state", "error", "approval", "end"]
 MOST_OUTPUT_LINES: Final = 60
@@ -101,9 +107,30 @@ def approval_line(approval: Approval) -> Line:
 
 def question_lines(approval: Approval) -> Iterator[str]:
     """The call and its target, then the files that it may run, then the notices."""
-    call = call_line({"name": approval.tool, "arguments": arguments_of(approval) or {}}).text
+    given = arguments_of(approval)
+    call = call_line({"name": approval.tool, "arguments": given or {}}).text
+    unseen = f" {NOT_SHOWN}" if given is None else ""
     why = f" ({visible(approval.risk_reason)})" if approval.risk_reason else ""
-    yield f"asks for approval #{approval.pk}: {approval.risk}: {call}{why}{_place_of(approval)}"
+    place = f" [{'; '.join(parts)}]" if (parts := list(_place_of(approval))) else ""
+    yield f"asks for approval #{approval.pk}: {approval.risk}: {call}{unseen}{why}{place}"
+    yield from _told_lines(approval)
+
+
+def exact_lines(approval: Approval) -> Iterator[str]:
+    """The question in full, as its page shows it: each argument has a line of its own."""
+    asker = f"asked by {visible(approval.asked_by)} in {visible(approval.project.name)}"
+    yield f"approval #{approval.pk}: {approval.tool}, {asker}"
+    yield from (f"  {visible(name)}: {visible(text)}" for name, text in arguments_shown(approval))
+    why = f": {visible(approval.risk_reason)}" if approval.risk_reason else ""
+    yield f"  risk: {approval.risk}{why}"
+    yield from (f"  {part}" for part in _place_of(approval))
+    # On no page of a run: not everybody who may see runs may read screens.
+    if approval.prompt:
+        yield f"  at the prompt {shortened(approval.prompt)!r}"
+    yield from _told_lines(approval)
+
+
+def _told_lines(approval: Approval) -> Iterator[str]:
     told = disclosure_of(approval)
     yield from (f"  may run {visible(file.path)} ({file.content})" for file in told.files)
     if told.names_no_file:
@@ -111,12 +138,14 @@ def question_lines(approval: Approval) -> Iterator[str]:
     yield from (f"  notice: {notice}" for notice in told.notices)
 
 
-def _place_of(approval: Approval) -> str:
-    """The host and the session that the call goes to."""
-    parts = [f"on {visible(approval.host)}"] if approval.host else []
+def _place_of(approval: Approval) -> Iterator[str]:
+    """The host, and the session or the log, that the call goes to."""
+    if approval.host:
+        yield f"on {visible(approval.host)}"
     if approval.session_id is not None:
-        parts.append(f"in session {approval.session_id} of {shortened(approval.session_command)!r}")
-    return f" [{'; '.join(parts)}]" if parts else ""
+        yield f"in session {approval.session_id} of {shortened(approval.session_command)!r}"
+    elif approval.tool in MONITORS and approval.session_command:
+        yield f"of the log {visible(approval.session_command)}"
 
 
 def end_line(run: AgentRun) -> Line:

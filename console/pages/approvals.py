@@ -1,6 +1,6 @@
 """The queue of calls that wait for a person, and the page of each."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
@@ -20,15 +20,18 @@ from projects.admin.parts.display import spelled, visible
 from projects.audit.log import audit
 from projects.errors.base import ControllerActionError
 from projects.models import Approval
-from projects.policy.call_risk import MONITORS, TYPERS, WAITING_ARGUMENTS
+from projects.policy.call_risk import MONITORS, TYPERS
 from projects.sessions.approvals.answering import approval_answer, is_own_call
-from projects.sessions.approvals.asking import arguments_of, asked_of
-from projects.sessions.approvals.disclosure import NO_FILE, disclosure_of
+from projects.sessions.approvals.asking import asked_of
+from projects.sessions.approvals.disclosure import (
+    FIRST_ARGUMENTS,
+    NO_FILE,
+    arguments_shown,
+    disclosure_of,
+)
 from projects.wakeups.doorbells import ring_approval
 
 _MOST: Final = 100
-_FIRST: Final = ("command", "input_text", "keys", "input", "secret")
-_HANDLES: Final = frozenset({"session_id", "sessionId"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +68,7 @@ def approval(request: HttpRequest, approval_id: int) -> HttpResponse:
         "notices": told.notices,
         "answer": now.answer,
         "is_open": now.is_pending,
-        "arguments": [(name, list(exact(value))) for name, value in _arguments(row)],
+        "arguments": [(visible(name), list(exact(value))) for name, value in arguments_shown(row)],
         "reason": visible(row.reason),
         "screen": _screen(request, row),
         "may_read": request.user.has_perm(SEE_SCREENS),
@@ -127,30 +130,10 @@ def _rows(request: HttpRequest) -> QuerySet[Approval]:
     return rows.filter(project__in=projects_of(request))
 
 
-def _arguments(row: Approval) -> Iterator[tuple[str, str]]:
-    """The arguments as texts: what is run or typed first, lists and objects one by one.
-
-    Those of one attempt are no part of the question. The session has a link of its own.
-    """
-    given = arguments_of(row)
-    if given is None:
-        yield "call", "cannot be shown: the server has no key for it any more"
-        return
-    quiet = WAITING_ARGUMENTS if row.session_id is None else WAITING_ARGUMENTS | _HANDLES
-    for name in sorted(given.keys() - quiet, key=lambda name: (name not in _FIRST, name)):
-        value = given[name]
-        if isinstance(value, Mapping):
-            yield from ((f"{name}: {visible(str(key))}", str(one)) for key, one in value.items())
-        elif isinstance(value, list):
-            yield from ((f"{name} {place}", str(one)) for place, one in enumerate(value, 1))
-        else:
-            yield visible(name), str(value)
-
-
 def _lead(row: Approval) -> str:
     """The call in one line of the queue."""
-    name, text = next(_arguments(row), ("", ""))
-    said = visible(text) if name in _FIRST else f"{name} {visible(text)}"
+    name, text = next(arguments_shown(row), ("", ""))
+    said = visible(text) if name in FIRST_ARGUMENTS else f"{visible(name)} {visible(text)}"
     return f"{row.tool} {said}".strip()
 
 

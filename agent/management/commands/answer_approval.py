@@ -1,10 +1,13 @@
-"""``manage.py answer_approval [ID]``: answer a pending approval, or list all of them."""
+"""``manage.py answer_approval [ID]``: answer a pending approval, or list all of them.
+
+The whole call is printed before it is answered.
+"""
 
 import json
 from argparse import ArgumentParser
 from typing import Any
 
-from agent.views.rendering import question_lines
+from agent.views.rendering import exact_lines, question_lines
 from agent.views.run_data import approval_data
 from projects.admin.parts.display import visible
 from projects.management.naming import actor
@@ -33,6 +36,11 @@ class Command(RefusingCommand):
                 raise refused("name the approval: without an id, this command lists all of them")
             self._list(is_json=options["json"])
             return
+        for approval in Approval.objects.select_related("project").filter(id=options["id"]):
+            for line in exact_lines(approval):
+                self.stdout.write(line)
+        # What is answered has to be on the terminal by then, also if the answer takes its time.
+        self.stdout.flush()
         if not (options["approve"] or options["deny"]):
             raise refused("add --approve or --deny")
         is_first = approval_answer(

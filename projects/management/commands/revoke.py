@@ -13,7 +13,7 @@ from projects.enrolment.revocation import (
     controller_credential_revoke,
     controller_revoke,
 )
-from projects.management.naming import actor, controller_at, names_of, unknown
+from projects.management.naming import actor, controller_at, names_of, printable, unknown
 from projects.management.refusals import RefusingCommand
 from projects.models import ApiToken, CommandSession, Controller, ControllerCredential
 from projects.sessions.selectors import ACTIVE
@@ -33,21 +33,25 @@ class Command(RefusingCommand):
         )
 
     def handle(self, *, what: str, **_options: Any) -> None:
-        if token := ApiToken.objects.filter(key_id=what).first():
+        if token := ApiToken.objects.select_related("project").filter(key_id=what).first():
+            told = _told(f"the API token {token.name} of {token.project.name}", token)
             api_token_revoke(token=token, actor=actor())
         elif (
             credential := ControllerCredential.objects.select_related("controller")
             .filter(key_id=what)
             .first()
         ):
+            host = credential.controller
+            told = _told(f"a credential of {host.project.name}/{host.name}", credential)
             controller_credential_revoke(credential=credential, actor=actor())
         elif "/" in what:
             controller = controller_at(what)
+            told = f"the controller {controller.project.name}/{controller.name}"
             self._list_sessions(controller)
             controller_revoke(controller=controller, actor=actor())
         else:
             raise _unknown(what)
-        self.stdout.write("revoked")
+        self.stdout.write(printable(f"revoked: {told}"))
 
     def _list_sessions(self, controller: Controller) -> None:
         active = CommandSession.objects.filter(controller=controller, state__in=ACTIVE)
@@ -62,6 +66,12 @@ class Command(RefusingCommand):
                 self.stdout.write(
                     f"  {session.id}  pid {session.pid or 'unknown'}  {session.command[:80]!a}"
                 )
+
+
+def _told(what: str, row: ApiToken | ControllerCredential) -> str:
+    """The words for what is revoked, and when it was before if it was."""
+    before = row.revoked_at
+    return what if before is None else f"{what} (it was before, at {before:%F %T} UTC)"
 
 
 def _unknown(what: str) -> CommandError:

@@ -1,9 +1,9 @@
-"""The files of a call, and what a person is warned of, before they answer for the call.
+"""The arguments and files of a call, and its notices, which people see before they answer.
 
 Every place where a person can approve shows the same.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -11,10 +11,14 @@ from controller_client.command_policy.directories import directories, loads_code
 from controller_client.command_policy.effects import may_change_what_it_runs
 from controller_client.protocol.limits import MAX_NAMED_FILES
 from projects.models import Approval
-from projects.policy.call_risk import STARTERS
+from projects.policy.call_risk import STARTERS, WAITING_ARGUMENTS
 from projects.sessions.approvals.asking import arguments_of
 
+FIRST_ARGUMENTS: Final = ("command", "input_text", "keys", "input", "secret")
+"""The arguments that say what is run or typed."""
+NOT_SHOWN: Final = "cannot be shown: the server has no key for it any more"
 NO_FILE: Final = "the host named no file: what runs is not compared"
+_HANDLES: Final = frozenset({"session_id", "sessionId"})
 _GOES_UNSEEN: Final = (
     "The line goes to another directory, sets where programs or their files are looked for, or "
     "spells a program or script in a way that cannot be told from the line, it names too many "
@@ -45,6 +49,27 @@ class Disclosure:
     files: tuple[File, ...]
     notices: tuple[str, ...]
     names_no_file: bool
+
+
+def arguments_shown(approval: Approval) -> Iterator[tuple[str, str]]:
+    """The arguments as texts: what is run or typed first, lists and objects one by one.
+
+    Nothing is made visible yet. The arguments of one attempt are no part of the question, and the
+    session is shown by its own words.
+    """
+    given = arguments_of(approval)
+    if given is None:
+        yield "call", NOT_SHOWN
+        return
+    quiet = WAITING_ARGUMENTS if approval.session_id is None else WAITING_ARGUMENTS | _HANDLES
+    for name in sorted(given.keys() - quiet, key=lambda name: (name not in FIRST_ARGUMENTS, name)):
+        value = given[name]
+        if isinstance(value, Mapping):
+            yield from ((f"{name}: {key}", str(one)) for key, one in value.items())
+        elif isinstance(value, list):
+            yield from ((f"{name} {place}", str(one)) for place, one in enumerate(value, 1))
+        else:
+            yield name, str(value)
 
 
 def disclosure_of(approval: Approval) -> Disclosure:

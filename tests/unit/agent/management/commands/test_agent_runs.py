@@ -109,3 +109,63 @@ def test_a_listed_question_names_the_files_and_the_notices(runs: list[AgentRun])
     assert [f"  notice: {notice}" for notice in row["notices"]] == listed[3:]
     type(asked).objects.filter(pk=asked.pk).update(files=None)
     assert "  the host named no file: what runs is not compared" in _printed("answer_approval")
+
+
+@pytest.mark.parametrize("answer", [["--approve"], ["--deny"], []])
+def test_the_whole_call_is_printed_before_it_is_answered(
+    runs: list[AgentRun], answer: list[str]
+) -> None:
+    asked = make_approval(
+        runs[0].project,
+        "start_command",
+        {"command": "sh ./\u202etool", "env": {"A": "1\x1b[2J"}, "cwd": "/srv", "requestId": "x"},
+        host="web-1\x07",
+        files=[["/usr/bin/sh", "5e"]],
+        live_programs=1,
+        risk_reason="it may do anything",
+    )
+    out = StringIO()
+    if answer:
+        call_command("answer_approval", str(asked.pk), *answer, stdout=out)
+    else:
+        with pytest.raises(CommandError, match="--approve or --deny"):
+            call_command("answer_approval", str(asked.pk), stdout=out)
+    printed = out.getvalue().splitlines()
+    assert printed[:7] == [
+        f"approval #{asked.pk}: start_command, asked by token:agent in one",
+        "  command: sh ./\\u202etool",
+        "  cwd: /srv",
+        "  env: A: 1\\x1b[2J",
+        "  risk: unclear: it may do anything",
+        "  on web-1\\x07",
+        "  may run /usr/bin/sh (SHA-256 5e)",
+    ]
+    assert "could change files before you answer" in printed[7]
+    assert printed[8:] == (["answered"] if answer else [])
+
+
+def test_what_is_typed_or_stopped_is_printed_with_its_place(runs: list[AgentRun]) -> None:
+    project = runs[0].project
+    given = {"session_id": str(_FIRST), "input_text": "rm -r\r"}
+    about = {"session_id": _FIRST, "session_command": "bash -i", "prompt": "line: Drop it? \x9b"}
+    typed = make_approval(project, "send_command_input", given, **about)
+    monitor = {"session_id": str(_SECOND)}
+    stopped = make_approval(project, "stop_session_monitor", monitor, session_command="/var/log/x")
+    shown = _printed("answer_approval", str(typed.pk), "--deny").splitlines()
+    assert shown[1] == "  input_text: rm -r\\r"
+    assert shown[3:5] == [
+        f"  in session {_FIRST} of 'bash -i'",
+        f"  at the prompt {'line: Drop it? ' + chr(92) + 'x9b'!r}",
+    ]
+    assert "[of the log /var/log/x]" in _printed("answer_approval")
+    shown = _printed("answer_approval", str(stopped.pk), "--deny").splitlines()
+    assert shown[1:4:2] == [f"  session_id: {_SECOND}", "  of the log /var/log/x"]
+
+
+def test_a_call_that_nobody_can_read_is_said_to_be_that(runs: list[AgentRun]) -> None:
+    asked = make_approval(runs[0].project, sealed_arguments=b"of a key that is gone")
+    assert "cannot be shown: the server has no key" in _printed("answer_approval")
+    out = StringIO()
+    with pytest.raises(CommandError, match="CALL_NOT_SHOWN"):
+        call_command("answer_approval", str(asked.pk), "--approve", stdout=out)
+    assert "  call: cannot be shown: the server has no key" in out.getvalue()
