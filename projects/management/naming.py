@@ -114,5 +114,8 @@ def targets_of(project: Project, name: str | None) -> QuerySet[AttentionTarget]:
     if not found:
         known = names_of(targets.values_list("name", flat=True))
         what = "no target" if name is None else f"no target {name!r}; targets: {known}"
-        raise refused(f"{project.name} has {what}. Make one: manage.py set_attention_target")
+        raise refused(
+            f"{project.name} has {what} (TARGET_NOT_FOUND). Make one: manage.py "
+            "set_attention_target"
+        )
     return found

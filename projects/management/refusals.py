@@ -19,6 +19,11 @@ def refused(text: str) -> CommandError:
     return CommandError(text, returncode=EXIT_REFUSED)
 
 
+def invalid(problem: str, remedy: str = "Correct it, and run the command again") -> CommandError:
+    """The refusal of something that was given to the command."""
+    return refused(f"{problem.rstrip('.')} (INVALID_ARGUMENT). {remedy}")
+
+
 @contextmanager
 def refusals() -> Iterator[None]:
     """End the command with one line, not a traceback, if something inside is refused.
@@ -30,7 +35,7 @@ def refusals() -> Iterator[None]:
     except ControllerActionError as error:
         raise refused(error.line()) from None
     except ValidationError as error:
-        raise CommandError("; ".join(_problems(error))) from None
+        raise invalid("; ".join(_problems(error))) from None
     except (OperationalError, ProgrammingError) as error:
         raise refused(
             f"the database cannot be used: {error} (STORAGE_UNAVAILABLE). {_remedy(error)}"

@@ -7,7 +7,7 @@ from typing import Final
 from uuid import UUID
 
 from projects.audit.marks import Heads
-from projects.management.refusals import refused
+from projects.management.refusals import invalid
 
 _SIGNED: Final = re.compile(
     r"audit log of project ([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}) "
@@ -21,7 +21,9 @@ def heads_of_log(file: Path) -> Heads:
         with file.open(errors="replace") as lines:
             return _heads_of(lines)
     except OSError as error:
-        raise refused(f"{file} cannot be read: {error.strerror}") from None
+        raise invalid(
+            f"{file} cannot be read: {error.strerror}", "Name a file that can be"
+        ) from None
 
 
 def _heads_of(lines: Iterable[str]) -> Heads:

@@ -2,7 +2,7 @@
 
 import sys
 
-from projects.management.refusals import refused
+from projects.management.refusals import invalid
 
 
 def input_text() -> str:
@@ -12,5 +12,7 @@ def input_text() -> str:
         # Where the locale is none, Python lets bytes through that are no text.
         text.encode()
     except UnicodeError:
-        raise refused("standard input is not UTF-8 text; nothing was stored") from None
+        raise invalid(
+            "standard input is not UTF-8 text; nothing was stored", "Write it as UTF-8"
+        ) from None
     return text

@@ -10,8 +10,9 @@ from typing import Any
 from agent.views.rendering import exact_lines, question_lines
 from agent.views.run_data import approval_data
 from projects.admin.parts.display import visible
+from projects.errors.access import ApprovalNotFound
 from projects.management.naming import actor
-from projects.management.refusals import RefusingCommand, refused
+from projects.management.refusals import RefusingCommand, invalid
 from projects.models import Approval
 from projects.sessions.approvals.answering import approval_answer
 from projects.storage import clock
@@ -33,16 +34,18 @@ class Command(RefusingCommand):
     def handle(self, *_args: Any, **options: Any) -> None:
         if options["id"] is None:
             if options["approve"] or options["deny"]:
-                raise refused("name the approval: without an id, this command lists all of them")
+                raise invalid("name the approval", "Without an id, this command lists all of them")
             self._list(is_json=options["json"])
             return
-        for approval in Approval.objects.select_related("project").filter(id=options["id"]):
-            for line in exact_lines(approval):
-                self.stdout.write(line)
+        asked = Approval.objects.select_related("project").filter(id=options["id"]).first()
+        if asked is None:
+            raise ApprovalNotFound(options["id"])
+        for line in exact_lines(asked):
+            self.stdout.write(line)
         # What is answered has to be on the terminal by then, also if the answer takes its time.
         self.stdout.flush()
         if not (options["approve"] or options["deny"]):
-            raise refused("add --approve or --deny")
+            raise invalid("there is no answer", "Add --approve or --deny")
         is_first = approval_answer(
             approval_id=options["id"],
             is_approved=options["approve"],

@@ -37,7 +37,7 @@ class Command(RefusingCommand):
         try:
             made = backup_make(directory, actor=actor(), key_file=encrypt_to, keep=keep)
         except BackupError as error:
-            raise refused(f"no backup was made: {error}") from None
+            raise refused(f"no backup was made (BACKUP_REFUSED): {error}") from None
         size = made.manifest.database.size_bytes
         self.stdout.write(f"{made.path}: {size} bytes, {sum(made.manifest.rows.values())} rows")
         if encrypt_to is None:

@@ -34,7 +34,10 @@ class Command(RefusingCommand):
     def handle(self, *, yes: bool, logs: list[Path], **_options: Any) -> None:
         restore = suspension.unconfirmed()
         if restore is None:
-            raise refused("no restore waits for a confirmation")
+            raise refused(
+                "no restore waits for a confirmation (NOTHING_TO_CONFIRM). "
+                "The server is in use already"
+            )
         self.stdout.write(f"restored from the backup of {restore}:")
         for kind, names in suspension.brought_back().items():
             self.stdout.write(printable(f"  {kind}: {', '.join(names) or 'none'}"))

@@ -44,9 +44,11 @@ class Command(RefusingCommand):
                     directory, actor=actor(), key_file=decrypt_with, is_replacing=replace
                 )
         except BackupError as error:
-            raise refused(f"not restored: {error}") from None
+            raise refused(f"not restored (RESTORE_REFUSED): {error}") from None
         except OSError as error:
-            raise refused(f"the restore was cut short: {error}. Run it again") from None
+            raise refused(
+                f"the restore was cut short: {error} (RESTORE_CUT_SHORT). Run it again"
+            ) from None
         for sentence in said:
             self.stdout.write(sentence)
         self.stdout.write(

@@ -30,7 +30,7 @@ class Command(RefusingCommand):
         session_id = options["session_id"]
         if emulator_command() is None:
             raise refused(
-                "there is no terminal emulator here. It needs Node, and: "
+                "there is no terminal emulator here (EMULATOR_NOT_FOUND). It needs Node, and: "
                 "python -m quickstart.browser_files"
             )
         try:

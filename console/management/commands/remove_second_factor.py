@@ -3,13 +3,12 @@
 from argparse import ArgumentParser
 from typing import Any
 
-from django.core.management.base import CommandError
 from django.db import transaction
 
 from console.models import SecondFactor
 from projects.audit.log import audit
-from projects.management.naming import actor
-from projects.management.refusals import RefusingCommand
+from projects.management.naming import actor, names_of, printable
+from projects.management.refusals import RefusingCommand, invalid
 
 
 class Command(RefusingCommand):
@@ -25,7 +24,8 @@ class Command(RefusingCommand):
     def handle(self, *, user: str, **_options: Any) -> str:
         """Removes the factor. Raises CommandError if there is none."""
         if not SecondFactor.objects.filter(user__username=user).delete()[0]:
-            raise CommandError(f"{user!r} has no second factor")
+            users = names_of(SecondFactor.objects.values_list("user__username", flat=True))
+            raise invalid(printable(f"{user!r} has no second factor"), f"Users with one: {users}")
         audit(actor(), "second_factor.remove", (None, None, None), {"user": user})
         # Printed by Django, once this transaction has committed.
         return "removed"

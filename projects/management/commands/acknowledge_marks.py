@@ -5,7 +5,7 @@ from typing import Any
 
 from projects.audit.proof import chains, marks_acknowledge
 from projects.management.naming import actor
-from projects.management.refusals import RefusingCommand, refused
+from projects.management.refusals import RefusingCommand, invalid
 
 
 class Command(RefusingCommand):
@@ -19,7 +19,7 @@ class Command(RefusingCommand):
 
     def handle(self, *, reason: str, **_options: Any) -> None:
         if not reason.strip():
-            raise refused("say how the marks came about: --reason (INVALID_ARGUMENT)")
+            raise invalid("--reason is empty", "Say how the marks came about")
         for chain in chains():
             for one in marks_acknowledge(chain, actor=actor(), reason=reason):
                 self.stdout.write(

@@ -4,14 +4,13 @@ from argparse import ArgumentParser
 from datetime import datetime, timedelta
 from typing import Any, Final
 
-from django.core.management.base import CommandError
 from django.utils import timezone
 
 from projects.accounts.authentication import AGENT_SCOPES, SCOPES
 from projects.accounts.credentials import api_token_create
 from projects.accounts.toolsets import TOOLSETS
 from projects.management.naming import actor, project_named
-from projects.management.refusals import RefusingCommand
+from projects.management.refusals import RefusingCommand, invalid
 from projects.models import ApprovalPolicy
 
 MAX_DAYS: Final = 36_500
@@ -81,5 +80,5 @@ def _end_after(days: int | None) -> datetime | None:
     if days is None:
         return None
     if not 1 <= days <= MAX_DAYS:
-        raise CommandError(f"--days: a token is valid for 1 to {MAX_DAYS} days")
+        raise invalid(f"--days: a token is valid for 1 to {MAX_DAYS} days")
     return timezone.now() + timedelta(days=days)

@@ -3,12 +3,11 @@
 from argparse import ArgumentParser
 from typing import Any
 
-from django.core.management.base import CommandError
 from django.db import transaction
 
 from projects.accounts.credentials import controller_create, controller_credential_create
 from projects.management.naming import actor, controller_named, controllers_of, project_named
-from projects.management.refusals import RefusingCommand
+from projects.management.refusals import RefusingCommand, invalid
 
 
 class Command(RefusingCommand):
@@ -37,9 +36,9 @@ class Command(RefusingCommand):
         controllers = controllers_of(row)
         existing = controller_named(controllers, name) if new_credential else None
         if not new_credential and controllers.filter(name=name).exists():
-            raise CommandError(
-                f"project {project!r} already has a controller {name!r}; add --new-credential for "
-                "another credential"
+            raise invalid(
+                f"project {project!r} already has a controller {name!r}",
+                "For another credential, add --new-credential",
             )
         controller = existing or controller_create(project=row, name=name, actor=actor())
         _, credential = controller_credential_create(controller=controller, actor=actor())

@@ -3,11 +3,9 @@
 from argparse import ArgumentParser
 from typing import Any
 
-from django.core.management.base import CommandError
-
 from projects.enrolment.codes import CODE_MINUTES, enrolment_code_create
 from projects.management.naming import actor, controller_named, controllers_of, project_named
-from projects.management.refusals import RefusingCommand
+from projects.management.refusals import RefusingCommand, invalid
 
 
 class Command(RefusingCommand):
@@ -63,5 +61,5 @@ class Command(RefusingCommand):
                 actor=actor(),
             )
         except ValueError as error:
-            raise CommandError(f"{error}; to replace the host, add --replace") from None
+            raise invalid(str(error), "To replace the host, add --replace") from None
         self.stdout.write(code)

@@ -5,11 +5,9 @@ import sys
 from argparse import ArgumentParser
 from typing import Any
 
-from django.core.management.base import CommandError
-
 from projects.attention.targets import UnusableTarget, target_delete, target_save
 from projects.management.naming import actor, project_named, targets_of
-from projects.management.refusals import RefusingCommand, refused
+from projects.management.refusals import RefusingCommand, invalid
 from projects.management.standard_input import input_text
 from projects.models import AttentionTarget
 from projects.models.attention_kinds import TELLABLE
@@ -54,7 +52,7 @@ class Command(RefusingCommand):
             return
         way = options["way"] or (target.way if target else None)
         if way is None:
-            raise refused("a new target needs --way")
+            raise invalid("a new target needs --way", "Add --way")
         target = target or AttentionTarget(project=row, name=name)
         target.way, target.kinds = way, options["kinds"] or []
         target.has_texts = options["with_texts"]
@@ -62,7 +60,7 @@ class Command(RefusingCommand):
         try:
             made = target_save(target, address=address, key=key, actor=actor())
         except UnusableTarget as problem:
-            raise CommandError(str(problem)) from None
+            raise invalid(str(problem)) from None
         self.stdout.write(f"target {name} of {project} is set")
         if made is not None:
             self.stdout.write(f"key that signs its webhooks, shown this once: {made}")
@@ -74,5 +72,5 @@ def _read(*, with_key: bool) -> tuple[str, str | None]:
         return address, getpass.getpass("Key: ") if with_key else None
     lines = input_text().splitlines()
     if len(lines) != 1 + with_key:
-        raise CommandError(f"standard input has to have {1 + with_key} lines")
+        raise invalid(f"standard input has to have {1 + with_key} lines")
     return lines[0], lines[1] if with_key else None

@@ -5,8 +5,6 @@ import sys
 from argparse import ArgumentParser
 from typing import Any
 
-from django.core.management.base import CommandError
-
 from controller_client.protocol.limits import MIN_MASKED_BYTES
 from projects.management.naming import (
     actor,
@@ -15,7 +13,7 @@ from projects.management.naming import (
     project_named,
     secret_named,
 )
-from projects.management.refusals import RefusingCommand
+from projects.management.refusals import RefusingCommand, invalid
 from projects.management.standard_input import input_text
 from projects.models import Project
 from projects.secrets.store import UnusableValue, secret_delete, secret_set
@@ -85,7 +83,7 @@ class Command(RefusingCommand):
             value = _read_value(name)
             secret_set(project=row, name=name, value=value, terms=terms, actor=actor())
         except (UnusableTerms, UnusableValue) as error:
-            raise CommandError(str(error)) from None
+            raise invalid(str(error)) from None
         self.stdout.write(f"secret {name} of {project} is set")
         for warning in terms.warnings():
             self.stderr.write(warning)
@@ -106,5 +104,5 @@ def _read_value(name: str) -> str:
         return input_text().removesuffix("\n").removesuffix("\r")
     value = getpass.getpass(f"Value of {name}: ")
     if getpass.getpass("Again: ") != value:
-        raise CommandError("the two values differ")
+        raise invalid("the two values differ")
     return value
