@@ -45,6 +45,7 @@ FINISH_TOOL: Final = OfferedTool(
     },
 )
 _REQUEST_IDS: Final = ("request_id", "requestId")
+_BYTES: Final = "max_output_bytes"
 
 
 @dataclass
@@ -142,10 +143,9 @@ class Toolbox:
         for request_id in _REQUEST_IDS:
             if request_id in tool.argument_names:
                 arguments[request_id] = str(made_under)
-        if "max_output_bytes" in tool.argument_names:
-            arguments["max_output_bytes"] = _at_most(
-                arguments.get("max_output_bytes"), self.output_bytes
-            )
+        if _BYTES in tool.argument_names:
+            limit = _within(tool.input_schema["properties"][_BYTES], self.output_bytes)
+            arguments[_BYTES] = _at_most(arguments.get(_BYTES), limit)
         outcome = await tool.call(arguments, self.caller.cleared(permit))
         self.remember(outcome.body)
         return outcome
@@ -190,10 +190,15 @@ def _at_most(wanted: Any, limit: int) -> Any:
     return min(wanted, limit) if isinstance(wanted, int) else wanted
 
 
+def _within(bounds: Mapping[str, Any], limit: int) -> int:
+    """The limit of a run as the tool takes it. What the model is shown keeps to the run's own."""
+    return min(max(limit, int(bounds["minimum"])), int(bounds["maximum"]))
+
+
 def _schema(input_schema: Mapping[str, Any]) -> dict[str, Any]:
     """The schema without the arguments that the run fills in itself."""
     schema = dict(input_schema)
-    filled_in = {*_REQUEST_IDS, "max_output_bytes"}
+    filled_in = {*_REQUEST_IDS, _BYTES}
     schema["properties"] = {
         name: part for name, part in schema.get("properties", {}).items() if name not in filled_in
     }

@@ -133,3 +133,17 @@ async def test_a_run_knows_the_session_of_a_result_before_the_next_call() -> Non
     call = Call("1", "read_session_output", {"session_id": str(session.id)})
     assert not (await own.carry_out(call, step_number=1, index=0)).is_error
     assert str(session.id) in own.sessions
+
+
+@pytest.mark.parametrize("limit", [1, 1023, 2**31 - 1])
+@pytest.mark.parametrize("tool", ["execute_command", _START, _TYPE])
+async def test_a_limit_of_output_that_no_tool_takes_is_no_error_of_a_call(
+    limit: int, tool: str
+) -> None:
+    host = await in_database(make_controller)
+    session = await in_database(make_session, host, stdout_next_offset=0)
+    own = _toolbox(host.project_id, output_bytes=limit)
+    own.sessions.add(str(session.id))
+    typed = {"session_id": str(session.id), "input_text": "x"}
+    given = typed if tool == _TYPE else {"command": "id"}
+    assert await _code(own, tool, given) == "CONTROLLER_OFFLINE"
