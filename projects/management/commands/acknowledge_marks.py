@@ -20,8 +20,12 @@ class Command(RefusingCommand):
     def handle(self, *, reason: str, **_options: Any) -> None:
         if not reason.strip():
             raise invalid("--reason is empty", "Say how the marks came about")
+        is_any = False
         for chain in chains():
             for one in marks_acknowledge(chain, actor=actor(), reason=reason):
+                is_any = True
                 self.stdout.write(
                     f"acknowledged in the chain of {chain}: the {one.kind} at row {one.seq}"
                 )
+        if not is_any:
+            self.stdout.write("no mark had to be acknowledged")

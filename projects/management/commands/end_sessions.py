@@ -44,6 +44,8 @@ class Command(RefusingCommand):
             asked += [session.pk for session in fresh]
         else:
             raise CommandError("callers go on starting sessions; run it again")
+        if not asked:
+            self.stdout.write("no session was active")
         if failed:
             raise CommandError(f"{failed} of {len(asked)} sessions have not ended")
 

@@ -52,3 +52,17 @@ def test_the_name_of_a_token_does_nothing_to_a_terminal(host: Controller) -> Non
         _printed("revoke", "nothing")
     suspension.suspend(made_at=timezone.now(), release="1", actor="cli:ada")
     assert "acme: agent\\x1b[2J (" in _printed("confirm_restore")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["end_sessions", "acme"], "no session was active\n"),
+        (["end_sessions", "acme", "--controller", "web-1"], "no session was active\n"),
+        (["acknowledge_marks", "--reason", "known"], "no mark had to be acknowledged\n"),
+    ],
+)
+def test_a_command_that_found_nothing_to_do_says_so(
+    host: Controller, arguments: list[str], said: str
+) -> None:
+    assert _printed(*arguments) == said
