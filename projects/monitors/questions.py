@@ -102,7 +102,7 @@ async def _ask(
 ) -> Answer:
     seconds = wait_seconds + ANSWER_SECONDS
     async with Doorbell(doorbells.question_group(question.id)) as bell:
-        await once_back(lambda: in_database(_insert, controller_id, question, seconds))
+        await once_back(in_database, _insert, controller_id, question, seconds)
         try:
             await doorbells.ring_files(controller_id)
             answer = await watch(

@@ -28,7 +28,7 @@ from projects.policy.arguments import START_SCOPES
 from projects.policy.launch import Launch
 from projects.policy.typed_input import Typing
 from projects.storage.columns import as_json, as_parameter
-from projects.storage.rows import row_soon
+from projects.storage.rows import execute, row_soon
 
 ANY_COMMAND_SCOPE: Final = START_SCOPES[1]
 _RULES: Final = (
@@ -132,7 +132,7 @@ def rules_of(project_id: UUID) -> Rules:
 
 def rules_soon(project_id: UUID) -> Callable[[], Rules]:
     """Ask for the rules of a project, and return the function that returns them."""
-    asked = row_soon(_RulesRow, _RULES, [as_parameter(project_id)])
+    asked = row_soon(_RulesRow, execute(_RULES, [as_parameter(project_id)]))
     return lambda: _rules_in(asked())
 
 

@@ -194,7 +194,7 @@ async def background_write(
         {"session_id": session_id, "input": input_text, "eof": eof},
     )
     acted = await once_back(
-        lambda: in_database(send_input, project_id, session_id, caller, typing, request)
+        in_database, send_input, project_id, session_id, caller, typing, request
     )
     written = _Input(project_id, session_id, acted.command_seq or 0)
     async with rung(acted) as bell:

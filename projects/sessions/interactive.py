@@ -170,9 +170,9 @@ async def controller_send_input(
         request = request_for(project_id, request_id, "session.input", {**body, **typed, **named})
         acting = project_id, session_id, caller, typing, request
         if has_keyboard:
-            acted = await once_back(lambda: in_database(keyboard.keyboard_type, *acting))
+            acted = await once_back(in_database, keyboard.keyboard_type, *acting)
         else:
-            acted = await once_back(lambda: in_shared_transaction(send_input, *acting))
+            acted = await once_back(in_shared_transaction, send_input, *acting)
     is_typed = not terminate and not typing.is_empty
     turn = Turn(
         project_id,
@@ -263,10 +263,9 @@ async def session_resize(
     request = request_for(
         project_id, request_id, "session.resize", {"session_id": session_id, "size": [rows, cols]}
     )
+    acting = project_id, session_id, caller
     acted = await once_back(
-        lambda: in_database(
-            resize_session, project_id, session_id, caller, rows=rows, cols=cols, request=request
-        )
+        in_database, resize_session, *acting, rows=rows, cols=cols, request=request
     )
     turn = Turn(
         project_id,
@@ -360,7 +359,7 @@ async def session_keyboard_type(
     # A restore hands every keyboard back, so no repeat from before it gets this far.
     with made_since(clock.now()):
         acted = await once_back(
-            lambda: in_database(keyboard.keyboard_type, project_id, session_id, *acting)
+            in_database, keyboard.keyboard_type, project_id, session_id, *acting
         )
     if acted.to_ring is not None:
         await doorbells.ring_controller(acted.to_ring)

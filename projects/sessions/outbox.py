@@ -118,7 +118,7 @@ def enqueue_soon(
         as_parameter(controller_id),
         epoch,
     ]
-    enqueued = row_soon(_Enqueued, _ENQUEUE, values)
+    enqueued = row_soon(_Enqueued, execute(_ENQUEUE, values))
 
     def to_ring() -> UUID | None:
         row = enqueued()

@@ -122,82 +122,58 @@ def checked_by(check: Callable[[], None]) -> Iterator[None]:
         _check.reset(token)
 
 
-async def in_database(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-    """Runs ``function(*args)`` in a database thread.
+class Hop:
+    """A way from the event loop into some of the database threads, and back with the result."""
 
-    It opens no transaction: outside a ``one_transaction`` block of ``function`` each statement is
-    committed by itself. If the last thing that failed was surely rolled back, ``function`` runs
-    again, up to ATTEMPTS times, so what it committed before has to bear a repeat. If its fate is
-    unknown, because its connection died, ``function`` is not repeated.
+    def __init__(
+        self,
+        threads_of: Callable[[], DatabaseThreads],
+        *,
+        is_short: bool = False,
+        may_share: bool = False,
+    ) -> None:
+        self._threads_of = threads_of
+        self._is_short = is_short
+        self._may_share = may_share
 
-    Raises:
-        StorageUnavailable: if the database does not take the transaction.
+    async def __call__(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Runs ``function(*args)`` in a database thread.
 
-    """
-    return await _hop(_short_threads, lambda: _run(True, function, *args, **kwargs))
+        It opens no transaction: outside a ``one_transaction`` block of ``function`` each statement
+        is committed by itself. If the last thing that failed was surely rolled back, ``function``
+        runs again, up to ATTEMPTS times, so what it committed before has to bear a repeat. If its
+        fate is unknown, because its connection died, ``function`` is not repeated.
 
+        Raises:
+            StorageUnavailable: if the database does not take the transaction.
 
-async def in_shared_transaction(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-    """Runs ``function(*args)`` as ``in_database`` does, perhaps in one transaction with others.
-
-    The result comes after the commit. ``function`` writes in ``one_transaction`` blocks, or at most
-    one row. It raises no error after it has written something that has to stay.
-    """
-    work = partial(_run, True, function, *args, **kwargs)
-    return await _hop(_short_threads, work, may_share=True)
-
-
-async def at_length(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-    """Runs a long read in a thread of its own: a digest, a list, a page of output.
-
-    It keeps no transaction waiting. It may write at most one row at its end, because it is a second
-    writer of SQLite then. Repeats and raises as ``in_database`` does.
-    """
-    return await _hop(_long_threads, lambda: _run(False, function, *args, **kwargs))
-
-
-async def at_any_length(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-    """Runs a read of which the caller chooses the cost: an expression, a rendered screen.
-
-    It goes as ``at_length`` does, and such reads hold up only each other.
-    """
-    return await _hop(_open_threads, lambda: _run(False, function, *args, **kwargs))
-
-
-async def in_upkeep(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-    """Runs a read of the server's upkeep as ``at_length`` does, in a thread that no caller gets."""
-    return await _hop(_upkeep_threads, lambda: _run(False, function, *args, **kwargs))
-
-
-async def _hop(
-    threads_of: Callable[[], DatabaseThreads], work: Callable[[], T], *, may_share: bool = False
-) -> T:
-    # Messages are made in the threads, too, and depend on the caller of this context.
-    context = copy_context()
-    for attempt in range(ATTEMPTS):
-        threads = threads_of()
-        try:
-            result = await threads.submit(partial(context.run, work), may_share=may_share)
-        except NotBegunError as error:
-            raise StorageUnavailable from error
-        except _CutOffError as error:
-            raise StorageUnavailable from error.__cause__
-        except _NotConnectedError as error:
-            cause: BaseException = error.__cause__ or error
-        except (DatabaseError, InterfaceError) as error:
-            if not storage_faults.is_fault(error):
-                raise
-            if storage_faults.is_broken(error):
-                _replace_connections(threads)
-            if not storage_faults.is_rolled_back(error):
+        """
+        # Messages are made in the threads, too, and depend on the caller of this context.
+        context, work = copy_context(), partial(_run, self._is_short, function, *args, **kwargs)
+        for attempt in range(ATTEMPTS):
+            threads = self._threads_of()
+            try:
+                result = await threads.submit(partial(context.run, work), may_share=self._may_share)
+            except NotBegunError as error:
                 raise StorageUnavailable from error
-            cause = error
-        else:
-            return result
-        if attempt + 1 < ATTEMPTS:
-            jitter = random.SystemRandom().uniform(0.5, 1.5)
-            await asyncio.sleep(FIRST_BACKOFF_SECONDS * 2**attempt * jitter)
-    raise StorageUnavailable from cause
+            except _CutOffError as error:
+                raise StorageUnavailable from error.__cause__
+            except _NotConnectedError as error:
+                cause: BaseException = error.__cause__ or error
+            except (DatabaseError, InterfaceError) as error:
+                if not storage_faults.is_fault(error):
+                    raise
+                if storage_faults.is_broken(error):
+                    _replace_connections(threads)
+                if not storage_faults.is_rolled_back(error):
+                    raise StorageUnavailable from error
+                cause = error
+            else:
+                return result
+            if attempt + 1 < ATTEMPTS:
+                jitter = random.SystemRandom().uniform(0.5, 1.5)
+                await asyncio.sleep(FIRST_BACKOFF_SECONDS * 2**attempt * jitter)
+        raise StorageUnavailable from cause
 
 
 def _replace_connections(seen_in: DatabaseThreads) -> None:
@@ -261,6 +237,29 @@ def _upkeep_threads() -> DatabaseThreads:
 
 def _threads_of_reads(count: int, name: str) -> DatabaseThreads:
     return DatabaseThreads(count, name=name, on_end=_close_connection, after=_pools.ending)
+
+
+in_database: Final = Hop(_short_threads, is_short=True)
+"""For one short transaction."""
+in_shared_transaction: Final = Hop(_short_threads, is_short=True, may_share=True)
+"""For a short transaction that may be part of one with others.
+
+The result comes after the commit. The function writes in ``one_transaction`` blocks, or at most one
+row. It raises no error after it has written something that has to stay.
+"""
+at_length: Final = Hop(_long_threads)
+"""For a long read: a digest, a list, a page of output.
+
+It keeps no transaction waiting. It may write at most one row at its end, because it is a second
+writer of SQLite then.
+"""
+at_any_length: Final = Hop(_open_threads)
+"""For a read of which the caller chooses the cost: an expression, a rendered screen.
+
+Such reads hold up only each other.
+"""
+in_upkeep: Final = Hop(_upkeep_threads)
+"""For a long read of the server's upkeep, in a thread that no caller gets."""
 
 
 def _close_connection() -> None:

@@ -83,17 +83,14 @@ def fetch_rows(row_type: type[Row], statement: str, parameters: Sequence[Any]) -
 
 def fetch_row(row_type: type[Row], statement: str, parameters: Sequence[Any]) -> Row | None:
     """Execute ``statement`` as ``fetch_rows`` does. Return its first row; None if it has none."""
-    return row_soon(row_type, statement, parameters)()
+    return row_soon(row_type, execute(statement, parameters))()
 
 
-def row_soon(
-    row_type: type[Row], statement: str, parameters: Sequence[Any]
-) -> Callable[[], Row | None]:
-    """Execute ``statement``, and return the function that fetches its first row.
+def row_soon(row_type: type[Row], executed: Executed) -> Callable[[], Row | None]:
+    """Return the function that fetches the first row of a statement, as ``fetch_rows`` does.
 
     On PostgreSQL statements whose rows are fetched after all of them were executed make one trip.
     """
-    executed = execute(statement, parameters)
     if is_sqlite():
         # The row is here. Until it is fetched, a statement that writes is in the way of savepoints.
         row = executed.fetchone()

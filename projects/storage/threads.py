@@ -237,12 +237,12 @@ class DatabaseThreads:
 
     def _do_next(self) -> bool:
         """Wait for work, and do what waits then. False after the end of the work."""
-        jobs = self._next_jobs()
-        last = jobs[-1]
-        if last is None or not last.may_share:
-            jobs.pop()
-        self._do_together([job for job in jobs if job is not None and job.begins()])
-        if last is not None and not last.may_share and last.begins():
+        *others, last = self._next_jobs()
+        if others:
+            if last is not None and last.may_share:
+                others.append(last)
+            self._do_together([job for job in others if job is not None and job.begins()])
+        if last is not None and last not in others and last.begins():
             last.run()
         return last is not None
 

@@ -105,51 +105,45 @@ class Tool(Generic[InputT]):
     async def call(self, arguments: Mapping[str, Any] | None, caller: Caller) -> ToolOutcome:
         """Runs the tool. Never raises but for cancellation: everything else is an outcome."""
         with bound_contextvars(tool=self.name):
-            outcome = await self._outcome(arguments, caller)
-            if outcome.is_error:
-                logger.info("refused: %s", outcome.body["code"])
-        metrics.TOOL_CALLS.labels(
-            self.name, outcome.body["code"] if outcome.is_error else "ok"
-        ).inc()
+            try:
+                model = self._validated(arguments or {})
+                # Ids of monitors are whatever their callers chose, and stay out of the log.
+                session_id = getattr(model, "session_id", None)
+                if isinstance(session_id, UUID):
+                    bind_contextvars(session_id=str(session_id))
+                for scope in self.scopes if self.scopes_for is None else self.scopes_for(model):
+                    caller.require(scope)
+                with calling(caller):
+                    if caller.is_held:
+                        model, caller = await held(self.name, model, caller)
+                    result = await self.handler(model, caller)
+                body = self._published.dump_python(result, mode="json", by_alias=True)
+                raw = _RAW_MEMBERS if getattr(model, "view", None) == "raw" else frozenset()
+                # Commands, names of processes and hosts, metadata: what others chose acts on
+                # nobody's terminal.
+                outcome = ToolOutcome(shown_in(body, raw))
+            except ControllerActionError as error:
+                outcome = self._refused(error)
+            except MemoryError:
+                # As when a database thread has none: the same call can succeed in a moment.
+                logger.exception("tool %s had no memory", self.name)
+                outcome = self._refused(StorageUnavailable())
+            except Exception:
+                # What happened is for the operator; a caller could do nothing with it, and it may
+                # hold what was typed.
+                logger.exception("tool %s failed", self.name)
+                failed = ControllerActionError("the server failed to carry out this call")
+                outcome = self._refused(failed)
+        code = outcome.body["code"] if outcome.is_error else "ok"
+        metrics.TOOL_CALLS.labels(self.name, code).inc()
         return outcome
 
-    async def _outcome(self, arguments: Mapping[str, Any] | None, caller: Caller) -> ToolOutcome:
-        try:
-            model = self._validated(arguments or {})
-            # Ids of monitors are whatever their callers chose, and stay out of the log.
-            session_id = getattr(model, "session_id", None)
-            if isinstance(session_id, UUID):
-                bind_contextvars(session_id=str(session_id))
-            for scope in self.scopes if self.scopes_for is None else self.scopes_for(model):
-                caller.require(scope)
-            with calling(caller):
-                if caller.is_held:
-                    model, caller = await held(self.name, model, caller)
-                result = await self.handler(model, caller)
-            body = self._published.dump_python(result, mode="json", by_alias=True)
-            # Commands, names of processes and hosts, metadata: what others chose acts on nobody's
-            # terminal.
-            return ToolOutcome(
-                shown_in(
-                    body, _RAW_MEMBERS if getattr(model, "view", None) == "raw" else frozenset()
-                )
-            )
-        except InvalidArgument as error:
-            return ToolOutcome(shown_in(dict(self._as_called(error).body())), is_error=True)
-        except ControllerActionError as error:
-            return ToolOutcome(shown_in(dict(error.body())), is_error=True)
-        except MemoryError:
-            # As when a database thread has none: the same call can succeed in a moment.
-            logger.exception("tool %s had no memory", self.name)
-            return ToolOutcome(dict(StorageUnavailable().body()), is_error=True)
-        except Exception:
-            # What happened is for the operator; a caller could do nothing with it, and it may hold
-            # what was typed.
-            logger.exception("tool %s failed", self.name)
-            return ToolOutcome(
-                dict(ControllerActionError("the server failed to carry out this call").body()),
-                is_error=True,
-            )
+    def _refused(self, error: ControllerActionError) -> ToolOutcome:
+        """The outcome of a call that ended with ``error``."""
+        if isinstance(error, InvalidArgument):
+            error = self._as_called(error)
+        logger.info("refused: %s", error.code)
+        return ToolOutcome(shown_in(dict(error.body())), is_error=True)
 
     def accepts(self, arguments: Mapping[str, Any]) -> bool:
         """True if these arguments have the right form.

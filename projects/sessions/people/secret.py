@@ -106,7 +106,7 @@ async def session_person_type(
     if not value or len(data) > MAX_VALUE_BYTES or not value.isprintable():
         raise InvalidArgument([f"one line of 1 to {MAX_VALUE_BYTES} bytes"])
     acted = await once_back(
-        lambda: in_database(person_type, project_id, session_id, caller, data, input_seq)
+        in_database, person_type, project_id, session_id, caller, data, input_seq
     )
     turn = Turn(
         project_id,

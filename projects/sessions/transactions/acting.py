@@ -32,7 +32,7 @@ from projects.sessions import selectors
 from projects.sessions.state import SessionMoved
 from projects.storage import clock
 from projects.storage.columns import as_parameter
-from projects.storage.rows import row_soon
+from projects.storage.rows import execute, row_soon
 from projects.storage.shared import one_transaction
 
 P = ParamSpec("P")
@@ -141,7 +141,7 @@ def number_command_soon(
     That function returns and raises what ``number_command`` does.
     """
     keys = [as_parameter(session_id), as_parameter(project_id)]
-    fetch = row_soon(Numbered, _NUMBER_COMMAND, keys)
+    fetch = row_soon(Numbered, execute(_NUMBER_COMMAND, keys))
 
     def numbered() -> Numbered:
         return _checked(fetch(), project_id, session_id, may_be_offline=may_be_offline)

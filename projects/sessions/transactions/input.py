@@ -31,7 +31,7 @@ from projects.sessions.transactions.acting import (
 )
 from projects.storage import clock
 from projects.storage.columns import as_parameter, sql, time_as_parameter
-from projects.storage.rows import row_soon
+from projects.storage.rows import execute, row_soon
 
 _SIZES: Final = (0, 16, 256, 4096, 65_536)
 """An audit row names the first of these sizes, in bytes, that an input fits."""
@@ -181,7 +181,7 @@ def _number_input_soon(project_id: UUID, session_id: UUID) -> Callable[[], _Numb
     """Give the session's next input its number; the function returns None if it is over."""
     keys = [as_parameter(session_id), as_parameter(project_id)]
     values = [time_as_parameter(clock.now()), *keys, *selectors.ACTIVE]
-    return row_soon(_NumberedInput, _NUMBER_INPUT, values)
+    return row_soon(_NumberedInput, execute(_NUMBER_INPUT, values))
 
 
 def _check_host_proves_readers(controller_id: UUID) -> None:

@@ -6,21 +6,22 @@ committed for the host meanwhile.
 """
 
 import math
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from datetime import datetime
-from typing import Final, NamedTuple, TypeVar
+from typing import Final, NamedTuple, ParamSpec, TypeVar
 from uuid import UUID
 
 from projects.errors.hosts import ControllerOffline
 from projects.process import draining
 from projects.sessions import selectors
 from projects.storage import clock
-from projects.storage.access import in_database
+from projects.storage.access import Hop, in_database
 from projects.storage.columns import as_parameter
 from projects.storage.rows import fetch_row
 from projects.wakeups import doorbells
 from projects.wakeups.doorbells import Doorbell
 
+P = ParamSpec("P")
 T = TypeVar("T")
 
 RETURN_SECONDS: Final = 4.0
@@ -35,17 +36,17 @@ class _Lease(NamedTuple):
     ends_at: datetime | None
 
 
-async def once_back(attempt: Callable[[], Awaitable[T]]) -> T:
-    """Return what ``attempt`` does, which commits nothing for a host that is offline.
+async def once_back(hop: Hop, action: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+    """Return what ``hop`` does with ``action``, which commits nothing for a host that is offline.
 
-    It is made again if the host left a moment ago and returns. Raises as ``attempt`` does.
+    It is made again if the host left a moment ago and returns. Raises as ``action`` does.
     """
     try:
-        return await attempt()
+        return await hop(action, *args, **kwargs)
     except ControllerOffline as error:
         if error.host_id is None or not await _is_back(error.host_id):
             raise
-    return await attempt()
+    return await hop(action, *args, **kwargs)
 
 
 async def _is_back(host_id: UUID) -> bool:

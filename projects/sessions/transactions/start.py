@@ -64,7 +64,7 @@ async def launch_session(
     }
     request = request_for(project_id, request_id, action, body)
     return await once_back(
-        lambda: in_shared_transaction(start_session, project_id, caller, launch, request)
+        in_shared_transaction, start_session, project_id, caller, launch, request
     )
 
 

@@ -13,7 +13,14 @@ from django.utils import timezone
 from projects.models import Controller, Project
 from projects.storage.access import in_database
 from projects.storage.columns import as_parameter
-from projects.storage.rows import fetch_row, fetch_rows, row_insert, row_soon, row_update
+from projects.storage.rows import (
+    execute,
+    fetch_row,
+    fetch_rows,
+    row_insert,
+    row_soon,
+    row_update,
+)
 
 pytestmark = pytest.mark.django_db
 
@@ -112,13 +119,13 @@ _RENAME = "UPDATE projects_project SET name = %s WHERE id = %s RETURNING name"
 def test_rows_of_a_write_can_be_fetched_after_later_savepoints() -> None:
     made = Project.objects.create(name="before")
     key = as_parameter(made.id)
-    first = row_soon(_Name, _RENAME, ["first", key])
+    first = row_soon(_Name, execute(_RENAME, ["first", key]))
     with transaction.atomic():
-        second = row_soon(_Name, _RENAME, ["second", key])
+        second = row_soon(_Name, execute(_RENAME, ["second", key]))
         _insert(Project(name="other"))
     assert fetch_row(_Name, _NAME, [key]) == ("second",)
     assert (first(), second()) == (("first",), ("second",))
-    assert row_soon(_Name, _NAME, [as_parameter(UUID(int=0))])() is None
+    assert row_soon(_Name, execute(_NAME, [as_parameter(UUID(int=0))]))() is None
 
 
 def _is_replaced() -> bool:

@@ -37,7 +37,7 @@ async def _waiting(host: Controller) -> asyncio.Task[str]:
             raise ControllerOffline(host.name, host_id=host.id)
         return "done"
 
-    call = asyncio.ensure_future(returning.once_back(lambda: in_database(act)))
+    call = asyncio.ensure_future(returning.once_back(in_database, act))
     group = doorbells.return_group(host.id)
     await await_until(lambda: group in exchange().listeners(), 30, "the call to wait")
     return call
