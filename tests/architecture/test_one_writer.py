@@ -3,11 +3,13 @@
 The test reads the syntax tree of every module for writes through the ORM, and every string for SQL.
 If it cannot follow a write it reports it: a dictionary with the key ``state`` beside
 ``update(**...)``, or a column list that ``format`` completes.
+
+The message that starts a session has one writer, too: one function builds it, once for each type.
 """
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 
 import pytest
@@ -15,6 +17,8 @@ import pytest
 from tests.architecture.test_layout import ROOT, modules
 
 WRITER = Path("projects/sessions/state.py")
+START_WRITER = Path("projects/sessions/transactions/start.py")
+STARTS = ("StartInteractiveCmd", "RunCommand")
 MODEL, TABLE = "CommandSession", "projects_commandsession"
 # In ``projects`` only a session has a ``state``. Elsewhere other things have one, such as the
 # agent's runs: there a write is a session's if it names the model or the table.
@@ -133,6 +137,24 @@ def _writes(path: Path, text: str) -> list[str]:
     if has_sessions or TABLE in text:
         lines |= set(_sql_writes(tree))
     return [f"{path}:{line}" for line in sorted(lines)]
+
+
+def _constructions(tree: ast.AST, names: Collection[str]) -> list[str]:
+    """The names of the functions that call these classes, once for each call."""
+    scopes = _scopes(tree)
+    calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
+    found = [call for call in calls if ast.unparse(call.func).rpartition(".")[2] in names]
+    return [getattr(scopes.get(call), "name", "") for call in found]
+
+
+def test_one_function_of_the_server_builds_each_start_once() -> None:
+    built = [
+        f"{path} {function}"
+        for path in modules()
+        if path.parts[0] != "controller_client"
+        for function in _constructions(ast.parse((ROOT / path).read_text()), STARTS)
+    ]
+    assert built == [f"{START_WRITER} _start_message"] * len(STARTS)
 
 
 def test_one_module_writes_the_state_of_a_session() -> None:
