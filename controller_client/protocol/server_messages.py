@@ -108,7 +108,8 @@ class RunCommand(SessionCommand, frozen=True, tag="RUN_COMMAND"):
 class SendInput(SessionCommand, frozen=True, tag="SEND_INPUT"):
     """Type ``data``, or the named ``keys``, or a ``secret``; ``eof`` ends the input after it.
 
-    ``secret`` is a whole line. ``secret_line`` makes the line of a value, ``secret_value`` gives
+    ``secret`` is a whole line: daemons and holders of every release type it as it comes, and their
+    policy judges it as a line. ``secret_line`` makes the line of a value, ``secret_value`` gives
     the value back. A secret is typed only to a reader that is proven to take a line which no
     terminal shows, unless it ``may_echo``. If ``secret_programs`` (names or absolute paths) is set,
     the one reader must also be the program that the session was started with, and be in that list.
