@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Self
 
-from controller_client.terminal_state.kernel.process_table import Task
+from controller_client.terminal_state.kernel.task import Task
 
 _IN_NONBLOCK: Final = 0o4000
 _IN_CLOEXEC: Final = 0o2000000

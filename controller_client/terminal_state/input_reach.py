@@ -12,7 +12,8 @@ from contextlib import suppress
 from typing import Final
 
 from controller_client.terminal_state.kernel.proc_file import VANISHED
-from controller_client.terminal_state.kernel.process_table import Counters, ProcessTable, Task
+from controller_client.terminal_state.kernel.process_table import Counters, ProcessTable
+from controller_client.terminal_state.kernel.task import Task
 
 NOT_WOKEN_SECONDS: Final = 0.15
 """After this time without a task that ran, an input counts as one that wakes no task, such as an

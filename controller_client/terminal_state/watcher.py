@@ -369,7 +369,7 @@ class TerminalWatcher:
             self._memory.has_answered_shell(waiter.pid),
             draws_for_others=bool(waiter.behind),
         )
-        kind = prompt_kind(flags, self._modes, waiter.comm, waiter.pid, known)
+        kind = prompt_kind(flags, self._modes, waiter.comm, waiter.words, known)
         self._echo.on_claim(waiter.pid, asked or self._modes.drawn_question)
         self._memory.on_claim(waiter.pid, kind, asked)
         if kind in {"line", "shell"}:

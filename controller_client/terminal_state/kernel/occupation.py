@@ -15,12 +15,8 @@ from controller_client.terminal_state.kernel.descriptors import (
     strays,
 )
 from controller_client.terminal_state.kernel.proc_file import VANISHED, link_of
-from controller_client.terminal_state.kernel.process_table import (
-    ObservedProcess,
-    ProcessTable,
-    Task,
-    TaskStatus,
-)
+from controller_client.terminal_state.kernel.process_table import ObservedProcess, ProcessTable
+from controller_client.terminal_state.kernel.task import Task, TaskStatus
 from controller_client.terminal_state.kernel.wait_set import (
     SYSCALLS,
     call_of,
@@ -153,8 +149,12 @@ def all_asleep(process: ObservedProcess) -> bool:
 
 
 def is_asleep_beside(group: Sequence[ObservedProcess], table: ProcessTable) -> bool:
-    """Return whether no task of the tree is runnable, those of ``group`` left out."""
-    return all(all_asleep(process) for process in table.processes if process not in group)
+    """Return whether no task of the tree works, those of ``group`` left out.
+
+    Equal counters at a later look mean that none of them has run.
+    """
+    others = (process for process in table.processes if process not in group)
+    return all(task.has_slept() for process in others for task in process.tasks)
 
 
 def activity_of(process: ObservedProcess) -> str:

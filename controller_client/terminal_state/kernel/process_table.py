@@ -1,138 +1,15 @@
-"""The tree of processes below a session's leader, with a counter of how often each task has run.
-
-``schedstat`` is world-readable and changes whenever a task goes on or off the CPU. So equal
-counters before and after a set of probes prove that a sleeping task slept through all of them. A
-task that is *on* the CPU may show the same counter for a clock tick: equal counters prove nothing
-about a task that was not seen asleep.
-"""
+"""The tree of processes below a session's leader, with a counter of how often each task has run."""
 
 import os
-from collections.abc import Collection, Iterable, Iterator
-from typing import Final, NamedTuple
+from collections.abc import Collection, Iterator
 
 from controller_client.system.absence import is_shortage, raise_shortage
 from controller_client.terminal_state.kernel.descriptors import strays
 from controller_client.terminal_state.kernel.proc_file import ProcFile, numbers_in
+from controller_client.terminal_state.kernel.task import Task, TaskStatus, all_unmoved
 
 Counters = dict[int, bytes]
 """Run counter of each task by thread id; ``b""`` once the task is gone."""
-
-ASLEEP_STATES: Final = frozenset(b"STtZX")
-RUNNABLE: Final = ord("R")
-
-
-class TaskStatus(NamedTuple):
-    """The world-readable part of a task's state.
-
-    ``state`` is the kernel's letter as an int (``ord``).
-    """
-
-    comm: str
-    state: int
-    pgrp: int
-    session: int
-    tty: int
-    foreground_pgrp: int
-
-    @property
-    def is_asleep(self) -> bool:
-        """True if asleep, stopped or dead: not runnable, nor in a disk wait or a page fault."""
-        return self.state in ASLEEP_STATES
-
-    @property
-    def is_stopped(self) -> bool:
-        """True if stopped by job control or a debugger."""
-        return self.state in b"Tt"
-
-    @property
-    def is_live(self) -> bool:
-        """True if the task is neither stopped nor dead."""
-        return self.state not in b"TtZX"
-
-
-def parse_status(raw: bytes) -> TaskStatus:
-    """Read a ``stat`` line; the name in it may hold spaces and parentheses.
-
-    Raises ValueError for any other text.
-    """
-    end = raw.rindex(b")")
-    state, _, pgrp, session, terminal, foreground_pgrp, _ = raw[end + 2 :].split(None, 6)
-    comm = raw[raw.index(b"(") + 1 : end].decode("utf-8", "replace")
-    tty = int(terminal)
-    # The kernel folds the device number its own way: minor bits 0-7 and 20-31, major bits 8-19.
-    device = os.makedev((tty >> 8) & 0xFFF, (tty & 0xFF) | ((tty >> 12) & 0xFFF00)) if tty else 0
-    # A look makes dozens of these: arguments by name would add a third.
-    return TaskStatus(comm, state[0], int(pgrp), int(session), device, int(foreground_pgrp))
-
-
-class Task:
-    """One thread of a process, with its files of /proc."""
-
-    __slots__ = ("_children", "_schedstat", "_stat", "_syscall", "counter", "pid", "tid")
-
-    def __init__(self, pid: int, tid: int) -> None:
-        base = f"/proc/{pid}/task/{tid}/"
-        self.pid = pid
-        self.tid = tid
-        self.counter = b""
-        self._schedstat = ProcFile(base + "schedstat")
-        self._children = ProcFile(base + "children")
-        self._syscall = ProcFile(base + "syscall")
-        self._stat = ProcFile(base + "stat")
-
-    @property
-    def is_first(self) -> bool:
-        """True for the first thread of a process, which is mostly its main thread."""
-        return self.tid == self.pid
-
-    def read_counter(self) -> bytes:
-        """Return the run counter now, ``b""`` when the task is gone.
-
-        Raises OSError when nothing is left to look with.
-        """
-        try:
-            return self._schedstat.read(64)
-        except OSError as error:
-            raise_shortage(error)
-            return b""
-
-    def children(self) -> list[int]:
-        """Return the pids this thread forked. Raises OSError when nothing is left to look with."""
-        try:
-            return [int(pid) for pid in self._children.read_list().split()]
-        except OSError as error:
-            raise_shortage(error)
-            return []
-
-    def syscall(self) -> bytes:
-        """Return the system call that the task sleeps in, as the kernel prints it.
-
-        Raises PermissionError when the task may not be inspected.
-        """
-        return self._syscall.read(256)
-
-    def status(self) -> TaskStatus:
-        """Return name, state and terminal; OSError when the task is gone."""
-        return parse_status(self._stat.read(512))
-
-    def is_runnable(self) -> bool:
-        """Return whether the task is on a processor, or about to be.
-
-        Raises OSError when nothing is left to look with.
-        """
-        # Each claim asks this of every task: to take the whole status apart would take three times
-        # as long.
-        try:
-            raw = self._stat.read(512)
-        except OSError as error:
-            raise_shortage(error)
-            return False
-        return raw[raw.rindex(b")") + 2] == RUNNABLE
-
-    def close(self) -> None:
-        """Close the files that are kept open."""
-        for file in (self._schedstat, self._children, self._syscall, self._stat):
-            file.close()
 
 
 class ObservedProcess:
@@ -202,6 +79,7 @@ class ProcessTable:
         self._adopted: list[int] = []
         self._orphans: list[int] = []
         self._left_behind: list[int] = []
+        self._holder = Task(os.getpid(), os.getpid())
 
     @property
     def processes(self) -> list[ObservedProcess]:
@@ -314,6 +192,8 @@ class ProcessTable:
 
         Returns whether there are new ones. They have come to the holder, which is this process.
         """
+        if self._known.keys() >= set(self._holder.children()):
+            return False
         new = [pid for pid in strays(self._known.keys()) if _is_live_in(pid, pgrps)]
         self._left_behind += new
         return bool(new)
@@ -351,6 +231,7 @@ class ProcessTable:
         for process in self._known.values():
             process.close()
         self._known = {}
+        self._holder.close()
 
 
 def status_or_none(process: ObservedProcess | None) -> TaskStatus | None:
@@ -363,11 +244,6 @@ def status_or_none(process: ObservedProcess | None) -> TaskStatus | None:
     except OSError as error:
         raise_shortage(error)
         return None
-
-
-def all_unmoved(tasks: Iterable[Task]) -> bool:
-    """Return whether the counter of each task is the same as at the last refresh."""
-    return all(task.read_counter() == task.counter for task in tasks)
 
 
 def orphans_of_group(pgrp: int) -> list[int]:

@@ -23,9 +23,9 @@ from controller_client.terminal_state.kernel.descriptors import (
 from controller_client.terminal_state.kernel.process_table import (
     ObservedProcess,
     ProcessTable,
-    Task,
     status_or_none,
 )
+from controller_client.terminal_state.kernel.task import Task
 from controller_client.terminal_state.kernel.terminal_device import PTS_MAJOR
 
 if TYPE_CHECKING:

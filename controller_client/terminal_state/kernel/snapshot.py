@@ -2,13 +2,9 @@
 
 from dataclasses import dataclass, field
 
-from controller_client.terminal_state.kernel.process_table import (
-    Counters,
-    ObservedProcess,
-    Task,
-    all_unmoved,
-)
+from controller_client.terminal_state.kernel.process_table import Counters, ObservedProcess
 from controller_client.terminal_state.kernel.relayed_terminal import Besides
+from controller_client.terminal_state.kernel.task import Task, all_unmoved
 from controller_client.terminal_state.kernel.terminal_device import Flags
 from controller_client.terminal_state.kernel.waiter import How, Waiter
 

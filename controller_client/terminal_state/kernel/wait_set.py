@@ -18,7 +18,7 @@ from controller_client.terminal_state.kernel.proc_file import (
     read_once,
     status_of,
 )
-from controller_client.terminal_state.kernel.process_table import Task
+from controller_client.terminal_state.kernel.task import Task
 
 POLL_IN: Final = 0x41  # POLLIN | POLLRDNORM, the same bits for poll and epoll
 POLL_HANG_UP: Final = 0x10

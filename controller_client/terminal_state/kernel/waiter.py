@@ -28,8 +28,6 @@ from controller_client.terminal_state.kernel.proc_file import VANISHED, read_onc
 from controller_client.terminal_state.kernel.process_table import (
     Counters,
     ObservedProcess,
-    Task,
-    TaskStatus,
     status_or_none,
 )
 from controller_client.terminal_state.kernel.relayed_terminal import (
@@ -37,6 +35,7 @@ from controller_client.terminal_state.kernel.relayed_terminal import (
     InnerMaster,
     besides_of,
 )
+from controller_client.terminal_state.kernel.task import Task, TaskStatus
 from controller_client.terminal_state.kernel.terminal_device import (
     PTY_MULTIPLEXER,
     Identity,
@@ -115,6 +114,21 @@ class Waiter:
     def counter(self) -> bytes:
         """The run counter of the task when it was seen, ``b""`` where it has none."""
         return self.task.counter if self.task else b""
+
+    def words(self) -> list[str]:
+        """Return the words of the command line; none if the process is gone or not known.
+
+        Raises OSError when nothing is left to look with.
+        """
+        try:
+            task = self.task
+            raw = task.command_line() if task else read_once(f"/proc/{self.pid}/cmdline")
+        except OSError as error:
+            raise_shortage(error)
+            return []
+        # A process that wrote another text over its words leaves zero bytes behind it.
+        text = raw.rstrip(b"\0").decode("utf-8", "replace")
+        return text.split("\0") if text else []
 
     def describe(self) -> str:
         """Return a text for people, such as ``cat[12] read``."""

@@ -1,10 +1,9 @@
 """The kind of input that a waiting program wants."""
 
+from collections.abc import Callable
 from typing import Final, NamedTuple
 
 from controller_client.protocol.messages import PromptKind
-from controller_client.system.absence import raise_shortage
-from controller_client.terminal_state.kernel.proc_file import read_once
 from controller_client.terminal_state.kernel.terminal_device import Flags
 from controller_client.terminal_state.prompt.output_modes import OutputModes
 from controller_client.terminal_state.prompt.shell_arguments import (
@@ -41,11 +40,16 @@ NOTHING_KNOWN: Final = Known()
 
 
 def prompt_kind(
-    flags: Flags | None, modes: OutputModes, comm: str, pid: int, known: Known = NOTHING_KNOWN
+    flags: Flags | None,
+    modes: OutputModes,
+    comm: str,
+    words: Callable[[], list[str]],
+    known: Known = NOTHING_KNOWN,
 ) -> PromptKind:
     """Return the kind by the terminal's modes first, the program second, the text last.
 
-    ``flags`` is None when the terminal is out of reach.
+    ``flags`` is None when the terminal is out of reach. ``words`` returns the command line of the
+    program, which is only read where its name ``comm`` may be that of a shell.
 
     ``secret`` is a warning that nobody should see or keep the answer. Text can raise the warning,
     and only ``known.is_echoed`` takes it back. Whether a stored secret may be typed is decided
@@ -57,7 +61,7 @@ def prompt_kind(
         return "screen" if modes.is_alternate_screen else _line_kind(modes)
     # Line mode and shells come before the alternate screen: a killed program leaves that screen on
     # for the shell and all later programs.
-    is_shell = _is_shell(comm, pid)
+    is_shell = _is_shell(comm, words)
     if flags.is_canonical:
         return "shell" if is_shell and reads_like_shell(modes.line) else _line_kind(modes)
     if is_shell:
@@ -153,17 +157,6 @@ def _has_entry(modes: OutputModes) -> bool:
     return modes.has_drawn_cursor or (is_prompt and not modes.is_cursor_hidden)
 
 
-def _is_shell(comm: str, pid: int) -> bool:
+def _is_shell(comm: str, words: Callable[[], list[str]]) -> bool:
     # With a script or -c a question comes from the script, and is no prompt of the shell.
-    return may_be_shell(comm) and is_shell_of_terminal(comm, _words_of(pid) or [comm])
-
-
-def _words_of(pid: int) -> list[str]:
-    try:
-        # A process that wrote another text over its arguments leaves zero bytes behind it.
-        return (
-            read_once(f"/proc/{pid}/cmdline").rstrip(b"\0").decode("utf-8", "replace").split("\0")
-        )
-    except OSError as error:
-        raise_shortage(error)
-        return []
+    return may_be_shell(comm) and is_shell_of_terminal(comm, words() or [comm])

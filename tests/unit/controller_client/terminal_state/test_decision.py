@@ -8,8 +8,9 @@ import pytest
 
 from controller_client.terminal_state.decision import Context, requirement
 from controller_client.terminal_state.kernel.occupation import Company, Occupation
-from controller_client.terminal_state.kernel.process_table import ObservedProcess, Task
+from controller_client.terminal_state.kernel.process_table import ObservedProcess
 from controller_client.terminal_state.kernel.snapshot import Snapshot
+from controller_client.terminal_state.kernel.task import Task
 from controller_client.terminal_state.kernel.terminal_device import Flags
 from controller_client.terminal_state.kernel.waiter import How, Waiter
 from controller_client.terminal_state.prompt.text import Likeness

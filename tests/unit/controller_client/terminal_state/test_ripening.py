@@ -3,7 +3,7 @@
 import pytest
 
 from controller_client.terminal_state.decision import Requirement
-from controller_client.terminal_state.kernel.process_table import Task
+from controller_client.terminal_state.kernel.task import Task
 from controller_client.terminal_state.kernel.waiter import How, Waiter
 from controller_client.terminal_state.ripening import Ripening
 

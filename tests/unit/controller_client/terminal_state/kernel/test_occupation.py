@@ -16,7 +16,8 @@ from controller_client.terminal_state.kernel.occupation import (
     company_of,
     occupation_of,
 )
-from controller_client.terminal_state.kernel.process_table import ProcessTable, Task
+from controller_client.terminal_state.kernel.process_table import ProcessTable
+from controller_client.terminal_state.kernel.task import Task
 from tests.support.waiting import wait_until
 
 

@@ -12,44 +12,11 @@ import pytest
 from controller_client.terminal_state.kernel.process_table import (
     ObservedProcess,
     ProcessTable,
-    Task,
-    all_unmoved,
     group_of,
     orphans_of_group,
-    parse_status,
 )
+from controller_client.terminal_state.kernel.task import Task, all_unmoved
 from tests.support.waiting import wait_until
-
-
-def test_a_name_may_hold_spaces_and_parentheses() -> None:
-    status = parse_status(b"12 (a) (b c) S 1 30 31 34817 32 4194304 0\n")
-    assert (status.comm, status.pgrp, status.session, status.foreground_pgrp) == (
-        "a) (b c",
-        30,
-        31,
-        32,
-    )
-    assert status.tty == os.makedev(136, 1)
-
-
-@pytest.mark.parametrize(
-    ("letter", "is_asleep", "is_stopped", "is_live"),
-    [
-        ("S", True, False, True),
-        ("R", False, False, True),
-        ("D", False, False, True),
-        ("T", True, True, False),
-        ("Z", True, False, False),
-    ],
-)
-def test_states_of_a_task(letter: str, is_asleep: bool, is_stopped: bool, is_live: bool) -> None:
-    status = parse_status(f"12 (x) {letter} 1 30 31 0 -1 0".encode())
-    assert (status.is_asleep, status.is_stopped, status.is_live) == (is_asleep, is_stopped, is_live)
-
-
-def test_any_other_text_than_a_status_line_is_a_value_error() -> None:
-    with pytest.raises(ValueError, match="not found"):
-        parse_status(b"")
 
 
 @pytest.fixture

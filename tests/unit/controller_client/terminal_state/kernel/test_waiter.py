@@ -1,9 +1,11 @@
 """The tasks of this process, which runs and so waits for no terminal."""
 
 import os
+from pathlib import Path
 
 from controller_client.terminal_state.kernel.occupation import activity_of
 from controller_client.terminal_state.kernel.process_table import ObservedProcess
+from controller_client.terminal_state.kernel.task import Task
 from controller_client.terminal_state.kernel.waiter import How, Waiter, inspect
 
 
@@ -23,6 +25,21 @@ def test_waiters_are_described_for_people() -> None:
         Waiter(How.POLL, "vim", 12, timeout_seconds=4.0).describe() == "vim[12] poll with a timeout"
     )
     assert Waiter(How.READ_LOCK, "a process").describe() == "a process read_lock"
+
+
+def test_the_words_of_a_waiter_are_its_command_line_now() -> None:
+    words = Path("/proc/self/cmdline").read_text().rstrip("\0").split("\0")
+    task = Task(os.getpid(), os.getpid())
+    assert Waiter(How.READ, "python3", os.getpid()).words() == words
+    assert Waiter(How.READ, "python3", os.getpid(), task).words() == words
+    assert Waiter(How.READ, "python3", os.getpid(), task).words() == words
+    task.close()
+
+
+def test_a_waiter_that_is_gone_has_no_words() -> None:
+    assert Waiter(How.READ, "cat", 2**22 + 1).words() == []
+    assert Waiter(How.READ, "cat", 2**22 + 1, Task(2**22 + 1, 2**22 + 1)).words() == []
+    assert Waiter(How.READ_LOCK, "a process").words() == []
 
 
 def test_plain_reads_are_the_best_evidence() -> None:

@@ -1,7 +1,5 @@
 """The kind of input follows from modes, program and text, in this order."""
 
-import os
-
 import pytest
 
 from controller_client.terminal_state.kernel.terminal_device import Flags
@@ -19,9 +17,13 @@ FORM = (
 )
 LIST = b"\x1b[?25l\x1b7\x1b[7ma\x1b[m b c \x1b[K\x1b8\x1b[?2004h"
 EVERY_KEY = RAW._replace(takes_every_key=True)
-NOBODY = 0
 ECHOED = Known(is_echoed=True)
 ANSWERED = Known(has_answered_shell=True)
+
+
+def unknown() -> list[str]:
+    """The command line of a program that is gone."""
+    return []
 
 
 @pytest.mark.parametrize(
@@ -122,29 +124,30 @@ def test_kind_by_modes_then_program_then_text(
 ) -> None:
     modes = OutputModes()
     modes.feed(output)
-    assert prompt_kind(flags, modes, comm, NOBODY) == kind
+    assert prompt_kind(flags, modes, comm, unknown) == kind
 
 
 def test_a_multiplexer_shows_a_screen_whatever_runs_in_it() -> None:
     modes = OutputModes()
     modes.feed(b"\x1b[?1049h\x1b[H\x1b[2J\x1b[?2004ht$ ")
-    assert prompt_kind(EDITED, modes, "screen", NOBODY) == "line"
-    assert prompt_kind(EDITED, modes, "screen", NOBODY, Known(draws_for_others=True)) == "screen"
+    assert prompt_kind(EDITED, modes, "screen", unknown) == "line"
+    assert prompt_kind(EDITED, modes, "screen", unknown, Known(draws_for_others=True)) == "screen"
 
 
 def test_an_editor_that_showed_a_line_at_this_prompt_asks_for_no_secret() -> None:
     modes = OutputModes()
     modes.feed(b"password: ")
-    assert prompt_kind(RAW, modes, "sqlite3", NOBODY) == "secret"
-    assert prompt_kind(RAW, modes, "sqlite3", NOBODY, ECHOED) == "line"
-    assert prompt_kind(SECRET, modes, "sqlite3", NOBODY, ECHOED) == "secret"
+    assert prompt_kind(RAW, modes, "sqlite3", unknown) == "secret"
+    assert prompt_kind(RAW, modes, "sqlite3", unknown, ECHOED) == "line"
+    assert prompt_kind(SECRET, modes, "sqlite3", unknown, ECHOED) == "secret"
 
 
 def test_a_shell_that_runs_a_script_asks_for_a_line() -> None:
     modes = OutputModes()
     modes.feed(b"$ ")
-    # The interpreter of these tests runs a script, as any interpreter of tests does.
-    assert prompt_kind(LINES, modes, "bash", os.getpid()) == "line"
+    words = ["bash", "ask.sh"]
+    assert prompt_kind(LINES, modes, "bash", lambda: words) == "line"
+    assert prompt_kind(LINES, modes, "bash", lambda: words[:1]) == "shell"
 
 
 @pytest.mark.parametrize(
@@ -165,12 +168,12 @@ def test_a_shell_that_was_given_a_command_reads_for_the_command(
 ) -> None:
     modes = OutputModes()
     modes.feed(output)
-    assert prompt_kind(EDITED, modes, comm, NOBODY, known) == kind
+    assert prompt_kind(EDITED, modes, comm, unknown, known) == kind
 
 
 def test_a_prompt_with_input_behind_it_keeps_its_kind() -> None:
     modes = OutputModes()
     modes.feed("? Name \u203a ad".encode())
-    assert prompt_kind(RAW, modes, "node", NOBODY, Known(continued="line")) == "line"
+    assert prompt_kind(RAW, modes, "node", unknown, Known(continued="line")) == "line"
     modes.feed("\r\nName? \u203a ad".encode())
-    assert prompt_kind(RAW, modes, "node", NOBODY) == "key"
+    assert prompt_kind(RAW, modes, "node", unknown) == "key"
