@@ -267,7 +267,7 @@ class TerminalWatcher:
         if not snapshot.still_holds() and (not self._is_met_again(snapshot, needed) or drain()):
             self._snapshot, self._standing = None, RUNNING
             return RUNNING, self._back_off.next_delay(quiet)
-        if needed.evidence == "kernel" and not self._probe.is_whole():
+        if needed.evidence == "kernel" and not self._probe.is_whole(snapshot):
             self._snapshot, self._standing = None, RUNNING
             return RUNNING, RETRY_SECONDS
         self._back_off.on_claim()

@@ -81,12 +81,13 @@ class TerminalProbe:
         self.table.leave_orphans(self._foregrounds)
         return snapshot
 
-    def is_whole(self) -> bool:
-        """Return whether nothing works that the last look did not see at work.
+    def is_whole(self, snapshot: Snapshot) -> bool:
+        """Return whether nothing works that the last look, whose ``snapshot`` holds, did not see.
 
         Processes in a foreground that were not part of the tree are part of it from now on.
         """
-        return self.table.is_still() and not self.table.adopt_orphans(self._foregrounds)
+        waiters = [waiter.task for waiter in snapshot.waiters if waiter.task]
+        return self.table.is_still(waiters) and not self.table.adopt_orphans(self._foregrounds)
 
     def wake(self) -> Counters:
         """Wake every task that sleeps on the terminal, and return the counters from right before.

@@ -128,7 +128,7 @@ class ProcessTable:
         process = self._known.get(pid)
         return process.session if process else 0
 
-    def has_only(self, tasks: list[Task]) -> bool:
+    def has_only(self, tasks: Collection[Task]) -> bool:
         """Return whether the tree is one process whose threads are ``tasks``."""
         if len(self._known) != 1:
             return False
@@ -218,13 +218,17 @@ class ProcessTable:
         """Return whether no task of the tree went on or off the CPU since the last refresh."""
         return bool(self._known) and all_unmoved(self.tasks())
 
-    def is_still(self) -> bool:
+    def is_still(self, asleep: Collection[Task]) -> bool:
         """Return whether no task of the tree is runnable, or has run since the last refresh.
 
-        A task that is woken for another processor shows its call and its counter as before until
-        that processor takes the task up. Only its state tells that already.
+        ``asleep`` are tasks that were seen asleep since then, and have not run after that. Any
+        other task that is woken for another processor shows its call and its counter as before
+        until that processor takes the task up. Only its state tells that already.
         """
-        return not any(task.is_runnable() for task in self.tasks()) and self.is_unmoved()
+        if self.has_only(asleep):
+            return True
+        others = (task for task in self.tasks() if task not in asleep)
+        return not any(task.is_runnable() for task in others) and self.is_unmoved()
 
     def close(self) -> None:
         """Close every file that is kept open."""
