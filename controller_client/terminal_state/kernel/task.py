@@ -30,7 +30,7 @@ class TaskStatus(NamedTuple):
 
     @property
     def pgrp(self) -> int:
-        """The process group."""
+        """The process group that the task belongs to."""
         return self._number(1)
 
     @property

@@ -138,11 +138,13 @@ def _raw_kind(flags: Flags, modes: OutputModes, known: Known) -> PromptKind:
 
 
 def _is_form(flags: Flags, modes: OutputModes) -> bool:
+    if not (modes.is_drawn or modes.is_drawn_on_many_rows):
+        return False
     # A line editor may ask its question below a banner that was drawn.
     is_below_banner = flags.edits_lines and likeness(modes.line) is Likeness.PROMPT
     if modes.is_drawn_on_many_rows:
         return not is_below_banner
-    return modes.is_drawn and not modes.is_bracketed_paste and not is_below_banner
+    return not modes.is_bracketed_paste and not is_below_banner
 
 
 def _is_menu(flags: Flags, modes: OutputModes) -> bool:
