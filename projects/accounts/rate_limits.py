@@ -83,18 +83,29 @@ _ahead_lock = threading.Lock()
 
 
 class _TakenAmount(NamedTuple):
-    """An amount of a rate that a transaction took in the database. A rollback gives it back."""
+    """An amount of a rate that a transaction took.
+
+    ``here`` came from what this process has ahead until ``until``, and a rollback leaves it used.
+    ``in_database`` is the rest, which a rollback gives back.
+    """
 
     key: str
-    amount: float
     per_minute: int
     what: str
+    here: float
+    until: float
+    in_database: float = 0.0
 
 
 class _TakenHere(threading.local):
     """The amounts that this thread took in a block of ``used_if_refused``; None outside of one."""
 
     amounts: list[_TakenAmount] | None = None
+
+    def note(self, taken: _TakenAmount) -> None:
+        """Keep an amount for the end of the block."""
+        if self.amounts is not None:
+            self.amounts.append(taken)
 
 
 _taken_here = _TakenHere()
@@ -105,17 +116,21 @@ def used_if_refused() -> Iterator[None]:
     """Use rates for a transaction, the block, also if it is undone because its call is refused.
 
     Otherwise somebody could try calls against the rules for nothing. A refusal that says
-    ``retryable`` uses nothing: the same call may come again.
+    ``retryable``, as any other error, uses nothing: the same call may come again.
     """
     undone: list[_TakenAmount] = []
     before, _taken_here.amounts = _taken_here.amounts, undone
     try:
         yield
-    except ControllerActionError as refusal:
+    except Exception as error:
         _taken_here.amounts = None
-        for taken in [] if refusal.retryable else undone:
-            with suppress(RateLimited), one_transaction():
-                rate_take_ahead(*taken)
+        is_used = isinstance(error, ControllerActionError) and not error.retryable
+        for taken in undone:
+            if not is_used:
+                _keep((taken.key, taken.per_minute), taken.here, taken.until)
+            elif taken.in_database:
+                with suppress(RateLimited), one_transaction():
+                    rate_take_ahead(taken.key, taken.in_database, taken.per_minute, taken.what)
         raise
     finally:
         _taken_here.amounts = before
@@ -126,7 +141,8 @@ def rate_take_ahead(key: str, amount: float, per_minute: int, what: str) -> None
 
     Each call of a token would lock the row of its rate until it commits, and the calls would run
     one after the other. So a 64th of a minute's worth is taken at once, and this process uses up
-    the rest within a minute. An amount that a rolled back action used stays used.
+    the rest within a minute. Outside of ``used_if_refused`` an amount that a rolled back action
+    used of that rest stays used.
     """
     meter, now = (key, per_minute), clock.now_seconds()
     with _ahead_lock:
@@ -134,6 +150,7 @@ def rate_take_ahead(key: str, amount: float, per_minute: int, what: str) -> None
         left = left if until > now else 0.0
         if amount <= left:
             _ahead[meter] = (left - amount, until)
+            _taken_here.note(_TakenAmount(key, per_minute, what, amount, until))
             return
         _ahead.pop(meter, None)
     missing = amount - left
@@ -142,8 +159,7 @@ def rate_take_ahead(key: str, amount: float, per_minute: int, what: str) -> None
     except RateLimited:
         _keep(meter, left, until)
         raise
-    if _taken_here.amounts is not None:
-        _taken_here.amounts.append(_TakenAmount(key, missing, per_minute, what))
+    _taken_here.note(_TakenAmount(key, per_minute, what, left, until, missing))
     if taken > missing:
         transaction.on_commit(lambda: _keep(meter, taken - missing, now + WINDOW_SECONDS))
 

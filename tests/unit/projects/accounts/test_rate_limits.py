@@ -2,6 +2,7 @@
 
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from uuid import uuid4
 
 import pytest
@@ -9,7 +10,14 @@ from django.db import connection, transaction
 
 from projects.accounts import rate_limits
 from projects.accounts.errors import RateLimited
-from projects.accounts.rate_limits import rate_check, rate_take, rate_take_ahead
+from projects.accounts.rate_limits import (
+    rate_check,
+    rate_take,
+    rate_take_ahead,
+    used_if_refused,
+)
+from projects.errors.base import ControllerActionError
+from projects.errors.hosts import ControllerOffline
 from projects.models import RateMeter
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -134,6 +142,26 @@ def test_a_rollback_discards_the_amount_taken_ahead(clock: Clock) -> None:
     assert not RateMeter.objects.filter(key="undone").exists()
     rate_take_ahead("undone", 1, 6400, "bytes")
     assert RateMeter.objects.filter(key="undone").exists()
+
+
+@pytest.mark.parametrize(
+    ("refusal", "is_used"),
+    [(ControllerActionError("no"), True), (ControllerOffline("web-1"), False), (KeyError(), False)],
+    ids=["refused", "retryable", "failed"],
+)
+@pytest.mark.parametrize("amount", [10, 150])
+def test_only_a_final_refusal_uses_a_rate(
+    clock: Clock, refusal: Exception, *, is_used: bool, amount: int
+) -> None:
+    rate_take_ahead("token", 10, 6400, "bytes")
+    # Of the 100 that were taken ahead 90 are left: they cover an input of 10, and none of 150.
+    for _ in range(3):
+        with suppress(type(refusal)), used_if_refused(), transaction.atomic():
+            rate_take_ahead("token", amount, 6400, "bytes")
+            raise refusal
+    left = sum(_fits("token", 1, 6400) for _ in range(6400))
+    # The meter counts in parts of a second, so that the last byte may not fit.
+    assert left == pytest.approx(6390 - (3 * amount if is_used else 0), abs=1)
 
 
 def _fits(key: str, amount: int, per_minute: int) -> bool:
