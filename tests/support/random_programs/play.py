@@ -7,12 +7,14 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
 from controller_client.protocol.messages import InteractiveOutput, TerminalReport
 from tests.support.hosts.holders import Conversation, HolderHost, holder_host
+from tests.support.processes import all_pids, describe
 from tests.support.random_programs.plans import Plan, simpler
 
 PATIENCE_SECONDS: Final = 20.0
@@ -58,6 +60,16 @@ class Log:
     def has_ended(self, number: int) -> bool:
         """Return whether a program is over."""
         return self._time(f"{number} ended ") is not None
+
+    def standing(self) -> list[str]:
+        """Return the call in which each thread of the programs stands, for a failure message."""
+        found = []
+        for pid in all_pids():
+            with suppress(OSError):
+                if Path(f"/proc/{pid}/cwd").readlink() == self._path.parent:
+                    calls = Path(f"/proc/{pid}/task").glob("*/syscall")
+                    found += [f"{describe(pid)} in {call.read_text().strip()}" for call in calls]
+        return found
 
     def _time(self, begin: str) -> float | None:
         lines = self._path.read_text().splitlines() if self._path.exists() else []
@@ -116,7 +128,9 @@ class Session:
     async def _until_it_waits(self, number: int, plan: Plan) -> None:
         deadline = time.monotonic() + _WORK_SECONDS
         while self._log.waits_at(number) is None:
-            assert time.monotonic() < deadline, f"does not come to its last wait: {plan}"
+            assert time.monotonic() < deadline, (
+                f"does not come to its last wait: {plan}; {self._log.standing()}"
+            )
             await asyncio.sleep(0.01)
 
 
